@@ -1,0 +1,20 @@
+"""Restricted and conditional restricted Boltzmann machines as Keras 3 models."""
+
+import keras as _keras
+
+if _keras.backend.backend() != "tensorflow":
+    raise ImportError(
+        "keras_rbm needs Keras' TensorFlow backend. Received: "
+        f"keras.backend.backend()={_keras.backend.backend()!r}. Set the environment "
+        "variable KERAS_BACKEND=tensorflow before the first import of keras."
+    )
+
+from keras_rbm import callbacks as callbacks
+from keras_rbm import datasets as datasets
+from keras_rbm import inference as inference
+from keras_rbm import models as models
+from keras_rbm import rules as rules
+from keras_rbm import units as units
+from keras_rbm.models import RBM as RBM
+
+from keras_rbm.version import __version__ as __version__

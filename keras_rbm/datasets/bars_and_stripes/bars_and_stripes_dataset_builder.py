@@ -1,0 +1,55 @@
+"""Bars and Stripes."""
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+_MAX_SIZE = 12
+
+
+class Builder(tfds.core.GeneratorBasedBuilder):
+    """TFDS builder of Bars and Stripes; its configs are `size_1` to `size_12`."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "Initial release."}
+    BUILDER_CONFIGS = [
+        tfds.core.BuilderConfig(
+            name=f"size_{size}", description=f"Images of {size}x{size} pixels."
+        )
+        for size in range(1, _MAX_SIZE + 1)
+    ]
+    DEFAULT_BUILDER_CONFIG_NAME = "size_3"
+
+    @classmethod
+    def make_config(cls, size=3):
+        """Returns the config of images with `size` x `size` pixels."""
+        # Every pattern is written out, so the number of rows doubles with each pixel.
+        if size not in range(1, _MAX_SIZE + 1):
+            raise ValueError(
+                f"Expected a size from 1 to {_MAX_SIZE}. Received: size={size!r}. "
+                "Pass the number of bars as an int."
+            )
+        return cls.BUILDER_CONFIGS[int(size) - 1]
+
+    @property
+    def _size(self):
+        return int(self.builder_config.name.removeprefix("size_"))
+
+    def _info(self):
+        return self.dataset_info_from_configs(
+            features=tfds.features.FeaturesDict(
+                {"image": tfds.features.Image(shape=(self._size, self._size, 1))}
+            ),
+            disable_shuffling=True,
+        )
+
+    def _split_generators(self, dl_manager):
+        del dl_manager  # The images are generated.
+        return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+        size = self._size
+        bits = np.arange(2**size)[:, np.newaxis] >> np.arange(size) & 1
+        stripes = np.broadcast_to(bits[:, :, np.newaxis], (2**size, size, size))
+        images = np.concatenate([stripes, stripes.transpose(0, 2, 1)])
+        for index, image in enumerate(images.astype(np.uint8)[..., np.newaxis]):
+            yield index, {"image": image}

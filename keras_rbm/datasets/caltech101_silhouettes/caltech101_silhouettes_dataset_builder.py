@@ -1,0 +1,51 @@
+"""Caltech 101 Silhouettes, 28x28."""
+
+import os
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from keras_rbm.datasets.optional_imports import import_optional
+
+_URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
+
+
+class Builder(tfds.core.GeneratorBasedBuilder):
+    """TFDS builder of Caltech 101 Silhouettes, 28x28, split 1."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "Initial release."}
+
+    def _info(self):
+        return self.dataset_info_from_configs(
+            features=tfds.features.FeaturesDict(
+                {
+                    "image": tfds.features.Image(shape=(28, 28, 1)),
+                    "label": tfds.features.ClassLabel(num_classes=101),
+                }
+            ),
+            supervised_keys=("image", "label"),
+            homepage="https://people.cs.umass.edu/~marlin/data.shtml",
+        )
+
+    def _split_generators(self, dl_manager):
+        loadmat = import_optional("scipy.io", purpose="Matlab files").loadmat
+        arrays = loadmat(os.fspath(dl_manager.download(_URL)))
+        return {
+            split: self._generate_examples(
+                arrays[f"{key}_data"], arrays[f"{key}_labels"]
+            )
+            for split, key in [
+                ("train", "train"),
+                ("validation", "val"),
+                ("test", "test"),
+            ]
+        }
+
+    def _generate_examples(self, vectors, labels):
+        # Matlab wrote each image column by column.
+        images = vectors.reshape(-1, 28, 28, 1).transpose(0, 2, 1, 3).astype(np.uint8)
+        for index, (image, label) in enumerate(
+            zip(images, labels.ravel(), strict=True)
+        ):
+            yield index, {"image": image, "label": int(label) - 1}

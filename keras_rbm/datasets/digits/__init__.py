@@ -1,0 +1,3 @@
+"""Importing this package registers `digits` with TFDS."""
+
+from .digits_dataset_builder import Builder as Builder

@@ -1,0 +1,43 @@
+"""The 8x8 digits that come with scikit-learn."""
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from keras_rbm.datasets.optional_imports import import_optional
+
+_SPLIT_SEED = 0
+_BOUNDS = {"train": (0, 1_197), "validation": (1_197, 1_497), "test": (1_497, 1_797)}
+
+
+class Builder(tfds.core.GeneratorBasedBuilder):
+    """TFDS builder of scikit-learn's 8x8 digits."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "Initial release."}
+
+    def _info(self):
+        return self.dataset_info_from_configs(
+            features=tfds.features.FeaturesDict(
+                {
+                    "image": tfds.features.Image(shape=(8, 8, 1)),
+                    "label": tfds.features.ClassLabel(num_classes=10),
+                }
+            ),
+            supervised_keys=("image", "label"),
+            homepage="https://archive.ics.uci.edu/dataset/80",
+        )
+
+    def _split_generators(self, dl_manager):
+        del dl_manager  # The images come with scikit-learn.
+        source = import_optional("sklearn.datasets", purpose="the digits").load_digits()
+        # RandomState, because NumPy has frozen its stream.
+        order = np.random.RandomState(_SPLIT_SEED).permutation(len(source.target))
+        return {
+            split: self._generate_examples(source, order[first:last])
+            for split, (first, last) in _BOUNDS.items()
+        }
+
+    def _generate_examples(self, source, indices):
+        for index in indices.tolist():
+            image = source.images[index, :, :, np.newaxis].astype(np.uint8)
+            yield index, {"image": image, "label": int(source.target[index])}

@@ -1,0 +1,192 @@
+"""`load`: one call from the name of a data set to a pipeline of vectors."""
+
+import dataclasses
+import importlib
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.datasets import pipeline, preparation
+
+
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """What `load` knows of a set before its builder is imported."""
+
+    splits: tuple[str, ...]
+    max_intensity: float
+    has_labels: bool = False
+    is_ours: bool = True
+    options: tuple[str, ...] = ()
+
+
+_ALL_SPLITS = ("train", "validation", "test")
+_SOURCES = {
+    "mnist": _Source(_ALL_SPLITS, 255, has_labels=True, is_ours=False),
+    "binarized_mnist": _Source(_ALL_SPLITS, 1, is_ours=False),
+    "caltech101_silhouettes": _Source(_ALL_SPLITS, 1, has_labels=True),
+    "omniglot28": _Source(("train", "test"), 1, has_labels=True),
+    "digits": _Source(_ALL_SPLITS, 16, has_labels=True),
+    "bars_and_stripes": _Source(("train",), 1, options=("size",)),
+    "shifting_bar": _Source(("train",), 1, options=("size", "length")),
+}
+
+_NUM_MNIST_TRAIN = 50_000
+_MNIST_SPLIT_SEED = 0
+
+# Examples binarised at once: ten times faster than one by one. The samples of a seed
+# depend on it.
+_BLOCK_SIZE = 256
+
+
+def load(
+    name,
+    split="train",
+    *,
+    binarize=None,
+    redraw=True,
+    seed=0,
+    with_labels=False,
+    data_dir=None,
+    manual_dir=None,
+    **options,
+):
+    """Loads a split of a data set as flat vectors with values in [0, 1].
+
+    | name | splits | values | labels |
+    | --- | --- | --- | --- |
+    | `mnist` | train 50,000, validation 10,000, test 10,000 | 784 intensities | 10 |
+    | `binarized_mnist` | train 50,000, validation 10,000, test 10,000 | 784 bits | - |
+    | `caltech101_silhouettes` | train 4,100, validation 2,264, test 2,307 | 784 bits, \
+1 = background | 101 |
+    | `omniglot28` | train 24,345, test 8,070 | 784 intensities | 50 alphabets |
+    | `digits` | train 1,197, validation 300, test 300 | 64 intensities | 10 |
+    | `bars_and_stripes` | train, `2 * 2**size` | `size**2` bits | - |
+    | `shifting_bar` | train, `size` | `size` bits | - |
+
+    `mnist` and `binarized_mnist` are TFDS's own. The 60,000 training images of MNIST,
+    in the order of TFDS 3.0.1, are divided by `numpy.random.RandomState(0)
+    .permutation(60_000)`: the first 50,000 are `train`, the others `validation`,
+    whatever `seed` is. `omniglot28` has been tested with made-up files only.
+
+    The set is read from `data_dir`, from the folder named by the environment variable
+    `TFDS_DATA_DIR` or from `~/tensorflow_datasets`, or prepared in the first of them
+    that is writable. Source files in `manual_dir` spare the download; their checksums
+    are verified like those of a download.
+
+    Args:
+      name: str, see above.
+      split: str, see above.
+      binarize: None for the values as they are, `"threshold"` for pixel > 127/255, or
+        `"sample"` for pixel ~ Bernoulli(intensity); see `kr.datasets.binarize`. To
+        shuffle as well, binarise after `kr.datasets.shuffled_batches`.
+      redraw: bool, whether `"sample"` draws anew for every epoch. Pass False for
+        validation and test data.
+      seed: int, the key of the samples.
+      with_labels: bool, whether elements are pairs of a vector and its class.
+      data_dir: optional path of data sets prepared by TFDS.
+      manual_dir: optional path of source files downloaded by hand. Default: the
+        environment variable `KERAS_RBM_MANUAL_DIR`.
+      **options: of the generated sets: `size=3` for `bars_and_stripes`, `size=9` and
+        `length=1` for `shifting_bar`.
+
+    Returns:
+      A `tf.data.Dataset` in a fixed order, of float32 vectors of shape `(V,)`, or of
+      pairs of such a vector and an int64 scalar in `range(number of classes)`.
+
+    Raises:
+      ValueError: if a name, split, method or option is unknown or does not fit the set.
+      ConnectionError: if the set must be downloaded and the host cannot be reached.
+      FileNotFoundError: if the source file of `omniglot28` is missing.
+      ImportError: if a package that reads the source is missing.
+
+    Example:
+    ```python
+    import keras_rbm as kr
+
+    train = kr.datasets.load("digits", binarize="sample", seed=1).batch(100)
+    test = kr.datasets.load("digits", "test", with_labels=True).batch(100)
+    ```
+
+    References:
+      1. Y. LeCun, L. Bottou, Y. Bengio, P. Haffner. Gradient-based learning applied to
+         document recognition. Proceedings of the IEEE, 1998.
+      2. H. Larochelle, I. Murray. The neural autoregressive distribution estimator.
+         AISTATS 2011.
+      3. B. Marlin, K. Swersky, B. Chen, N. de Freitas. Inductive principles for
+         restricted Boltzmann machine learning. AISTATS 2010.
+      4. Y. Burda, R. Grosse, R. Salakhutdinov. Importance weighted autoencoders. ICLR
+         2016.
+    """
+    source = _check_request(name, split, binarize, with_labels, options)
+    builder = _make_builder(name, source, options, data_dir, manual_dir)
+    examples = _read(builder, name, split)
+    images = examples["image"]
+    vectors = images.reshape(len(images), -1).astype(np.float32)
+    vectors /= np.float32(source.max_intensity)
+    components = (vectors, examples["label"]) if with_labels else vectors
+    dataset = tf.data.Dataset.from_tensor_slices(components)
+    if binarize is None:
+        return dataset
+    blocks = dataset.batch(_BLOCK_SIZE)
+    blocks = pipeline.binarize(blocks, binarize, seed=seed, redraw=redraw)
+    return blocks.unbatch().apply(tf.data.experimental.assert_cardinality(len(vectors)))
+
+
+def _check_request(name, split, binarize, with_labels, options):
+    if name not in _SOURCES:
+        raise ValueError(
+            f"Expected the name of a data set among {sorted(_SOURCES)}. "
+            f"Received: name={name!r}. For other sets use tfds.load."
+        )
+    source = _SOURCES[name]
+    if split not in source.splits:
+        raise ValueError(
+            f"Expected a split of {name!r} among {source.splits}. "
+            f"Received: split={split!r}. For a part of a split use take and skip."
+        )
+    if with_labels and not source.has_labels:
+        labelled = sorted(key for key, value in _SOURCES.items() if value.has_labels)
+        raise ValueError(
+            f"Expected a data set with labels, one of {labelled}. "
+            f"Received: with_labels={with_labels} for name={name!r}. "
+            "Leave with_labels out."
+        )
+    if unknown := sorted(set(options) - set(source.options)):
+        raise ValueError(
+            f"Expected options of {name!r} among {source.options}. "
+            f"Received: {', '.join(f'{key}={options[key]!r}' for key in unknown)}. "
+            "Leave them out."
+        )
+    if binarize is not None:
+        pipeline.check_binarization_method(binarize)
+    return source
+
+
+def _make_builder(name, source, options, data_dir, manual_dir):
+    import tensorflow_datasets as tfds
+
+    if source.is_ours:
+        builder_cls = importlib.import_module(f"keras_rbm.datasets.{name}").Builder
+    else:
+        builder_cls = tfds.builder_cls(name)
+    return preparation.prepared_builder(
+        builder_cls,
+        config=builder_cls.make_config(**options) if source.options else None,
+        data_dir=data_dir,
+        manual_dir=manual_dir,
+    )
+
+
+def _read(builder, name, split):
+    """All examples of a split, as a dict of arrays."""
+    import tensorflow_datasets as tfds
+
+    stored = "train" if (name, split) == ("mnist", "validation") else split
+    examples = tfds.as_numpy(builder.as_dataset(split=stored, batch_size=-1))
+    if name != "mnist" or split == "test":
+        return examples
+    # RandomState, because NumPy has frozen its stream: the division will never change.
+    order = np.random.RandomState(_MNIST_SPLIT_SEED).permutation(60_000)
+    parts = {"train": order[:_NUM_MNIST_TRAIN], "validation": order[_NUM_MNIST_TRAIN:]}
+    return {key: array[parts[split]] for key, array in examples.items()}

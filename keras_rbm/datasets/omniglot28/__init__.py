@@ -1,0 +1,3 @@
+"""Importing this package registers `omniglot28` with TFDS."""
+
+from .omniglot28_dataset_builder import Builder as Builder

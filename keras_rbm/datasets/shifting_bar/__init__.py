@@ -1,0 +1,3 @@
+"""Importing this package registers `shifting_bar` with TFDS."""
+
+from .shifting_bar_dataset_builder import Builder as Builder

@@ -1,0 +1,53 @@
+"""Shifting Bar."""
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+
+class Builder(tfds.core.GeneratorBasedBuilder):
+    """TFDS builder of Shifting Bar; its configs are `size_<N>_length_<B>`."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "Initial release."}
+    BUILDER_CONFIGS = [
+        tfds.core.BuilderConfig(
+            name="size_9_length_1", description="One pixel of nine is on."
+        )
+    ]
+
+    @classmethod
+    def make_config(cls, size=9, length=1):
+        """Returns the config of a bar of `length` among `size` pixels."""
+        are_ints = isinstance(size, int) and isinstance(length, int)
+        if not are_ints or not 1 <= length <= size:
+            raise ValueError(
+                "Expected integers with 1 <= length <= size. "
+                f"Received: size={size!r}, length={length!r}. "
+                "Pass a bar that fits among the pixels."
+            )
+        name = f"size_{size}_length_{length}"
+        return cls.builder_configs.get(name) or tfds.core.BuilderConfig(name=name)
+
+    @property
+    def _size_and_length(self):
+        _, size, _, length = self.builder_config.name.split("_")
+        return int(size), int(length)
+
+    def _info(self):
+        size, _ = self._size_and_length
+        return self.dataset_info_from_configs(
+            features=tfds.features.FeaturesDict(
+                {"image": tfds.features.Image(shape=(1, size, 1))}
+            ),
+            disable_shuffling=True,
+        )
+
+    def _split_generators(self, dl_manager):
+        del dl_manager  # The images are generated.
+        return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+        size, length = self._size_and_length
+        bar = (np.arange(size) < length).astype(np.uint8)
+        for shift in range(size):
+            yield shift, {"image": np.roll(bar, shift)[np.newaxis, :, np.newaxis]}

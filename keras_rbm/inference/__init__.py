@@ -1,0 +1,48 @@
+"""What a bipartite model implies: pure functions of `Potentials`."""
+
+from keras_rbm.inference.annealed_importance import (
+    annealed_importance_sampling as annealed_importance_sampling,
+)
+from keras_rbm.inference.annealed_importance import (
+    annealed_log_likelihood as annealed_log_likelihood,
+)
+from keras_rbm.inference.annealed_importance import (
+    estimate_log_partition as estimate_log_partition,
+)
+from keras_rbm.inference.annealed_importance import (
+    reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
+)
+from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
+from keras_rbm.inference.exact import exact_moments as exact_moments
+from keras_rbm.inference.gibbs import GibbsState as GibbsState
+from keras_rbm.inference.gibbs import gibbs_chain as gibbs_chain
+from keras_rbm.inference.gibbs import gibbs_sweep as gibbs_sweep
+from keras_rbm.inference.gibbs import (
+    sample_hidden_given_visible as sample_hidden_given_visible,
+)
+from keras_rbm.inference.gibbs import (
+    sample_visible_given_hidden as sample_visible_given_hidden,
+)
+from keras_rbm.inference.log_partition import LogPartition as LogPartition
+from keras_rbm.inference.potentials import Moments as Moments
+from keras_rbm.inference.potentials import Potentials as Potentials
+from keras_rbm.inference.potentials import conditional_moments as conditional_moments
+from keras_rbm.inference.pseudo_likelihood import (
+    pseudo_log_likelihood as pseudo_log_likelihood,
+)
+from keras_rbm.inference.pseudo_likelihood import (
+    reconstruction_log_likelihood as reconstruction_log_likelihood,
+)
+from keras_rbm.inference.pseudo_likelihood import (
+    stochastic_pseudo_log_likelihood as stochastic_pseudo_log_likelihood,
+)
+from keras_rbm.inference.tempered_path import TemperedPath as TemperedPath
+from keras_rbm.inference.tempered_path import temperatures as temperatures
+
+
+def __getattr__(name):
+    if name == "BlockGibbs":  # needs TensorFlow Probability: imported on first use
+        from keras_rbm.inference.gibbs_kernel import BlockGibbs
+
+        return BlockGibbs
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,182 @@
+"""Exact answers by enumerating the smaller layer."""
+
+import tensorflow as tf
+
+from keras_rbm.inference.potentials import Moments, Potentials, own_log_weight
+from keras_rbm.units import BernoulliParameters
+
+#: Largest number of units that is enumerated (2^25 terms).
+MAX_UNITS = 25
+_CHUNK = 2**12
+
+
+@tf.function(autograph=False, reduce_retracing=True)
+def exact_log_partition(potentials):
+    """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
+
+    The smaller layer of binary units is enumerated, the other summed (or, for
+    real-valued units, integrated) in closed form.
+
+    Args:
+        potentials: `Potentials`.
+
+    Returns:
+        tensor of shape (), or (B,) where the biases have a batch dimension, nats.
+
+    Raises:
+        ValueError: if the smaller binary layer has more than 25 units, or
+            neither layer is binary.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
+    >>> round(float(keras_rbm.inference.exact_log_partition(model)) / np.log(2), 4)
+    5.0
+    """
+    return _for_each_model(_log_partition, potentials, tf.float32)
+
+
+@tf.function(autograph=False, reduce_retracing=True)
+def exact_moments(potentials):
+    """Computes the model's expected statistics.
+
+    Args:
+        potentials: `Potentials`.
+
+    Returns:
+        `Moments` without a row axis: kernel (V, H), visible and hidden statistics
+        (V,) and (H,), weight 1; with a leading axis B where the biases have one.
+
+    Raises:
+        ValueError: as `exact_log_partition`.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
+    >>> keras_rbm.inference.exact_moments(model).kernel.numpy().max()
+    0.25
+    """
+    v, h = potentials.visible, potentials.hidden
+    dtype = v.bias.dtype
+    signature = Moments(
+        dtype,
+        tf.nest.map_structure(lambda _: dtype, v.expected_statistics(v.bias)),
+        tf.nest.map_structure(lambda _: dtype, h.expected_statistics(h.bias)),
+        dtype,
+    )
+    return _for_each_model(_moments, potentials, signature)
+
+
+def _enumerates_visible(potentials):
+    """Returns whether the visible layer is the one to enumerate."""
+    sizes = {
+        side: size
+        for side, size, units in (
+            ("visible", potentials.num_visible, potentials.visible),
+            ("hidden", potentials.num_hidden, potentials.hidden),
+        )
+        if isinstance(units, BernoulliParameters)
+    }
+    if not sizes:
+        raise ValueError(
+            "Expected at least one layer of binary units. Received: "
+            f"{type(potentials.visible).__name__} and "
+            f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
+        )
+    side = min(sizes, key=sizes.get)
+    if sizes[side] > MAX_UNITS:
+        raise ValueError(
+            f"Expected a layer of at most {MAX_UNITS} binary units to enumerate. "
+            f"Received: num_{side}={sizes[side]}. Estimate log Z by 'ais' instead."
+        )
+    return side == "visible"
+
+
+def _for_each_model(function, potentials, signature):
+    enumerate_visible = _enumerates_visible(potentials)
+    if enumerate_visible:
+
+        def run(model):
+            return function(model.transpose(), transposed=True)
+
+    else:
+
+        def run(model):
+            return function(model, transposed=False)
+
+    batch = potentials.batch_size
+    if batch is None:
+        return run(potentials)
+
+    def repeat(bias):
+        return tf.broadcast_to(bias, (batch, bias.shape[-1]))
+
+    visible_bias = repeat(potentials.visible_bias)
+    hidden_bias = repeat(potentials.hidden_bias)
+
+    def one(biases):
+        visible = potentials.visible._replace(bias=biases[0])
+        hidden = potentials.hidden._replace(bias=biases[1])
+        return run(Potentials(potentials.kernel, visible, hidden))
+
+    return tf.map_fn(one, (visible_bias, hidden_bias), fn_output_signature=signature)
+
+
+def _states(start, count, num_units, dtype):
+    """Returns binary states number `start` to `start + count - 1`, (count, units)."""
+    index = start + tf.range(count)[:, tf.newaxis]
+    return tf.cast(tf.bitwise.right_shift(index, tf.range(num_units)) & 1, dtype)
+
+
+def _log_weights(potentials, hidden):
+    """Returns log of the weight of each hidden state, visible units summed out."""
+    visible = potentials.visible.log_partition(potentials.visible_natural(hidden))
+    return own_log_weight(potentials.hidden, hidden) + tf.reduce_sum(visible, -1)
+
+
+def _chunks(potentials):
+    total = 2**potentials.num_hidden
+    count = min(_CHUNK, total)
+    return total // count, count
+
+
+def _log_partition(potentials, transposed):
+    chunks, count = _chunks(potentials)
+    dtype = potentials.hidden_bias.dtype
+
+    def add(index, log_sum):
+        hidden = _states(index * count, count, potentials.num_hidden, dtype)
+        chunk = tf.reduce_logsumexp(_log_weights(potentials, hidden))
+        return index + 1, tf.reduce_logsumexp(tf.stack([log_sum, chunk]))
+
+    minus_infinity = tf.constant(-float("inf"), dtype)
+    return tf.while_loop(
+        lambda index, _: index < chunks, add, (tf.constant(0), minus_infinity)
+    )[1]
+
+
+def _moments(potentials, transposed):
+    log_partition = _log_partition(potentials, transposed)
+    chunks, count = _chunks(potentials)
+    dtype = potentials.hidden_bias.dtype
+
+    def chunk_moments(index):
+        hidden = _states(index * count, count, potentials.num_hidden, dtype)
+        weights = tf.exp(_log_weights(potentials, hidden) - log_partition)
+        h = potentials.hidden.statistics(hidden)
+        v = potentials.visible.expected_statistics(potentials.visible_natural(hidden))
+        kernel = tf.matmul(v.bias, h.bias * weights[:, tf.newaxis], transpose_a=True)
+        return Moments(kernel, v, h, weights).mean()
+
+    total = tf.while_loop(
+        lambda index, _: index < chunks,
+        lambda index, total: (
+            index + 1,
+            tf.nest.map_structure(tf.add, total, chunk_moments(index)),
+        ),
+        (tf.constant(1), chunk_moments(tf.constant(0))),
+    )[1]
+    if transposed:
+        kernel = tf.transpose(total.kernel)
+        return Moments(kernel, total.hidden, total.visible, total.weights)
+    return total

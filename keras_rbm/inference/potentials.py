@@ -1,0 +1,183 @@
+"""The bipartite model that every inference routine takes."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.units import BernoulliParameters
+
+
+class _Fields(NamedTuple):
+    kernel: tf.Tensor
+    visible: NamedTuple
+    hidden: NamedTuple
+
+
+class Potentials(_Fields):
+    """A bipartite pairwise model: coupling and the two layers' parameters.
+
+    `-E(v, h) = t(v)' W t(h) + own terms of v + own terms of h`, where `t` is the
+    units' first statistic; for binary units `v' W h + b' v + c' h`.
+
+    Matrix products run in the kernel's dtype (bfloat16 under mixed precision),
+    everything else in the parameters' dtype.
+
+    Args:
+        kernel: tensor of shape (V, H).
+        visible: parameters of the visible units (`keras_rbm.units`), or for
+            binary units their bias, of shape (V,) or (B, V).
+        hidden: the same for the hidden units, (H,) or (B, H).
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
+    >>> model.free_energy(tf.ones((1, 3))).numpy().round(3).tolist()
+    [-1.386]
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, kernel, visible, hidden):
+        return super().__new__(cls, kernel, _layer(visible), _layer(hidden))
+
+    @property
+    def visible_bias(self):
+        return self.visible.bias
+
+    @property
+    def hidden_bias(self):
+        return self.hidden.bias
+
+    @property
+    def num_visible(self):
+        return self.kernel.shape[0]
+
+    @property
+    def num_hidden(self):
+        return self.kernel.shape[1]
+
+    @property
+    def batch_size(self):
+        """Number of models, where biases have a batch dimension, else `None`."""
+        for bias in (self.visible_bias, self.hidden_bias):
+            if bias.shape.rank == 2:
+                return tf.shape(bias)[0]
+        return None
+
+    def transpose(self):
+        """Returns the same model with the layers' roles exchanged."""
+        return Potentials(tf.transpose(self.kernel), self.hidden, self.visible)
+
+    def hidden_input(self, visible):
+        """Returns t(v)' W of shape (B, H) for visible states (B, V)."""
+        first = self.visible.statistics(visible).bias
+        return self._product(first, transpose=False)
+
+    def visible_input(self, hidden):
+        """Returns W t(h) of shape (B, V) for hidden states (B, H)."""
+        first = self.hidden.statistics(hidden).bias
+        return self._product(first, transpose=True)
+
+    def hidden_natural(self, visible):
+        """Returns the hidden units' natural parameters given v, (B, H)."""
+        return self.hidden.natural(self.hidden_input(visible))
+
+    def visible_natural(self, hidden):
+        """Returns the visible units' natural parameters given h, (B, V)."""
+        return self.visible.natural(self.visible_input(hidden))
+
+    def free_energy(self, visible):
+        """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats."""
+        hidden = self.hidden.log_partition(self.hidden_natural(visible))
+        return -own_log_weight(self.visible, visible) - tf.reduce_sum(hidden, -1)
+
+    def _product(self, states, transpose):
+        product = tf.matmul(
+            tf.cast(states, self.kernel.dtype), self.kernel, transpose_b=transpose
+        )
+        return tf.cast(product, self.visible_bias.dtype)
+
+
+class Moments(NamedTuple):
+    """One phase of a gradient: statistics of the examples (or chains) and weights.
+
+    Weights are normalised over all replicas, so that weighted sums are means and
+    replicas' gradients add up; the two phases have weights of their own, and as
+    many rows as they like.
+
+    Attributes:
+        kernel: tensor (V, H), weighted mean of t(v) t(h)'.
+        visible: statistics of the visible units, leaves (B, V).
+        hidden: statistics of the hidden units, leaves (B, H).
+        weights: tensor (B,).
+    """
+
+    kernel: tf.Tensor
+    visible: NamedTuple
+    hidden: NamedTuple
+    weights: tf.Tensor
+
+    def mean(self):
+        """Returns the moments averaged over the rows: (kernel, visible, hidden)."""
+        row = self.weights[tf.newaxis, :]
+        visible, hidden = tf.nest.map_structure(
+            lambda leaf: tf.squeeze(tf.matmul(row, leaf), 0),
+            (self.visible, self.hidden),
+        )
+        return Moments(self.kernel, visible, hidden, tf.reduce_sum(self.weights))
+
+
+def conditional_moments(potentials, visible, weights):
+    """Returns the moments of given visible states, hidden units in expectation.
+
+    Args:
+        potentials: `Potentials`.
+        visible: tensor (B, V), states.
+        weights: tensor (B,), normalised.
+
+    Returns:
+        `Moments`.
+    """
+    v = potentials.visible.statistics(visible)
+    h = potentials.hidden.expected_statistics(potentials.hidden_natural(visible))
+    weighted = tf.cast(v.bias * weights[:, tf.newaxis], potentials.kernel.dtype)
+    hidden_first = tf.cast(h.bias, potentials.kernel.dtype)
+    kernel = tf.matmul(weighted, hidden_first, transpose_a=True)
+    return Moments(tf.cast(kernel, v.bias.dtype), v, h, weights)
+
+
+def own_log_weight(units, states):
+    """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
+    first = units.statistics(states).bias
+    return tf.reduce_sum(units.bias * first + units.base_measure(states), -1)
+
+
+def check_normalizable(potentials):
+    """Raises if a pair of Gaussian layers has no finite partition function.
+
+    Raises:
+        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' is positive
+            definite. Not checked while tracing a `tf.function`.
+    """
+    layers = (potentials.visible, potentials.hidden)
+    if not all(hasattr(units, "precision") for units in layers):
+        return
+    kernel = tf.cast(potentials.kernel, tf.float64)
+    visible, hidden = (tf.cast(units.precision, tf.float64) for units in layers)
+    marginal = tf.linalg.diag(visible) - tf.matmul(kernel / hidden, kernel, False, True)
+    smallest = tf.linalg.eigvalsh(marginal)[0]
+    if tf.executing_eagerly() and not smallest > 0:
+        raise ValueError(
+            "Expected diag(precision_v) - W diag(1 / precision_h) W' to be positive "
+            "definite, or two Gaussian layers have no finite partition function. "
+            f"Received: smallest eigenvalue {float(smallest):.3g}. Use a smaller "
+            "kernel or a larger precision."
+        )
+
+
+def _layer(units):
+    if isinstance(units, tuple):
+        return units
+    if isinstance(units, list):
+        units = tf.convert_to_tensor(units, tf.float32)
+    return BernoulliParameters(units)

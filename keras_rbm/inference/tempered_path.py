@@ -1,0 +1,110 @@
+"""The path of models from independent units to a Boltzmann machine."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.gibbs import GibbsState
+from keras_rbm.inference.potentials import Potentials
+
+
+def temperatures(betas):
+    """Returns inverse temperatures from 0 to 1 as a float32 array.
+
+    Args:
+        betas: int K, for K equal steps; a sequence of `(end, steps)` pairs, for
+            segments of equal steps each; or the increasing values themselves,
+            beginning with 0 and ending with 1.
+
+    Raises:
+        ValueError: if the values do not increase strictly from 0 to 1.
+
+    Example:
+
+    >>> keras_rbm.inference.temperatures(4).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    >>> len(keras_rbm.inference.temperatures([(0.5, 500), (0.9, 4000), (1.0, 10000)]))
+    14501
+    """
+    if isinstance(betas, (int, np.integer)) and not isinstance(betas, bool):
+        values = np.linspace(0.0, 1.0, max(int(betas), 0) + 1)
+    else:
+        values = np.asarray(betas, np.float64)
+        if values.ndim == 2 and values.shape[1] == 2:
+            starts = np.concatenate([[0.0], values[:-1, 0]])
+            pieces = [
+                np.linspace(start, end, int(steps) + 1)[1:]
+                for start, (end, steps) in zip(starts, values, strict=True)
+            ]
+            values = np.concatenate([[0.0], *pieces])
+    increasing = values.ndim == 1 and len(values) > 1 and np.all(np.diff(values) > 0)
+    if not increasing or values[0] != 0.0 or values[-1] != 1.0:
+        raise ValueError(
+            "Expected betas that increase strictly from 0 to 1. Received: "
+            f"betas={betas!r}. Pass a number of steps ≥ 1, a list of (end, steps) "
+            "segments such as [(0.5, 500), (1.0, 10000)], or the values."
+        )
+    return values
+
+
+class TemperedPath(NamedTuple):
+    """The models between the base-rate model and `potentials`.
+
+    `log p*_beta(v) = ((1 - beta) a + beta b)' v + base(v)
+    + sum_j A_j(beta (v'W + c)_j)`; at beta = 0 the units are independent, at 1
+    they are the model.
+
+    Attributes:
+        potentials: `Potentials`.
+        base: tensor (V,), visible natural parameters `a` at beta = 0.
+    """
+
+    potentials: Potentials
+    base: tf.Tensor
+
+    def log_partition_of_base(self):
+        """Returns log Z_0, () or (B,), nats."""
+        potentials = self.potentials
+        hidden = potentials.hidden.log_partition(tf.zeros_like(potentials.hidden_bias))
+        visible = potentials.visible.log_partition(self.base)
+        return tf.reduce_sum(visible, -1) + tf.reduce_sum(hidden, -1)
+
+    def sample_base(self, shape, seed):
+        """Returns visible states of the given shape (C, V) from beta = 0."""
+        natural = tf.broadcast_to(self.base, shape)
+        return self.potentials.visible.sample(natural, seed)
+
+    def log_weight_difference(self, visible, hidden_natural, low, high):
+        """Returns log p*_high(v) - log p*_low(v), (C,), in float64."""
+        units = self.potentials.hidden
+        hidden = units.log_partition(high * hidden_natural) - units.log_partition(
+            low * hidden_natural
+        )
+        first = self.potentials.visible.statistics(visible).bias
+        bias = first * (self.potentials.visible_bias - self.base)
+        return tf.cast(
+            (high - low) * tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1),
+            tf.float64,
+        )
+
+    def sweep(self, hidden_natural, beta, seed):
+        """Draws h from p_beta(h | v), then v from p_beta(v | h).
+
+        Args:
+            hidden_natural: tensor (C, H), `v'W + c`, which the caller has anyway.
+            beta: scalar.
+            seed: seed tensor.
+
+        Returns:
+            `GibbsState`.
+        """
+        potentials = self.potentials
+        hidden = potentials.hidden.sample(
+            beta * hidden_natural, random.fold_in(seed, 0)
+        )
+        model = potentials.visible_natural(hidden)
+        natural = (1.0 - beta) * self.base + beta * model
+        visible = potentials.visible.sample(natural, random.fold_in(seed, 1))
+        return GibbsState(visible, hidden)

@@ -1,0 +1,3 @@
+"""Models: what a user fits."""
+
+from keras_rbm.models.rbm import RBM as RBM

@@ -1,0 +1,245 @@
+"""What follows from a model's potentials alone: scores, features back, samples."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import inference, random
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+
+_ROWS_AT_ONCE = 1000
+
+
+class GenerativeModel(BoltzmannMachine):
+    """A Boltzmann machine without input, a model of p(v).
+
+    A subclass implements `potentials`, `gradients` and `base`.
+    """
+
+    def base(self, potentials):
+        """Returns visible natural parameters (V,) of the base-rate model."""
+        raise TypeError(f"{type(self).__name__} must implement base.")
+
+    def roles(self, x, y):
+        if y is not None:
+            raise ValueError(
+                "Expected data without targets: an RBM learns p(x). Received: y. Call "
+                "fit(x), or drop the targets of a dataset: "
+                "dataset.map(lambda x, y: x)."
+            )
+        return None, x
+
+    def reconstruct(self, x):
+        """Returns the expected visible state after one way up and down.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B, V), `E[v | h = E[h | v]]`.
+        """
+        rows = self.visible_rows(x, "reconstruct")
+        return _in_chunks(self._reconstruct, rows)
+
+    def _reconstruct(self, visible):
+        potentials = self.potentials()
+        hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
+        return potentials.visible.mean(potentials.visible_natural(hidden))
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates compiled metrics with visible states and their reconstruction."""
+        visible = tf.cast(x if y is None else y, self.variable_dtype)
+        prediction = self._reconstruct(visible)
+        return super().compute_metrics(visible, visible, prediction, sample_weight)
+
+    def free_energy(self, x):
+        """Computes `F(v) = -log sum_h exp(-E(v, h))`.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B,), nats.
+        """
+        rows = self.visible_rows(x, "free_energy")
+        return _in_chunks(self.potentials().free_energy, rows)
+
+    def pseudo_log_likelihood(self, x):
+        """Computes `sum_i log p(v_i | all other v)`; binary visible units only.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B,), nats.
+        """
+        rows = self.visible_rows(x, "pseudo_log_likelihood")
+        potentials = self.potentials()
+        return _in_chunks(
+            lambda v: inference.pseudo_log_likelihood(potentials, v), rows
+        )
+
+    def log_partition(
+        self,
+        method="ais",
+        *,
+        num_chains=100,
+        betas=1000,
+        initial_visible=None,
+        steps=1000,
+        seed=0,
+        progress=False,
+    ):
+        """Computes or estimates `log Z`.
+
+        Args:
+            method: `"exact"` (enumerates up to 25 units), `"ais"` (forward
+                annealing: too low on average, so likelihoods are optimistic) or
+                `"reverse_ais"` (annealing model samples back to the base rate: too
+                high on average if the samples are exact, else a diagnostic).
+            num_chains, betas, initial_visible, steps, seed, progress: see
+                `keras_rbm.inference.estimate_log_partition`.
+
+        Returns:
+            `keras_rbm.inference.LogPartition`, nats.
+
+        Raises:
+            ValueError: if the method is unknown, the model too large to enumerate,
+                or an argument out of range.
+        """
+        self.assert_built("log_partition")
+        potentials = self.potentials()
+        if initial_visible is not None:
+            initial_visible = self.visible_rows(initial_visible, "log_partition")
+        return inference.estimate_log_partition(
+            potentials,
+            method,
+            base=self.base(potentials),
+            betas=betas,
+            num_chains=num_chains,
+            initial_visible=initial_visible,
+            steps=steps,
+            seed=seed,
+            progress=progress,
+        )
+
+    def log_likelihood(self, x, log_partition=None):
+        """Computes `log p(v) = -F(v) - log Z`.
+
+        Args:
+            x: array (B, V).
+            log_partition: `LogPartition` or a number, from `log_partition`; by
+                default estimated by annealed importance sampling now.
+
+        Returns:
+            tensor (B,), nats, float64. As good as log Z: its error is common to all
+            examples.
+        """
+        rows = self.visible_rows(x, "log_likelihood")
+        if log_partition is None:
+            log_partition = self.log_partition()
+        value = getattr(log_partition, "value", log_partition)
+        free_energy = tf.cast(self.free_energy(rows), tf.float64)
+        return -free_energy - tf.cast(value, tf.float64)
+
+    def annealed_log_likelihood(
+        self, x, *, num_chains=10, betas=1000, seed=0, progress=False
+    ):
+        """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
+
+        See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
+        expectation, of the likelihood of a sampler that is near the model, where
+        forward annealing is optimistic about the model itself.
+
+        Args:
+            x: array (B, V), some hundred examples.
+            num_chains: int ≥ 1, chains for each example.
+            betas, seed, progress: as in `log_partition`.
+
+        Returns:
+            tensor (B,), nats, float64.
+        """
+        rows = self.visible_rows(x, "annealed_log_likelihood")
+        potentials = self.potentials()
+        return inference.annealed_log_likelihood(
+            potentials,
+            rows,
+            base=self.base(potentials),
+            betas=betas,
+            num_chains=num_chains,
+            seed=seed,
+            progress=progress,
+        )
+
+    def sample(
+        self, num_samples, *, steps=1000, initial_visible=None, clamp=None, seed=None
+    ):
+        """Draws visible states by block Gibbs sampling.
+
+        Args:
+            num_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            initial_visible: array (num_samples, V) to start from; by default drawn
+                from the base rate.
+            clamp: bool array (V,) or (num_samples, V), units that keep the value
+                they start with (completion).
+            seed: int; by default drawn from the model's generator.
+
+        Returns:
+            tensor (num_samples, V). For smooth pictures take `reconstruct` of it.
+
+        Raises:
+            ValueError: if a count or shape is wrong, or `clamp` comes without
+                `initial_visible`.
+        """
+        self.assert_built("sample")
+        for name, count, least in (
+            ("num_samples", num_samples, 1),
+            ("steps", steps, 0),
+        ):
+            if isinstance(count, (int, np.integer)) and count < least:
+                raise ValueError(
+                    f"Expected {name} ≥ {least}. Received: {name}={count}."
+                )
+        if clamp is not None and initial_visible is None:
+            raise ValueError(
+                "Expected initial_visible to go with clamp: it holds the clamped "
+                "values. Received: initial_visible=None."
+            )
+        potentials = self.potentials()
+        shape = (num_samples, potentials.num_visible)
+        if initial_visible is not None:
+            initial_visible = self.visible_rows(initial_visible, "sample")
+            if initial_visible.shape[0] != num_samples:
+                raise ValueError(
+                    f"Expected initial_visible of shape {shape}. Received: shape "
+                    f"{tuple(initial_visible.shape)}."
+                )
+        if clamp is not None:
+            clamp = _checked_mask(clamp, shape)
+        seed = self.next_seed() if seed is None else random.as_seed(seed)
+        if initial_visible is None:
+            natural = tf.broadcast_to(self.base(potentials), shape)
+            initial_visible = potentials.visible.sample(
+                natural, random.fold_in(seed, -1)
+            )
+        return inference.gibbs_chain(
+            potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
+        )
+
+
+def _in_chunks(function, rows):
+    """Applies a function of (B, V) to many rows, so that memory stays bounded."""
+    if not tf.executing_eagerly() or len(rows) <= _ROWS_AT_ONCE:
+        return function(rows)
+    starts = range(0, len(rows), _ROWS_AT_ONCE)
+    return tf.concat([function(rows[i : i + _ROWS_AT_ONCE]) for i in starts], 0)
+
+
+def _checked_mask(clamp, shape):
+    clamp = tf.convert_to_tensor(clamp)
+    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
+        raise ValueError(
+            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
+            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
+        )
+    return clamp

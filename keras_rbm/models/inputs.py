@@ -1,0 +1,112 @@
+"""What comes into a model from outside: looking at it, and checking it."""
+
+import itertools
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def is_array(data):
+    """Returns whether `data` is one array (not a dataset, generator or loader)."""
+    return hasattr(data, "__array__") or isinstance(data, (list, tuple))
+
+
+def first_batch(data):
+    """Returns a first batch of data for `fit`, and the data with nothing missing.
+
+    Args:
+        data: array, `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+
+    Returns:
+        `(batch, data)`; a generator that was peeked into is chained anew.
+    """
+    if is_array(data):
+        return data, data
+    if isinstance(data, keras.utils.PyDataset):
+        return data[0], data
+    if isinstance(data, tf.data.Dataset):
+        for batch in data.take(1):
+            return batch, data
+        raise ValueError("Expected data of at least one batch. Received: no batch.")
+    if hasattr(data, "__next__"):
+        batch = next(data)
+        return batch, itertools.chain([batch], data)
+    if hasattr(data, "__iter__"):
+        return next(iter(data)), data
+    raise TypeError(
+        "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
+        f"{type(data).__name__}."
+    )
+
+
+def as_arrays(x, y, sample_weight):
+    """Returns the parts of array data as arrays or `None`, of one length."""
+    arrays = [
+        None if part is None else part if tf.is_tensor(part) else np.asarray(part)
+        for part in (x, y, sample_weight)
+    ]
+    lengths = [
+        part.shape[0] if part.shape else 0 for part in arrays if part is not None
+    ]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            "Expected arrays of one length. Received: x, y, sample_weight of lengths "
+            f"{lengths}."
+        )
+    return arrays
+
+
+def as_rows(data):
+    """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
+    if isinstance(data, tf.data.Dataset):
+        spec = data.element_spec
+        if isinstance(spec, (tuple, list)):
+            data, spec = data.map(lambda x, *rest: x), spec[0]
+        batches = list(data.batch(1024) if spec.shape.rank == 1 else data)
+        data = tf.concat(batches, 0)
+    if tf.is_tensor(data):
+        return tf.cast(data, tf.float32)
+    try:
+        return tf.convert_to_tensor(np.asarray(data, np.float32))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "Expected an array of numbers of shape (examples, units), or a "
+            f"tf.data.Dataset. Received: {type(data).__name__}."
+        ) from error
+
+
+def check_rows(rows, name, width=None, support=None):
+    """Raises a ValueError unless `rows` can be states of a layer.
+
+    Args:
+        rows: tensor or array that should be (examples, width).
+        name: str, the argument's name.
+        width: int or `None`.
+        support: `(low, high)` or `None`, what values must lie in.
+    """
+    shape = tuple(rows.shape)
+    if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
+        raise ValueError(
+            f"Expected {name} of shape (examples, {width or 'units'}). Received: "
+            f"{name}.shape={shape}. Flatten each example to a vector."
+        )
+    if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
+        return
+    values = np.asarray(rows)
+    if not values.size:
+        raise ValueError(
+            f"Expected {name} of at least one example. Received: {name}.shape={shape}."
+        )
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"Expected finite {name}. Received: NaN or infinite values. Remove or "
+            "impute them first."
+        )
+    if support is not None and (low < support[0] or high > support[1]):
+        raise ValueError(
+            f"Expected {name} in [{support[0]:g}, {support[1]:g}], the states of the "
+            f"model's units. Received: values from {low:g} to {high:g}. Scale the "
+            "data, or use visible='gaussian'."
+        )

@@ -1,0 +1,237 @@
+"""The restricted Boltzmann machine."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import inference, units
+from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.inputs import as_rows, check_rows
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class RBM(GenerativeModel):
+    """Restricted Boltzmann machine.
+
+    `-E(v, h) = v' W h + b' v + c' h` for binary units; other unit types add their
+    own terms. `p(v) = exp(-F(v)) / Z` with the free energy
+    `F(v) = -b' v - sum_j log(1 + exp(v' W_j + c_j))`.
+
+    Called on data, the model returns `E[h | v]`, (B, H): it is also a layer.
+
+    Args:
+        hidden_units: int ≥ 1, H.
+        visible: str or `keras_rbm.units` object, type of the visible units.
+        hidden: the same for the hidden units.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        seed: int or `None`. Seeds initial weights, sampling and shuffling.
+        kernel_initializer: Keras initialiser; by default normal, 0.01.
+        kernel_regularizer: Keras regulariser or `None`.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
+
+    Attributes:
+        kernel: variable (V, H).
+        visible_bias: variable (V,), and the visible units' other variables
+            (`visible_log_precision`, …).
+        hidden_bias: variable (H,), likewise.
+        base_rate: variable (V,), not trained: the mean of the data that `adapt`
+            saw. Annealing and sampling start from it.
+
+    Raises:
+        ValueError: if a size is not an int ≥ 1, or a unit type is unknown.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.adapt(data)
+    >>> rbm.compile(keras.optimizers.SGD(0.05), rule="cd")
+    >>> history = rbm.fit(data, epochs=2, batch_size=50, verbose=0)
+    >>> rbm.predict(data, verbose=0).shape
+    (200, 4)
+    >>> z = rbm.log_partition("exact")
+    >>> rbm.log_likelihood(data, log_partition=z).shape
+    TensorShape([200])
+
+    References:
+        1. Smolensky. Information processing in dynamical systems: foundations of
+           harmony theory. 1986.
+        2. Hinton. Training products of experts by minimizing contrastive
+           divergence. Neural Computation, 2002.
+    """
+
+    def __init__(
+        self,
+        hidden_units,
+        *,
+        visible="bernoulli",
+        hidden="bernoulli",
+        num_visible=None,
+        seed=None,
+        kernel_initializer=None,
+        kernel_regularizer=None,
+        **kwargs,
+    ):
+        for name, size in (
+            ("hidden_units", hidden_units),
+            ("num_visible", num_visible),
+        ):
+            if size is not None and (
+                isinstance(size, bool)
+                or not isinstance(size, (int, np.integer))
+                or size < 1
+            ):
+                raise ValueError(
+                    f"Expected an int {name} ≥ 1. Received: {name}={size!r}."
+                )
+        if hidden_units is None:
+            raise ValueError("Expected an int hidden_units ≥ 1. Received: None.")
+        visible, hidden = units.get(visible), units.get(hidden)
+        super().__init__(seed=seed, **kwargs)
+        self.hidden_units = int(hidden_units)
+        self.num_visible = None if num_visible is None else int(num_visible)
+        self.visible = visible
+        self.hidden = hidden
+        self.kernel_initializer = keras.initializers.get(
+            kernel_initializer
+            or keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+        )
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        if num_visible is not None:
+            self.build((None, self.num_visible))
+
+    def build(self, input_shape):
+        if self.built:
+            return
+        num_visible = input_shape[-1]
+        if len(input_shape) != 2 or num_visible is None or num_visible < 1:
+            raise ValueError(
+                "Expected an input of shape (examples, units) of known width. "
+                f"Received: input_shape={tuple(input_shape)}. Flatten each example "
+                "to a vector, or pass num_visible=."
+            )
+        with self.strategy_scope():
+            self.kernel = self.add_weight(
+                name="kernel",
+                shape=(num_visible, self.hidden_units),
+                initializer=self.kernel_initializer,
+                regularizer=self.kernel_regularizer,
+            )
+            self._add_units("visible", self.visible, num_visible)
+            self._add_units("hidden", self.hidden, self.hidden_units)
+            self.base_rate = self.add_weight(
+                name="base_rate",
+                shape=(num_visible,),
+                initializer=keras.initializers.Constant(
+                    np.mean(self.visible.support or 0.0)
+                ),
+                trainable=False,
+            )
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
+
+    def _add_units(self, side, unit, count):
+        for name, (initializer, trainable) in unit.variables().items():
+            variable = self.add_weight(
+                name=f"{side}_{name}",
+                shape=(count,),
+                initializer=initializer,
+                trainable=trainable,
+            )
+            setattr(self, variable.name, variable)
+
+    def _layer_parameters(self, side, unit):
+        return unit.parameters(
+            **{
+                name: tf.cast(getattr(self, f"{side}_{name}"), self.variable_dtype)
+                for name in unit.variables()
+            }
+        )
+
+    def potentials(self, features=None):
+        """Returns the model as `keras_rbm.inference.Potentials`."""
+        self.assert_built("potentials")
+        return inference.Potentials(
+            tf.cast(self.kernel, self.compute_dtype),
+            self._layer_parameters("visible", self.visible),
+            self._layer_parameters("hidden", self.hidden),
+        )
+
+    def base(self, potentials):
+        rate = tf.cast(self.base_rate, self.variable_dtype)
+        return potentials.visible.natural_for_mean(rate)
+
+    def gradients(self, features, positive, negative):
+        """Returns negative minus positive mean statistics, by variable name."""
+        difference = tf.nest.map_structure(
+            tf.subtract, negative.mean(), positive.mean()
+        )
+        sides = (("visible", difference.visible), ("hidden", difference.hidden))
+        return {"kernel": difference.kernel} | {
+            f"{side}_{name}": gradient
+            for side, statistics in sides
+            for name, gradient in statistics._asdict().items()
+        }
+
+    def call(self, inputs):
+        potentials = self.potentials()
+        inputs = tf.cast(inputs, self.variable_dtype)
+        width = potentials.num_visible
+        if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
+            raise ValueError(
+                f"Expected an input of shape (examples, {width}). Received: shape "
+                f"{tuple(inputs.shape)}."
+            )
+        features = potentials.hidden.mean(potentials.hidden_natural(inputs))
+        features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
+        return tf.cast(features, self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.hidden_units)
+
+    def adapt(self, data):
+        """Fits the isolated visible units to data, before training.
+
+        Sets the visible bias (for Gaussian units also the precision, or shift and
+        scale) so that the model without coupling has the data's mean, the *base
+        rate*; annealed importance sampling starts from it.
+
+        Args:
+            data: array (N, V) or `tf.data.Dataset`.
+        """
+        rows = as_rows(data)
+        width = self.kernel.shape[0] if self.built else self.num_visible
+        check_rows(rows, "data", width, self.visible.support)
+        if not self.built:
+            self.build(tuple(rows.shape))
+        mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
+        self.base_rate.assign(mean)
+        for name, value in self.visible.fitted(mean, variance).items():
+            getattr(self, f"visible_{name}").assign(value)
+
+    def get_config(self):
+        config = super().get_config()
+        return config | {
+            "hidden_units": self.hidden_units,
+            "visible": units.serialize(self.visible),
+            "hidden": units.serialize(self.hidden),
+            "num_visible": self.num_visible,
+            "seed": self.seed,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
+
+
+@tf.custom_gradient
+def _with_zero_gradients(features, *others):
+    """Returns `features`; gradients with respect to `others` are 0, not `None`.
+
+    When the model is fine-tuned as a layer, its visible side has no part in the
+    output; with `None` Keras would warn at every step.
+    """
+
+    def gradient(upstream):
+        return (upstream, *(tf.zeros_like(other) for other in others))
+
+    return tf.identity(features), gradient

@@ -1,0 +1,46 @@
+"""Random numbers that are the same with and without XLA.
+
+`keras.random` and the default algorithm of `tf.random.stateless_*` draw
+different numbers in the two modes, and on a CPU under XLA they are a hundred
+times slower than Philox. Only the *integers* of Philox agree between the modes
+(the conversion to floats does not), so floats are made here.
+"""
+
+import tensorflow as tf
+
+_MANTISSA = 0x7FFFFF
+_ONE = 0x3F800000
+_HALF_STEP = 2.0**-24
+
+
+def as_seed(seed):
+    """Returns `seed` as an int32 tensor of shape (2,).
+
+    Args:
+        seed: int, or integer tensor of shape (2,) such as
+            `keras.random.SeedGenerator.next()` returns.
+    """
+    if isinstance(seed, int):
+        return tf.constant([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], tf.int32)
+    return tf.cast(tf.convert_to_tensor(seed), tf.int32)
+
+
+def fold_in(seed, data):
+    """Returns a new seed, a function of `seed` and the integer `data`."""
+    return tf.random.experimental.stateless_fold_in(
+        as_seed(seed), tf.cast(data, tf.int32), alg="philox"
+    )
+
+
+def uniform(shape, seed):
+    """Returns float32 numbers uniform on [0, 1), multiples of 2^-23."""
+    bits = tf.random.stateless_uniform(
+        shape, as_seed(seed), None, None, tf.int32, alg="philox"
+    )
+    ones_to_twos = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, _MANTISSA), _ONE)
+    return tf.bitcast(ones_to_twos, tf.float32) - 1.0
+
+
+def normal(shape, seed):
+    """Returns standard normal float32 numbers (by inversion)."""
+    return tf.math.ndtri(uniform(shape, seed) + _HALF_STEP)

@@ -1,0 +1,50 @@
+"""Contrastive divergence."""
+
+import keras
+
+from keras_rbm import random
+from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
+from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.rules.rule import LearningRule, check_count
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class ContrastiveDivergence(LearningRule):
+    """CD-k: negative moments from k Gibbs sweeps started at the data [1].
+
+    Hidden units of the last state enter as probabilities, not samples.
+
+    Args:
+        gibbs_steps: int ≥ 1, k.
+        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+
+    Raises:
+        ValueError: if `gibbs_steps` is not an int ≥ 1.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.compile("sgd", rule=keras_rbm.rules.ContrastiveDivergence(gibbs_steps=5))
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+
+    References:
+        1. Hinton. Training products of experts by minimizing contrastive
+           divergence. Neural Computation, 2002.
+    """
+
+    def __init__(self, gibbs_steps=1, **kwargs):
+        super().__init__(**kwargs)
+        check_count(gibbs_steps=gibbs_steps)
+        self.gibbs_steps = gibbs_steps
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        hidden = sample_hidden_given_visible(
+            potentials, visible, random.fold_in(seed, 0)
+        )
+        samples = hidden_chain(
+            potentials, hidden, random.fold_in(seed, 1), num_sweeps=self.gibbs_steps
+        )
+        return conditional_moments(potentials, samples, weights)
+
+    def get_config(self):
+        return super().get_config() | {"gibbs_steps": self.gibbs_steps}

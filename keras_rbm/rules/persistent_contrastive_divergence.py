@@ -1,0 +1,84 @@
+"""Persistent contrastive divergence."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
+from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.rules.rule import LearningRule, check_count
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class PersistentContrastiveDivergence(LearningRule):
+    """PCD-k: negative moments from chains that go on from step to step [1].
+
+    The number of chains is independent of the batch size: each phase is averaged
+    over its own rows. Under a distribution strategy each replica moves chains of
+    its own.
+
+    Args:
+        gibbs_steps: int ≥ 1, k sweeps of every chain a step.
+        num_chains: int ≥ 1.
+        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+
+    Attributes:
+        chains: variable (num_chains, H), the chains' hidden states; made when the
+            model is built and saved with it.
+
+    Raises:
+        ValueError: if a count is not an int ≥ 1.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rule = keras_rbm.rules.PersistentContrastiveDivergence(num_chains=20)
+    >>> rbm.compile("sgd", rule=rule)
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+    >>> rule.chains.shape
+    (20, 4)
+
+    References:
+        1. Tieleman. Training restricted Boltzmann machines using approximations
+           to the likelihood gradient. ICML 2008.
+    """
+
+    def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
+        super().__init__(**kwargs)
+        check_count(gibbs_steps=gibbs_steps, num_chains=num_chains)
+        self.gibbs_steps = gibbs_steps
+        self.num_chains = num_chains
+        self.chains = None
+
+    def build(self, model):
+        super().build(model)
+        seed = model.next_seed()
+        hidden = model.potentials().hidden
+
+        def initializer(shape, dtype=None):
+            natural = hidden.natural(tf.zeros(shape))
+            return tf.cast(hidden.sample(natural, seed), dtype)
+
+        shape = (self.num_chains, model.hidden_units)
+        self.chains = self.add_variable("chains", shape, initializer)
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        samples = hidden_chain(
+            potentials,
+            tf.convert_to_tensor(self.chains),
+            random.fold_in(seed, 0),
+            num_sweeps=self.gibbs_steps,
+        )
+        hidden = sample_hidden_given_visible(
+            potentials, samples, random.fold_in(seed, 1)
+        )
+        self.chains.assign(hidden)
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        each = tf.fill([self.num_chains], 1.0 / (self.num_chains * replicas))
+        return conditional_moments(potentials, samples, each)
+
+    def get_config(self):
+        return super().get_config() | {
+            "gibbs_steps": self.gibbs_steps,
+            "num_chains": self.num_chains,
+        }

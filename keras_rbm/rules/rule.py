@@ -1,0 +1,192 @@
+"""The base of all learning rules."""
+
+import keras
+
+from keras_rbm import random
+from keras_rbm.inference import Moments, conditional_moments
+from keras_rbm.inference.pseudo_likelihood import (
+    reconstruction_log_likelihood,
+    stochastic_pseudo_log_likelihood,
+)
+from keras_rbm.units import BernoulliParameters
+
+
+class LearningRule:
+    """How a model learns: a way to get the moments of its negative phase.
+
+    The gradient of the mean log-likelihood is the model's expected statistics
+    given the data (positive phase) minus its expected statistics (negative
+    phase). The base computes the first, sequences a step and hands the
+    difference to the optimizer; a subclass implements `negative_phase`, and
+    `check` if it does not fit every model. State that must last from step to
+    step is made in `build` by `add_variable`; it is saved with the model.
+
+    Args:
+        sparsity_target: float in (0, 1) or `None`, desired mean activation of
+            each hidden unit.
+        sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
+            added to the ascent direction of the hidden bias.
+
+    Example:
+
+    >>> class ExactGradient(keras_rbm.rules.LearningRule):
+    ...     def negative_phase(self, potentials, visible, weights, seed):
+    ...         visible = tf.constant(list(np.ndindex(2, 2, 2)), tf.float32)
+    ...         weights = tf.nn.softmax(-potentials.free_energy(visible))
+    ...         return keras_rbm.inference.conditional_moments(
+    ...             potentials, visible, weights)
+    >>> rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    >>> rbm.compile("sgd", rule=ExactGradient())
+    >>> history = rbm.fit(np.eye(3, dtype="float32"), verbose=0)
+    """
+
+    #: Optimizer updates that one step makes.
+    updates_per_step = 1
+
+    def __init__(self, sparsity_target=None, sparsity_cost=0.0):
+        if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
+            raise ValueError(
+                "Expected sparsity_target between 0 and 1, or None. Received: "
+                f"sparsity_target={sparsity_target}."
+            )
+        if sparsity_cost < 0.0:
+            raise ValueError(
+                f"Expected sparsity_cost ≥ 0. Received: sparsity_cost={sparsity_cost}."
+            )
+        if sparsity_cost and sparsity_target is None:
+            raise ValueError(
+                "Expected a sparsity_target to go with the cost. Received: "
+                f"sparsity_cost={sparsity_cost}, sparsity_target=None."
+            )
+        self.sparsity_target = sparsity_target
+        self.sparsity_cost = sparsity_cost
+        self.variables = []
+        self._model = None
+
+    def check(self, model):
+        """Raises a ValueError if the rule does not fit the model."""
+
+    def build(self, model):
+        """Makes the rule's variables; called once, when the model is built.
+
+        Raises:
+            ValueError: if the rule belongs to another model.
+        """
+        self.check_owner(model)
+        self._model = model
+
+    def check_owner(self, model):
+        """Raises a ValueError if the rule has been built for another model."""
+        if self._model is not None and self._model is not model:
+            raise ValueError(
+                f"Expected a rule of the model's own. Received: {self!r}, which "
+                f"belongs to model '{self._model.name}'. Make a new one for each "
+                "model: its state (chains) cannot be shared."
+            )
+
+    @property
+    def built(self):
+        return self._model is not None
+
+    def add_variable(self, name, shape, initializer):
+        """Makes a variable that is saved with the model.
+
+        Under a distribution strategy each replica has its own value; the first
+        replica's is saved, and restored on all.
+
+        Args:
+            name: str, unique in the rule.
+            shape: tuple of ints.
+            initializer: callable of `(shape, dtype)`.
+        """
+        variable = keras.Variable(
+            initializer,
+            shape=shape,
+            dtype="float32",
+            trainable=False,
+            aggregation="only_first_replica",
+            synchronization="on_read",
+            name=name,
+        )
+        self.variables.append(variable)
+        return variable
+
+    def step(self, model, features, visible, weights):
+        """Makes one update of the model's parameters.
+
+        Args:
+            model: the model that owns the rule.
+            features: tensor (B, X), or `None` for a model without input.
+            visible: tensor (B, V), training states.
+            weights: tensor (B,), normalised over all replicas.
+
+        Returns:
+            tensor (B,), the loss of each example, see `losses`.
+        """
+        seed = model.next_seed()
+        potentials = model.potentials(features)
+        losses = self.losses(potentials, visible, random.fold_in(seed, 0))
+        positive = self.positive_phase(potentials, visible, weights)
+        negative = self.negative_phase(
+            potentials, visible, weights, random.fold_in(seed, 1)
+        )
+        gradients = model.gradients(features, positive, negative)
+        model.update(self.sparsify(gradients, positive))
+        return losses
+
+    def positive_phase(self, potentials, visible, weights):
+        """Returns the `Moments` of the training states."""
+        return conditional_moments(potentials, visible, weights)
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        """Returns the `Moments` of the model, by the rule's approximation.
+
+        Args:
+            potentials: `Potentials`.
+            visible: tensor (B, V), training states.
+            weights: tensor (B,), normalised over all replicas.
+            seed: seed tensor of shape (2,).
+        """
+        raise TypeError(f"{type(self).__name__} must implement negative_phase.")
+
+    def losses(self, potentials, visible, seed):
+        """Returns what `fit` and `evaluate` report as `loss`, (B,), in nats.
+
+        By default minus the stochastic pseudo-log-likelihood; for visible units
+        that are not binary, minus the log-likelihood of the reconstruction.
+        """
+        if isinstance(potentials.visible, BernoulliParameters):
+            return -stochastic_pseudo_log_likelihood(potentials, visible, seed)
+        return -reconstruction_log_likelihood(potentials, visible)
+
+    def sparsify(self, gradients, positive):
+        """Returns the gradients with the sparsity penalty added."""
+        if not self.sparsity_cost:
+            return gradients
+        mean: Moments = positive.mean()
+        shortfall = self.sparsity_target * mean.weights - mean.hidden.bias
+        bias = gradients["hidden_bias"] - self.sparsity_cost * shortfall
+        return gradients | {"hidden_bias": bias}
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            "sparsity_target": self.sparsity_target,
+            "sparsity_cost": self.sparsity_cost,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Returns the rule that `get_config` described."""
+        return cls(**config)
+
+    def __repr__(self):
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+def check_count(**counts):
+    """Raises a ValueError unless each named count is an int ≥ 1."""
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"Expected an int {name} ≥ 1. Received: {name}={count!r}.")

@@ -1,0 +1,130 @@
+"""Real-valued units with a learned precision."""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.units.unit import Unit, constant
+
+#: Units of smaller variance count as constant: they keep variance 1.
+MIN_VARIANCE = 1e-12
+#: Mean over standard deviation from which learning is warned about.
+MAX_OFFSET = 10.0
+
+
+class GaussianStatistics(NamedTuple):
+    """Statistics of Gaussian units: t and -gamma t^2 / 2, t = (y - shift) / scale."""
+
+    bias: tf.Tensor
+    log_precision: tf.Tensor
+
+
+class GaussianParameters(NamedTuple):
+    """A layer of Gaussian units; all fields (units,), `bias` also (B, units)."""
+
+    bias: tf.Tensor
+    log_precision: tf.Tensor
+    shift: tf.Tensor
+    scale: tf.Tensor
+
+    @property
+    def precision(self):
+        return tf.math.exp(self.log_precision)
+
+    def natural(self, inputs):
+        return self.bias + inputs
+
+    def log_partition(self, natural):
+        return (
+            0.5 * tf.math.square(natural) / self.precision
+            + 0.5 * (math.log(2.0 * math.pi) - self.log_precision)
+            + tf.math.log(self.scale)
+        )
+
+    def mean(self, natural):
+        return self.shift + self.scale * natural / self.precision
+
+    def sample(self, natural, seed):
+        noise = random.normal(tf.shape(natural), seed)
+        return self.mean(natural) + self.scale * noise * tf.math.exp(
+            -0.5 * self.log_precision
+        )
+
+    def statistics(self, states):
+        first = (states - self.shift) / self.scale
+        return GaussianStatistics(first, -0.5 * self.precision * tf.square(first))
+
+    def expected_statistics(self, natural):
+        first = natural / self.precision
+        square = tf.square(first) + 1.0 / self.precision
+        return GaussianStatistics(first, -0.5 * self.precision * square)
+
+    def base_measure(self, states):
+        return self.statistics(states).log_precision
+
+    def natural_for_mean(self, mean):
+        return self.precision * (mean - self.shift) / self.scale
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class Gaussian(Unit):
+    """Real-valued units with a learned precision `gamma`.
+
+    With `t = (y - shift) / scale`, a unit's density is proportional to
+    `exp(eta t - gamma t^2 / 2)`: `A(eta) = eta^2 / (2 gamma) +
+    log(2 pi / gamma) / 2 + log(scale)`, mean `shift + scale * eta / gamma`.
+    What is learned is the bias and `log gamma`; likelihoods are densities of `y`
+    in its own units, whatever the shift and scale.
+
+    Args:
+        standardize: bool. If `True`, `RBM.adapt` sets `shift` and `scale` to the
+            mean and standard deviation of the data, so that a learning rate
+            means the same for every unit. If `False` they stay 0 and 1, and
+            `adapt` sets bias and precision instead.
+
+    Example:
+
+    >>> unit = keras_rbm.units.Gaussian(standardize=True)
+    >>> rbm = keras_rbm.RBM(16, visible=unit, seed=0)
+    >>> rbm.adapt(np.random.default_rng(0).normal(5.0, 2.0, (500, 3)))
+    >>> float(rbm.visible_scale[0]) > 1.5
+    True
+    """
+
+    def __init__(self, standardize=False):
+        self.standardize = standardize
+
+    def variables(self):
+        return {
+            "bias": (constant(0.0), True),
+            "log_precision": (constant(0.0), True),
+            "shift": (constant(0.0), False),
+            "scale": (constant(1.0), False),
+        }
+
+    def parameters(self, bias, log_precision, shift, scale):
+        return GaussianParameters(bias, log_precision, shift, scale)
+
+    def fitted(self, mean, variance):
+        variance = np.where(variance < MIN_VARIANCE, 1.0, variance)
+        if self.standardize:
+            zero = np.zeros_like(mean)
+            fitted = {"shift": mean, "scale": np.sqrt(variance)}
+            return fitted | {"bias": zero, "log_precision": zero}
+        offset = np.max(np.abs(mean) / np.sqrt(variance))
+        if offset > MAX_OFFSET:
+            warnings.warn(
+                f"A visible unit's mean is {offset:.3g} times its standard deviation: "
+                "learning its bias and precision will be unstable. Use "
+                "keras_rbm.units.Gaussian(standardize=True).",
+                stacklevel=3,
+            )
+        return {"bias": mean / variance, "log_precision": -np.log(variance)}
+
+    def get_config(self):
+        return {"standardize": self.standardize}

@@ -1,0 +1,251 @@
+"""Order and noise as functions of a seed and a counter."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_rbm.datasets import binarize, shuffled_batches
+
+
+@pytest.fixture
+def counter():
+    return tf.Variable(0, dtype=tf.int64)
+
+
+def rows(num_rows=10):
+    return np.arange(num_rows, dtype="float32")[:, np.newaxis]
+
+
+def order(batches):
+    return np.concatenate([np.ravel(x) for x in batches])
+
+
+class TestBinarize:
+    def test_threshold_is_above_127_of_255(self):
+        pixels = np.arange(256, dtype=np.uint8)
+        intensities = pixels.astype("float32") / np.float32(255)
+        dataset = tf.data.Dataset.from_tensors(intensities)
+        (bits,) = binarize(dataset, "threshold")
+        np.testing.assert_array_equal(bits, pixels > 127)
+
+    @pytest.mark.parametrize("method", ["threshold", "sample"])
+    def test_only_the_first_component_changes(self, method):
+        element = (tf.constant([0.25, 0.75]), None, {"y": tf.constant([0.5])})
+        dataset = tf.data.Dataset.from_tensors(element).repeat(3)
+        result = binarize(dataset, method)
+        assert result.element_spec == dataset.element_spec
+        assert result.cardinality() == 3
+        for bits, nothing, rest in result:
+            assert set(bits.numpy()) <= {0, 1}
+            assert nothing is None
+            assert rest["y"] == 0.5
+
+    def test_certain_pixels_stay(self):
+        certain = tf.data.Dataset.from_tensors(tf.constant([0.0, 1.0] * 1000))
+        np.testing.assert_array_equal(*binarize(certain, "sample"), [0, 1] * 1000)
+
+    def test_elements_are_independent(self):
+        """Equal intensities, different bits, and half of them on."""
+        half = tf.data.Dataset.from_tensors(tf.fill([10_000], 0.5)).repeat(2)
+        first, second = binarize(half, "sample")
+        for bits in (first, second, first != second):
+            assert abs(np.mean(bits) - 0.5) < 5 * 0.5 / np.sqrt(10_000)
+
+    def test_global_seed_has_no_say(self):
+        dataset = tf.data.Dataset.from_tensors(tf.fill([100], 0.5))
+        draws = []
+        for global_seed in (1, 2):
+            keras.utils.set_random_seed(global_seed)
+            draws.extend(binarize(dataset, "sample", seed=5))
+        np.testing.assert_array_equal(*draws)
+
+    def test_a_counter_makes_it_resumable(self, counter):
+        dataset = tf.data.Dataset.from_tensors(tf.fill([100], 0.5))
+
+        def sample(pipeline, step):
+            counter.assign(step)
+            (bits,) = pipeline
+            return bits.numpy()
+
+        first = binarize(dataset, "sample", iterations=counter)
+        expected = [sample(first, step) for step in (0, 7, 14)]
+        resumed = binarize(dataset, "sample", iterations=counter)
+        np.testing.assert_array_equal(sample(resumed, 14), expected[2])
+        assert (expected[0] != expected[1]).any()
+
+    @pytest.mark.parametrize("seed", [0.5, None, True, "0"])
+    def test_bad_seed(self, seed):
+        dataset = tf.data.Dataset.from_tensors(tf.zeros([2]))
+        with pytest.raises(ValueError, match=f"Received: seed={seed!r}"):
+            binarize(dataset, "sample", seed=seed)
+
+    def test_bad_method(self):
+        dataset = tf.data.Dataset.from_tensors(tf.zeros([2]))
+        with pytest.raises(ValueError, match="Received: method='round'"):
+            binarize(dataset, "round")
+
+
+class TestShuffledBatches:
+    def test_every_epoch_has_every_example_once(self, counter):
+        batches = shuffled_batches(rows(), 4, seed=0, iterations=counter)
+        assert batches.cardinality() == 3
+        assert [len(x) for x in batches] == [4, 4, 2]
+        np.testing.assert_array_equal(sorted(order(batches)), range(10))
+
+    def test_drop_remainder(self, counter):
+        batches = shuffled_batches(
+            rows(), 4, seed=0, iterations=counter, drop_remainder=True
+        )
+        assert batches.cardinality() == 2
+        assert batches.element_spec.shape == (4, 1)
+        assert [len(x) for x in batches] == [4, 4]
+
+    def test_order_is_a_function_of_seed_and_counter(self, counter):
+        def epoch(seed, step):
+            counter.assign(step)
+            return order(shuffled_batches(rows(50), 7, seed=seed, iterations=counter))
+
+        np.testing.assert_array_equal(epoch(1, 8), epoch(1, 8))
+        assert (epoch(1, 8) != epoch(1, 16)).any()
+        assert (epoch(1, 8) != epoch(2, 8)).any()
+
+    def test_counter_is_read_when_an_epoch_begins(self, counter):
+        batches = shuffled_batches(rows(50), 7, seed=0, iterations=counter)
+        first = order(batches)
+        np.testing.assert_array_equal(order(batches), first)
+        counter.assign(8)
+        assert (order(batches) != first).any()
+
+    def test_components_stay_together(self, counter):
+        data = ({"a": rows(), "b": [2 * rows(), None]}, np.arange(10), None)
+        batches = shuffled_batches(data, 3, seed=0, iterations=counter)
+        for inputs, label, weight in batches:
+            doubled, nothing = inputs["b"]
+            np.testing.assert_array_equal(inputs["a"][:, 0], label)
+            np.testing.assert_array_equal(2 * inputs["a"], doubled)
+            assert nothing is None and weight is None
+
+    def test_floats_are_cast_as_keras_casts_them(self, counter):
+        data = (rows().astype("float64"), np.arange(10))
+        batches = shuffled_batches(data, 3, seed=0, iterations=counter)
+        x, y = batches.element_spec
+        assert x.dtype == keras.config.floatx() and y.dtype == tf.int64
+
+    def test_dataset_equals_arrays(self, counter):
+        data = (rows(), np.arange(10))
+        dataset = tf.data.Dataset.from_tensor_slices(data).filter(lambda x, y: y >= 0)
+        kwargs = {"batch_size": 3, "seed": 2, "iterations": counter}
+        for one, other in zip(
+            shuffled_batches(dataset, **kwargs),
+            shuffled_batches(data, **kwargs),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one[0], other[0])
+            np.testing.assert_array_equal(one[1], other[1])
+
+    @pytest.mark.parametrize(
+        "data, kwargs, message",
+        [
+            (rows(), {"batch_size": 0}, "Received: batch_size=0"),
+            (rows(), {"batch_size": 2.5}, "Received: batch_size=2.5"),
+            (rows(), {"seed": None}, "Received: seed=None"),
+            (rows(), {"batch_size": 11, "drop_remainder": True}, "batch_size=11 for 10"),
+            (rows(0), {}, r"shapes \[\(0, 1\)\]"),
+            ((rows(3), rows(4)), {}, r"shapes \[\(3, 1\), \(4, 1\)\]"),
+            ([1.0, 2.0], {}, "Convert lists of numbers with numpy.array"),
+            (None, {}, "examples on their first axis"),
+            (tf.data.Dataset.range(3).repeat(), {}, "Expected a finite dataset"),
+            (tf.data.Dataset.range(0), {}, "Expected at least one example"),
+        ],
+    )
+    def test_bad_input(self, data, kwargs, message, counter):
+        kwargs = {"batch_size": 2, "seed": 0, "iterations": counter} | kwargs
+        with pytest.raises(ValueError, match=message):
+            shuffled_batches(data, **kwargs)
+
+
+class Recorder(keras.Model):
+    """Records the order in which it is given examples, through its one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.code = self.add_weight(shape=(), initializer="zeros")
+        self.built = True
+
+    def train_step(self, data):
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        for value in tf.unstack(tf.ensure_shape(x, (5, 1))):
+            self.code.assign(tf.math.floormod(self.code * 3 + value[0], 4093))
+        self.optimizer.apply([tf.zeros([])], [self.code])
+        return {"code": self.code}
+
+
+def fit_recorder(epochs, initial_epoch=0, iterations=0, code=0):
+    model = Recorder()
+    model.compile(optimizer=keras.optimizers.SGD(0.0))
+    model.optimizer.build(model.trainable_variables)
+    model.optimizer.iterations.assign(iterations)
+    model.code.assign(code)
+    batches = shuffled_batches(
+        rows(20), 5, seed=0, iterations=model.optimizer.iterations
+    )
+    history = model.fit(
+        batches, epochs=epochs, initial_epoch=initial_epoch, shuffle=False, verbose=0
+    )
+    return history.history["code"]
+
+
+def test_a_resumed_fit_sees_the_same_order():
+    """Keras' own shuffling repeats one order, and `Dataset.shuffle` does not resume."""
+    uninterrupted = fit_recorder(epochs=4)
+    resumed = fit_recorder(
+        epochs=4, initial_epoch=2, iterations=2 * 4, code=uninterrupted[1]
+    )
+    assert resumed == uninterrupted[2:]
+    assert fit_recorder(epochs=2, code=0) == uninterrupted[:2]
+    orders = [
+        order(shuffled_batches(rows(20), 5, seed=0, iterations=step))
+        for step in (0, 4, 8)
+    ]
+    assert len({tuple(epoch) for epoch in orders}) == 3
+
+
+MIRRORED = """
+import keras, numpy as np, tensorflow as tf
+from keras_rbm.datasets import binarize, shuffled_batches
+
+(cpu,) = tf.config.list_physical_devices("CPU")
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(cpu, two)
+
+def weights(strategy):
+    with strategy.scope():
+        layers = [keras.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")]
+        model = keras.Sequential(layers)
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        model.optimizer.build(model.trainable_variables)
+    x = np.linspace(0, 1, 96, dtype="float32").reshape(24, 4)
+    y = x[:, :1] * x[:, 1:2]
+    iterations = model.optimizer.iterations
+    train = shuffled_batches((x, y), 6, seed=1, iterations=iterations)
+    train = binarize(train, "sample", seed=2, iterations=iterations)
+    model.fit(train, epochs=3, shuffle=False, verbose=0)
+    assert int(iterations.numpy()) == 12
+    return model.get_weights()
+
+one = weights(tf.distribute.get_strategy())
+two = weights(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
+for a, b in zip(one, two, strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+"""
+
+
+def test_two_replicas_see_what_one_sees():
+    """In a process of its own: logical devices are set before TensorFlow starts."""
+    run = [sys.executable, "-c", MIRRORED]
+    result = subprocess.run(run, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-2000:]

@@ -1,0 +1,110 @@
+"""Where data are looked for, and what is said when there are none."""
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_rbm.datasets import load, preparation
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    probed = []
+
+    def can_connect(url):
+        probed.append(url)
+        return False
+
+    monkeypatch.setattr(preparation, "can_connect", can_connect)
+    return probed
+
+
+@pytest.mark.parametrize(
+    "name, url, filename",
+    [
+        (
+            "caltech101_silhouettes",
+            "https://people.cs.umass.edu/~marlin/data/",
+            "caltech101_silhouettes_28_split1.mat",
+        ),
+        (
+            "mnist",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+            "train-images-idx3-ubyte.gz",
+        ),
+        (
+            "binarized_mnist",
+            "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/",
+            "binarized_mnist_test.amat",
+        ),
+    ],
+)
+def test_no_network(name, url, filename, no_network, tmp_path):
+    """TFDS would try for more than three minutes before it gives up."""
+    with pytest.raises(ConnectionError) as error:
+        load(name, data_dir=tmp_path)
+    message = str(error.value)
+    assert f"{filename}  from  {url}{filename}" in message
+    assert str(tmp_path) in message
+    assert "manual_dir=" in message and "KERAS_RBM_MANUAL_DIR" in message
+    assert len(no_network) == 1
+
+
+def test_the_probe_gives_up(monkeypatch):
+    """An unreachable address: port 9 of this machine, where nothing listens."""
+    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    assert not preparation.can_connect("http://127.0.0.1:9/file")
+
+
+def test_a_manual_file_needs_no_network(no_network, dummy_data, tmp_path):
+    """The made-up file is found, and then refused for its checksum."""
+    error = tfds.download.DownloadError if False else Exception
+    with pytest.raises(error, match="has wrong checksum"):
+        load(
+            "caltech101_silhouettes",
+            data_dir=tmp_path,
+            manual_dir=dummy_data / "caltech101_silhouettes",
+        )
+    assert not no_network
+
+
+@pytest.mark.parametrize("make_folder", [False, True])
+def test_omniglot_says_how_to_get_its_file(make_folder, no_network, tmp_path):
+    if make_folder:
+        manual_dir = tmp_path / "manual"
+        manual_dir.mkdir()
+        (manual_dir / "other.mat").touch()
+    else:
+        manual_dir = None
+    with pytest.raises(FileNotFoundError, match=r"iwae/raw/master.*chardata\.mat") as e:
+        load("omniglot28", data_dir=tmp_path, manual_dir=manual_dir)
+    assert "KERAS_RBM_MANUAL_DIR" in str(e.value)
+    assert not no_network
+
+
+def test_a_prepared_copy_is_found_behind_an_empty_data_dir(tmp_path, monkeypatch):
+    prepared, empty = tmp_path / "prepared", tmp_path / "empty"
+    expected = [x.numpy() for x in load("shifting_bar", data_dir=prepared)]
+    monkeypatch.setenv("TFDS_DATA_DIR", str(prepared))
+    found = [x.numpy() for x in load("shifting_bar", data_dir=empty)]
+    np.testing.assert_array_equal(found, expected)
+    assert not empty.exists()
+
+
+def test_sets_are_prepared_in_the_first_writable_directory(tmp_path, monkeypatch):
+    """A shared, read-only TFDS_DATA_DIR serves what it has; the rest goes home."""
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o555)
+    monkeypatch.setenv("TFDS_DATA_DIR", str(shared))
+    load("shifting_bar")
+    assert not any(shared.iterdir())
+    assert (tmp_path / "home/tensorflow_datasets/shifting_bar").is_dir()
+
+
+def test_no_writable_directory(tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o555)
+    monkeypatch.setenv("HOME", str(shared))
+    with pytest.raises(PermissionError, match="Pass data_dir= or set TFDS_DATA_DIR"):
+        load("shifting_bar", data_dir=shared)
