@@ -2,16 +2,27 @@
 
 `tf.data` reshuffles, and Keras shuffles, from hidden state that no checkpoint keeps.
 Here the order of the examples and the sampled pixels depend only on `seed` and a
-counter that is read when an epoch begins. Give `optimizer.iterations` as the counter,
-and a resumed run continues exactly where the interrupted one stopped.
+counter that is read when the first batch of an epoch is made. Give
+`optimizer.iterations` as the counter, and a resumed run continues exactly where the
+interrupted one stopped.
+
+The train step must then count itself only once it has its batch. In a `tf.function`
+the two are independent, and TensorFlow may run them in either order: a `train_step` of
+your own needs
+
+    with tf.control_dependencies(tf.nest.flatten(batch)):
+        self.optimizer.apply(gradients, variables)
+
+or, as `iterations`, a function of a number that a callback stores in `on_epoch_begin`.
 """
 
 import itertools
 import operator
 
-import keras
 import numpy as np
 import tensorflow as tf
+
+from keras_rbm.datasets import in_memory
 
 BINARIZATION_METHODS = ("threshold", "sample")
 
@@ -38,10 +49,10 @@ def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
       seed: int, the key of the samples. Unused by `"threshold"`.
       redraw: bool. True draws new samples for every epoch; False draws once, so that
         every epoch sees the same values: right for validation and test data.
-      iterations: optional integer scalar variable such as `optimizer.iterations`, read
-        when an epoch begins and used in the place of the epoch's number, so that a
-        resumed run sees the samples it would have seen. By default the epoch's number
-        is that of the iterators made so far of the dataset that this call returns.
+      iterations: optional counter as for `shuffled_batches`, used in the place of the
+        epoch's number, so that a resumed run sees the samples it would have seen. By
+        default the epoch's number is that of the iterators used so far of the dataset
+        that this call returns.
 
     Returns:
       A `tf.data.Dataset` of the same structure, shapes, types and cardinality, with
@@ -91,7 +102,7 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     """Batches of examples in a new order every epoch, reproducible after a resume.
 
     The order of an epoch is a permutation of all examples, a function of `seed` and of
-    the value that `iterations` has when the epoch's iterator is created. All examples
+    the value that `iterations` has when the epoch's first batch is made. All examples
     are held in memory.
 
     Args:
@@ -101,9 +112,11 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
         any structure. Lists come back as tuples.
       batch_size: int, the number of examples in a batch; the last may have fewer.
       seed: int, the key of the permutations.
-      iterations: integer scalar variable, e.g. `optimizer.iterations`. An optimizer
-        counts the steps done, so each epoch has its own value and a checkpoint keeps
-        it. Outside of training, an int gives a single fixed order.
+      iterations: integer scalar variable, e.g. `optimizer.iterations`, or a function
+        without arguments that returns an int. An optimizer counts the steps done, so
+        each epoch has its own value and a checkpoint keeps it. A `train_step` of your
+        own must apply its gradients under `tf.control_dependencies([x])`, or it may
+        count itself before the counter is read. An int gives one fixed order.
       drop_remainder: bool, whether to leave out a last batch with fewer examples.
 
     Returns:
@@ -136,8 +149,8 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     key = _fold_in(_root_key(seed), _SHUFFLING)
     # On the host: tf.data gathers there, wherever eager tensors are put by default.
     with tf.device("CPU:0"):
-        examples = _in_memory(data)
-    num_examples = _count_examples(examples)
+        examples = in_memory.hold_in_memory(data)
+    num_examples = in_memory.count_examples(examples)
     num_batches, remainder = divmod(num_examples, batch_size)
     if drop_remainder and not num_batches:
         raise ValueError(
@@ -157,7 +170,7 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
             rows = order[index * batch_size : (index + 1) * batch_size]
             if drop_remainder:
                 rows = tf.ensure_shape(rows, (batch_size,))
-            return _map_present(lambda x: tf.gather(x, rows), examples)
+            return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
 
         return tf.data.Dataset.range(num_batches).map(gather_batch)
 
@@ -176,9 +189,9 @@ def check_binarization_method(method):
 
 
 def _each_epoch(read, make_epoch, cardinality):
-    """Dataset that calls `read` as an iterator is created and maps its value."""
-    # A Python function, not a captured variable: tf.data cannot capture a variable
-    # that lives on a GPU, is mirrored over replicas, or belongs to another strategy.
+    """Dataset that calls `read` once an iterator and continues with its value."""
+    # A Python function, not a captured variable: it reads any variable, wherever it
+    # lives, also one that is mirrored over replicas.
     start = tf.data.Dataset.range(1).map(
         lambda _: tf.ensure_shape(tf.py_function(read, [], tf.int64), ())
     )
@@ -189,7 +202,11 @@ def _each_epoch(read, make_epoch, cardinality):
 
 
 def _reader(iterations):
-    return lambda: int(keras.ops.convert_to_numpy(iterations))
+    def read():
+        value = iterations() if callable(iterations) else iterations
+        return tf.cast(tf.convert_to_tensor(value), tf.int64)
+
+    return read
 
 
 def _root_key(seed):
@@ -224,64 +241,6 @@ def _map_first(function, element):
     if isinstance(element, tuple):
         return (function(element[0]), *element[1:])
     return function(element)
-
-
-def _map_present(function, *nests):
-    return tf.nest.map_structure(
-        lambda *parts: None if parts[0] is None else function(*parts), *nests
-    )
-
-
-def _in_memory(data):
-    """Tensors that hold all examples of arrays or of a finite dataset."""
-    if not isinstance(data, tf.data.Dataset):
-        return _map_present(_as_tensor, _lists_as_tuples(data))
-    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise ValueError(
-            "Expected a finite dataset. Received: data with infinite cardinality. "
-            "Call take(count) on it, and leave out repeat()."
-        )
-    blocks = list(data.batch(1024))
-    if not blocks:
-        raise ValueError(
-            "Expected at least one example. Received: data=an empty dataset. "
-            "Check the filters and the split that made it."
-        )
-    return _map_present(lambda *parts: tf.concat(parts, 0), *blocks)
-
-
-def _as_tensor(array):
-    tensor = tf.convert_to_tensor(array)
-    if tensor.dtype.is_floating:
-        tensor = tf.cast(tensor, keras.config.floatx())
-    return tf.identity(tensor)
-
-
-def _lists_as_tuples(nest):
-    # tf.data packs a list into one tensor.
-    if isinstance(nest, list | tuple) and not hasattr(nest, "_fields"):
-        return tuple(_lists_as_tuples(part) for part in nest)
-    if isinstance(nest, dict):
-        return {name: _lists_as_tuples(part) for name, part in nest.items()}
-    return nest
-
-
-def _count_examples(examples):
-    shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
-    if not shapes or any(shape.rank == 0 for shape in shapes):
-        raise ValueError(
-            "Expected arrays with the examples on their first axis. "
-            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
-            "Convert lists of numbers with numpy.array."
-        )
-    counts = {int(shape[0]) for shape in shapes}
-    if len(counts) > 1 or counts == {0}:
-        raise ValueError(
-            "Expected the same, positive number of examples in all components. "
-            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
-            "Check the first axis of each array."
-        )
-    return counts.pop()
 
 
 def _as_int(name, value):

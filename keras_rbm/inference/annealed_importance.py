@@ -3,7 +3,6 @@
 import math
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
@@ -206,8 +205,8 @@ def estimate_log_partition(
 
     >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
     >>> z = keras_rbm.inference.estimate_log_partition(model, "reverse_ais", steps=1)
-    >>> round(float(z.value) / np.log(2), 4)
-    5.0
+    >>> print(f"{z.value / np.log(2):.4f}")
+    5.0000
     """
     if method == "exact":
         return LogPartition.exact(exact_log_partition(potentials))
@@ -276,53 +275,50 @@ def _per_model(log_weights, num_chains, batch):
 
 def _anneal(steps, path, visible, log_weights, lows, highs, seed, progress):
     """Runs `steps` over all temperatures, in segments if progress is shown."""
-    lows, highs = (np.asarray(betas, np.float32) for betas in (lows, highs))
+    lows, highs = (tf.constant(betas, tf.float32) for betas in (lows, highs))
     seed = random.as_seed(seed)
     state = (visible, tf.cast(log_weights, tf.float64))
-    segment = _SEGMENT if progress and tf.executing_eagerly() else len(lows)
-    bar = keras.utils.Progbar(len(lows), unit_name="temperature") if progress else None
-    for start in range(0, len(lows), segment):
-        end = start + segment
-        state = steps(
-            path, *state, lows[start:end], highs[start:end], random.fold_in(seed, start)
-        )
+    count = len(lows)
+    segment = _SEGMENT if progress and tf.executing_eagerly() else count
+    bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
+    for start in range(0, count, segment):
+        end = min(start + segment, count)
+        span = tf.constant([start, end])
+        state = steps(path, *state, lows, highs, span, seed)
         if bar is not None:
-            bar.update(min(end, len(lows)))
+            bar.update(end)
     return state
 
 
-@tf.function(reduce_retracing=True, autograph=False)
-def _forward_steps(path, visible, log_weights, lows, highs, seed):
-    hidden_natural = path.potentials.hidden_natural
-
+@tf.function(autograph=False)
+def _forward_steps(path, visible, log_weights, lows, highs, span, seed):
     def step(index, visible, natural, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
         log_weights += path.log_weight_difference(visible, natural, low, high)
         visible = path.sweep(natural, high, random.fold_in(seed, index)).visible
-        return index + 1, visible, hidden_natural(visible), log_weights
+        natural = path.potentials.hidden_natural(visible)
+        return index + 1, visible, natural, log_weights
 
-    state = (tf.constant(0), visible, hidden_natural(visible), log_weights)
-    count = tf.shape(lows)[0]
-    _, visible, _, log_weights = tf.while_loop(
-        lambda index, *_: index < count, step, state
-    )
-    return visible, log_weights
+    return _loop(step, path, visible, log_weights, span)
 
 
-@tf.function(reduce_retracing=True, autograph=False)
-def _reverse_steps(path, visible, log_weights, lows, highs, seed):
-    hidden_natural = path.potentials.hidden_natural
-
+@tf.function(autograph=False)
+def _reverse_steps(path, visible, log_weights, lows, highs, span, seed):
     def step(index, visible, natural, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
         visible = path.sweep(natural, high, random.fold_in(seed, index)).visible
-        natural = hidden_natural(visible)
+        natural = path.potentials.hidden_natural(visible)
         log_weights += path.log_weight_difference(visible, natural, low, high)
         return index + 1, visible, natural, log_weights
 
-    state = (tf.constant(0), visible, hidden_natural(visible), log_weights)
-    count = tf.shape(lows)[0]
+    return _loop(step, path, visible, log_weights, span)
+
+
+def _loop(step, path, visible, log_weights, span):
+    natural = path.potentials.hidden_natural(visible)
     _, visible, _, log_weights = tf.while_loop(
-        lambda index, *_: index < count, step, state
+        lambda index, *_: index < span[1],
+        step,
+        (span[0], visible, natural, log_weights),
     )
     return visible, log_weights

@@ -10,7 +10,7 @@ MAX_UNITS = 25
 _CHUNK = 2**12
 
 
-@tf.function(autograph=False, reduce_retracing=True)
+@tf.function(autograph=False)
 def exact_log_partition(potentials):
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
@@ -21,7 +21,8 @@ def exact_log_partition(potentials):
         potentials: `Potentials`.
 
     Returns:
-        tensor of shape (), or (B,) where the biases have a batch dimension, nats.
+        float64 tensor of shape (), or (B,) where the biases have a batch dimension,
+        nats.
 
     Raises:
         ValueError: if the smaller binary layer has more than 25 units, or
@@ -30,13 +31,14 @@ def exact_log_partition(potentials):
     Example:
 
     >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
-    >>> round(float(keras_rbm.inference.exact_log_partition(model)) / np.log(2), 4)
-    5.0
+    >>> z = keras_rbm.inference.exact_log_partition(model)
+    >>> print(f"{z / np.log(2):.4f}")
+    5.0000
     """
-    return _for_each_model(_log_partition, potentials, tf.float32)
+    return _for_each_model(_log_partition, potentials, tf.float64)
 
 
-@tf.function(autograph=False, reduce_retracing=True)
+@tf.function(autograph=False)
 def exact_moments(potentials):
     """Computes the model's expected statistics.
 
@@ -46,6 +48,7 @@ def exact_moments(potentials):
     Returns:
         `Moments` without a row axis: kernel (V, H), visible and hidden statistics
         (V,) and (H,), weight 1; with a leading axis B where the biases have one.
+        All in float64.
 
     Raises:
         ValueError: as `exact_log_partition`.
@@ -53,11 +56,11 @@ def exact_moments(potentials):
     Example:
 
     >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
-    >>> keras_rbm.inference.exact_moments(model).kernel.numpy().max()
+    >>> print(keras_rbm.inference.exact_moments(model).kernel.numpy().max().round(9))
     0.25
     """
     v, h = potentials.visible, potentials.hidden
-    dtype = v.bias.dtype
+    dtype = tf.float64
     signature = Moments(
         dtype,
         tf.nest.map_structure(lambda _: dtype, v.expected_statistics(v.bias)),
@@ -94,6 +97,7 @@ def _enumerates_visible(potentials):
 
 def _for_each_model(function, potentials, signature):
     enumerate_visible = _enumerates_visible(potentials)
+    potentials = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
     if enumerate_visible:
 
         def run(model):

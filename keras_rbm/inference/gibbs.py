@@ -67,7 +67,7 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     )
 
 
-@tf.function(autograph=False, reduce_retracing=True)
+@tf.function(autograph=False)
 def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
     def sweep(index, state):
         new = gibbs_sweep(potentials, state, random.fold_in(seed, index)).visible

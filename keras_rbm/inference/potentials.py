@@ -31,7 +31,7 @@ class Potentials(_Fields):
     Example:
 
     >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
-    >>> model.free_energy(tf.ones((1, 3))).numpy().round(3).tolist()
+    >>> print(model.free_energy(tf.ones((1, 3))).numpy().round(3))
     [-1.386]
     """
 

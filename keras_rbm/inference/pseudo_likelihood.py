@@ -7,7 +7,7 @@ from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.units import BernoulliParameters
 
 
-@tf.function(autograph=False, reduce_retracing=True)
+@tf.function(autograph=False)
 def pseudo_log_likelihood(potentials, visible):
     """Computes `sum_i log p(v_i | all other v)`, for binary visible units.
 
@@ -28,21 +28,19 @@ def pseudo_log_likelihood(potentials, visible):
 
     >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
     >>> pll = keras_rbm.inference.pseudo_log_likelihood(model, tf.ones((1, 3)))
-    >>> pll.numpy().round(3).tolist()
+    >>> print(pll.numpy().round(3))
     [-2.079]
 
     References:
         1. Besag. Statistical analysis of non-lattice data. The Statistician, 1975.
     """
     natural = _binary_hidden_natural(potentials, visible)
-    units = tf.range(tf.shape(visible)[1])
-    rows = tf.shape(visible)[0]
 
-    def add(unit, total):
-        chosen = tf.fill([rows], unit)
+    def add(total, unit):
+        chosen = tf.zeros_like(total, tf.int32) + unit
         return total + _log_conditional(potentials, visible, natural, chosen)
 
-    return tf.foldl(lambda total, unit: add(unit, total), units, tf.zeros([rows]))
+    return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
 
 
 def stochastic_pseudo_log_likelihood(potentials, visible, seed):

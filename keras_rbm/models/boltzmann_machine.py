@@ -13,7 +13,7 @@ from keras_rbm.models.inputs import (
     is_array,
 )
 from keras_rbm.models.named_state import load_named, save_named
-from keras_rbm.models.resume_check import ResumeCheck
+from keras_rbm.models.resume import EpochKey, ResumeCheck
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
@@ -168,6 +168,7 @@ class BoltzmannMachine(keras.Model):
                 "Expected no class_weight: a Boltzmann machine has no classes. "
                 "Received: class_weight. Pass sample_weight instead."
             )
+        epoch_key = EpochKey()
         if is_array(x):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
             if validation_split and validation_data is None:
@@ -177,17 +178,18 @@ class BoltzmannMachine(keras.Model):
                 validation_data = tuple(p if p is None else p[cut:] for p in parts)
             self._prepare((x, y, sample_weight))
             if shuffle:
+                parts = (
+                    x if y is None and sample_weight is None else (x, y, sample_weight)
+                )
                 x = shuffled_batches(
-                    (x, y, sample_weight),
-                    batch_size or 32,
-                    seed=self._shuffle_seed,
-                    iterations=self.optimizer.iterations,
+                    parts, batch_size or 32, seed=0, iterations=epoch_key
                 )
                 y = sample_weight = None
             shuffle = False
         else:
             batch, x = first_batch(x)
             self._prepare(batch)
+            shuffle = shuffle and isinstance(x, keras.utils.PyDataset)
         if validation_data is not None and is_array(validation_data):
             validation_data = self._checked_validation(validation_data)
         resume = ResumeCheck(int(self.optimizer.iterations.numpy()), initial_epoch)
@@ -197,17 +199,13 @@ class BoltzmannMachine(keras.Model):
             batch_size=batch_size,
             epochs=epochs,
             verbose=verbose,
-            callbacks=_appended(callbacks, resume),
+            callbacks=_extended(callbacks, resume, epoch_key),
             validation_data=validation_data,
             shuffle=shuffle,
             sample_weight=sample_weight,
             initial_epoch=initial_epoch,
             **kwargs,
         )
-
-    @property
-    def _shuffle_seed(self):
-        return int(self.seed_generator.state.numpy()[0]) & 0x7FFFFFFF
 
     def _checked_validation(self, data):
         data = data if isinstance(data, tuple) else (data,)
@@ -249,7 +247,9 @@ class BoltzmannMachine(keras.Model):
     def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
-        losses = self.rule.step(self, features, visible, normalized(weights))
+        # A pipeline may read `optimizer.iterations`: not before its batch is there.
+        with tf.control_dependencies([visible]):
+            losses = self.rule.step(self, features, visible, normalized(weights))
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return self._results(features, visible, sample_weight)
 
@@ -341,12 +341,11 @@ def normalized(weights):
     return tf.math.divide_no_nan(weights, total)
 
 
-def _appended(callbacks, callback):
+def _extended(callbacks, *own):
     if isinstance(callbacks, keras.callbacks.CallbackList):
-        callbacks.append(callback)
+        for callback in own:
+            callbacks.append(callback)
         return callbacks
-    if callbacks is None:
-        return [callback]
-    if isinstance(callbacks, (list, tuple)):
-        return [*callbacks, callback]
-    return [callbacks, callback]
+    if isinstance(callbacks, keras.callbacks.Callback):
+        callbacks = [callbacks]
+    return [*(callbacks or []), *own]

@@ -1,13 +1,12 @@
 """Saving variables under their names, and restoring all of them or none."""
 
-import keras
 import numpy as np
 
 
 def save_named(store, variables):
     """Writes a dict of variables into a Keras weights store."""
     for name, variable in variables.items():
-        store[name] = keras.ops.convert_to_numpy(variable)
+        store[name] = variable
 
 
 def load_named(store, required, optional):

@@ -36,7 +36,7 @@ class PersistentContrastiveDivergence(LearningRule):
     >>> rbm.compile("sgd", rule=rule)
     >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
     >>> rule.chains.shape
-    (20, 4)
+    TensorShape([20, 4])
 
     References:
         1. Tieleman. Training restricted Boltzmann machines using approximations

@@ -120,6 +120,12 @@ class TestShuffledBatches:
         counter.assign(8)
         assert (order(batches) != first).any()
 
+    def test_counter_may_be_a_function(self):
+        kwargs = {"batch_size": 7, "seed": 0}
+        by_function = shuffled_batches(rows(50), iterations=lambda: 8, **kwargs)
+        by_value = shuffled_batches(rows(50), iterations=8, **kwargs)
+        np.testing.assert_array_equal(order(by_function), order(by_value))
+
     def test_components_stay_together(self, counter):
         data = ({"a": rows(), "b": [2 * rows(), None]}, np.arange(10), None)
         batches = shuffled_batches(data, 3, seed=0, iterations=counter)
@@ -153,7 +159,11 @@ class TestShuffledBatches:
             (rows(), {"batch_size": 0}, "Received: batch_size=0"),
             (rows(), {"batch_size": 2.5}, "Received: batch_size=2.5"),
             (rows(), {"seed": None}, "Received: seed=None"),
-            (rows(), {"batch_size": 11, "drop_remainder": True}, "batch_size=11 for 10"),
+            (
+                rows(),
+                {"batch_size": 11, "drop_remainder": True},
+                "batch_size=11 for 10",
+            ),
             (rows(0), {}, r"shapes \[\(0, 1\)\]"),
             ((rows(3), rows(4)), {}, r"shapes \[\(3, 1\), \(4, 1\)\]"),
             ([1.0, 2.0], {}, "Convert lists of numbers with numpy.array"),
@@ -180,7 +190,8 @@ class Recorder(keras.Model):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         for value in tf.unstack(tf.ensure_shape(x, (5, 1))):
             self.code.assign(tf.math.floormod(self.code * 3 + value[0], 4093))
-        self.optimizer.apply([tf.zeros([])], [self.code])
+        with tf.control_dependencies([x]):
+            self.optimizer.apply([tf.zeros([])], [self.code])
         return {"code": self.code}
 
 
@@ -222,10 +233,20 @@ from keras_rbm.datasets import binarize, shuffled_batches
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(cpu, two)
 
+class Model(keras.Sequential):
+    def train_step(self, data):
+        x, y, _ = keras.utils.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        with tf.control_dependencies([x]):
+            self.optimizer.apply(gradients, self.trainable_variables)
+        return {"loss": loss}
+
 def weights(strategy):
     with strategy.scope():
         layers = [keras.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")]
-        model = keras.Sequential(layers)
+        model = Model(layers)
         model.compile(keras.optimizers.SGD(0.1), "mse")
         model.optimizer.build(model.trainable_variables)
     x = np.linspace(0, 1, 96, dtype="float32").reshape(24, 4)
@@ -244,6 +265,7 @@ for a, b in zip(one, two, strict=True):
 """
 
 
+@pytest.mark.multiprocess
 def test_two_replicas_see_what_one_sees():
     """In a process of its own: logical devices are set before TensorFlow starts."""
     run = [sys.executable, "-c", MIRRORED]

@@ -1,8 +1,28 @@
-"""Going on after a backup that was interrupted while writing."""
+"""Private callbacks that let an interrupted `fit` go on as if never stopped."""
 
 import warnings
 
 import keras
+
+
+class EpochKey(keras.callbacks.Callback):
+    """A number for each epoch, a function of the model's saved state alone.
+
+    It is taken when the epoch begins: the pipeline that shuffles by it runs beside
+    the training steps, and would read `optimizer.iterations` at any moment.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.value = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        seed = int(self.model.seed_generator.state.numpy()[0])
+        iterations = int(self.model.optimizer.iterations.numpy())
+        self.value = (seed << 31 ^ iterations) % 2**63
+
+    def __call__(self):
+        return self.value
 
 
 class ResumeCheck(keras.callbacks.Callback):

@@ -1,0 +1,28 @@
+"""What the callbacks check before the first epoch."""
+
+from keras_rbm.models.inputs import check_rows
+
+
+def check_model(callback, model, *methods):
+    """Raises a TypeError unless the model has the methods a callback calls."""
+    missing = [method for method in methods if not hasattr(model, method)]
+    if missing:
+        raise TypeError(
+            f"Expected a model with the methods {list(methods)} for "
+            f"{type(callback).__name__}. Received: {type(model).__name__} "
+            f"'{model.name}', without {missing}. Use it with keras_rbm.RBM."
+        )
+
+
+def check_states(model, rows, name):
+    """Raises a ValueError unless `rows` can be visible states of the model."""
+    check_rows(rows, name, model.kernel.shape[0], model.visible.support)
+
+
+def check_at_least(minimum, **counts):
+    """Raises a ValueError unless each named count is an int ≥ `minimum`."""
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < minimum:
+            raise ValueError(
+                f"Expected an int {name} ≥ {minimum}. Received: {name}={count!r}."
+            )

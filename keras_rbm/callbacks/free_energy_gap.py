@@ -1,0 +1,67 @@
+"""Over-fitting, measured without the partition function."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.models.inputs import as_rows
+
+
+class FreeEnergyGap(keras.callbacks.Callback):
+    """Writes `free_energy_gap` into the logs after every epoch [1].
+
+    `gap = mean F(validation) - mean F(train) = mean log p(train) - mean
+    log p(validation)`, in nats: log Z cancels, so the figure is exact and cheap. It
+    stays near 0 while the model generalises and grows as it over-fits.
+
+    `EarlyStopping(monitor="free_energy_gap", mode="min", ...)` may follow it in the
+    list of callbacks; the mode must be given. The gap says how much better the
+    training data are known, not how good the model is: an untrained model has
+    gap 0. To stop at the best model watch `LogLikelihood`.
+
+    Args:
+        train: array (N, V) or `tf.data.Dataset`, training examples, about as many
+            as in `validation`. Read once, when the callback is made; give
+            grey-scale images to binary units as they are trained on, binarised.
+        validation: array (M, V) or `tf.data.Dataset`, examples of the same kind
+            that are not trained on.
+
+    Raises:
+        TypeError: if the data are no array of numbers or dataset.
+        ValueError: as training begins, if the data cannot be states of the model's
+            visible units.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (60, 9)).astype("float32")
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.compile(keras.optimizers.SGD(0.1))
+    >>> gap = keras_rbm.callbacks.FreeEnergyGap(data[:30], data[30:])
+    >>> history = rbm.fit(data[:30], epochs=3, callbacks=[gap], verbose=0)
+    >>> len(history.history["free_energy_gap"])
+    3
+
+    References:
+        1. Hinton. A practical guide to training restricted Boltzmann machines,
+           section 6. 2010.
+    """
+
+    def __init__(self, train, validation):
+        super().__init__()
+        self.train = as_rows(train)
+        self.validation = as_rows(validation)
+
+    def on_train_begin(self, logs=None):
+        check_model(self, self.model, "free_energy")
+        check_states(self.model, self.train, "train")
+        check_states(self.model, self.validation, "validation")
+
+    def on_epoch_end(self, epoch, logs=None):
+        gap = self._mean_free_energy(self.validation)
+        gap -= self._mean_free_energy(self.train)
+        if logs is not None:
+            logs["free_energy_gap"] = gap
+
+    def _mean_free_energy(self, rows):
+        energies = tf.cast(self.model.free_energy(rows), tf.float64)
+        return float(tf.reduce_mean(energies))

@@ -1,0 +1,92 @@
+"""The log-likelihood during training."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import inference
+from keras_rbm.callbacks.checks import check_at_least, check_model, check_states
+from keras_rbm.models.inputs import as_rows
+
+
+class LogLikelihood(keras.callbacks.Callback):
+    """Writes an estimate of the mean log-likelihood into the logs.
+
+    `log_likelihood = mean_n -F(v_n) - log Z`, in nats per example, with log Z by
+    annealed importance sampling, and `log_likelihood_lower` and
+    `log_likelihood_upper`, the ends of the interval that three standard errors of Z
+    give. The estimate is optimistic on average (see
+    `keras_rbm.inference.annealed_importance_sampling`); an interval that is wide,
+    or an upper end of infinity, asks for more `betas`.
+
+    The keys are written in epochs `every`, `2 * every`, … only. `History` keeps the
+    values that there are; `keras.callbacks.CSVLogger` settles its columns in the
+    first epoch, so there take `every=1`.
+    `EarlyStopping(monitor="log_likelihood", mode="max", ...)` also needs `every=1`.
+
+    Args:
+        data: array (N, V) or `tf.data.Dataset`, usually validation examples. Read
+            once, when the callback is made.
+        every: int ≥ 1, epochs from one estimate to the next.
+        num_chains: int ≥ 2, chains of the annealing.
+        betas: see `keras_rbm.inference.temperatures`.
+        seed: int; the same for every estimate, so that their differences are the
+            model's rather than the sampler's.
+        name: str, first part of the keys, e.g. `"val_log_likelihood"`.
+
+    Raises:
+        TypeError: if the data are no array of numbers or dataset.
+        ValueError: if a count or `betas` is out of range or `name` empty; as
+            training begins, if the data cannot be states of the model's visible
+            units.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (60, 9)).astype("float32")
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.compile(keras.optimizers.SGD(0.1))
+    >>> score = keras_rbm.callbacks.LogLikelihood(data[30:], every=2, betas=100)
+    >>> history = rbm.fit(data[:30], epochs=4, callbacks=[score], verbose=0)
+    >>> len(history.history["log_likelihood"])
+    2
+    """
+
+    def __init__(
+        self,
+        data,
+        every=1,
+        num_chains=100,
+        betas=1000,
+        seed=0,
+        name="log_likelihood",
+    ):
+        super().__init__()
+        check_at_least(1, every=every)
+        check_at_least(2, num_chains=num_chains)
+        inference.temperatures(betas)
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"Expected a str, the first part of the logs' keys. Received: "
+                f"name={name!r}."
+            )
+        self.data = as_rows(data)
+        self.every = every
+        self.num_chains = num_chains
+        self.betas = betas
+        self.seed = seed
+        self.name = name
+
+    def on_train_begin(self, logs=None):
+        check_model(self, self.model, "free_energy", "log_partition")
+        check_states(self.model, self.data, "data")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if (epoch + 1) % self.every or logs is None:
+            return
+        log_partition = self.model.log_partition(
+            "ais", num_chains=self.num_chains, betas=self.betas, seed=self.seed
+        )
+        energies = tf.cast(self.model.free_energy(self.data), tf.float64)
+        score = -float(tf.reduce_mean(energies))
+        logs[self.name] = score - float(log_partition.value)
+        logs[f"{self.name}_lower"] = score - float(log_partition.upper)
+        logs[f"{self.name}_upper"] = score - float(log_partition.lower)

@@ -1,0 +1,127 @@
+"""Pictures of the model, for TensorBoard."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.callbacks.checks import check_at_least, check_model, check_states
+from keras_rbm.images import checked_image_shape, image_grid
+from keras_rbm.models.inputs import as_rows
+
+
+class TensorBoardImages(keras.callbacks.Callback):
+    """Writes images of the filters and of samples for TensorBoard.
+
+    `filters` shows the columns of the kernel (red positive, blue negative, white
+    zero), `samples` the expected visible states of Gibbs chains. Needs the package
+    `tensorboard`: `pip install keras-rbm[tensorboard]`.
+
+    Args:
+        log_dir: str or path, as for `keras.callbacks.TensorBoard`; the images go to
+            its subfolder `images`.
+        every: int ≥ 1, epochs from one set of images to the next.
+        max_units: int ≥ 1, at most so many filters, the first ones.
+        num_samples: int ≥ 1, number of chains.
+        steps: int ≥ 0, sweeps of each chain; they start anew for each image.
+        initial_visible: array (num_samples, V) to start the chains from; by
+            default drawn from the data's base rate.
+        image_shape: `(height, width)`, or `None` for square images.
+
+    Raises:
+        ImportError: if `tensorboard` is not installed.
+        ValueError: if a count is out of range; as training begins, if the visible
+            units make no image of the given shape or `initial_visible` is wrong.
+
+    Example:
+    ```python
+    images = keras_rbm.callbacks.TensorBoardImages("logs", every=5)
+    rbm.fit(train, epochs=20, callbacks=[images])
+    # tensorboard --logdir logs
+    ```
+    """
+
+    def __init__(
+        self,
+        log_dir,
+        every=1,
+        max_units=100,
+        num_samples=64,
+        steps=1000,
+        initial_visible=None,
+        image_shape=None,
+    ):
+        super().__init__()
+        _check_tensorboard()
+        check_at_least(1, every=every, max_units=max_units, num_samples=num_samples)
+        check_at_least(0, steps=steps)
+        self.log_dir = str(log_dir)
+        self.every = every
+        self.max_units = max_units
+        self.num_samples = num_samples
+        self.steps = steps
+        self.initial_visible = (
+            None if initial_visible is None else as_rows(initial_visible)
+        )
+        self.image_shape = image_shape
+        self._writer = None
+
+    def on_train_begin(self, logs=None):
+        model = self.model
+        check_model(self, model, "sample", "reconstruct")
+        checked_image_shape(self.image_shape, model.kernel.shape[0])
+        if self.initial_visible is not None:
+            check_states(model, self.initial_visible, "initial_visible")
+            if len(self.initial_visible) != self.num_samples:
+                raise ValueError(
+                    "Expected as many initial_visible as samples. Received: "
+                    f"{len(self.initial_visible)} rows, "
+                    f"num_samples={self.num_samples}."
+                )
+        self._writer = tf.summary.create_file_writer(f"{self.log_dir}/images")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if (epoch + 1) % self.every:
+            return
+        filters, samples = self._filters(), self._samples()
+        with self._writer.as_default():
+            tf.summary.image("filters", filters[np.newaxis], step=epoch)
+            tf.summary.image("samples", samples[np.newaxis], step=epoch)
+
+    def on_train_end(self, logs=None):
+        self._writer.close()
+
+    def _filters(self):
+        weights = np.asarray(self.model.kernel, np.float32).T[: self.max_units]
+        grid = image_grid(weights, self.image_shape)
+        return _red_and_blue(grid / max(np.nanmax(np.abs(grid)), 1e-12))
+
+    def _samples(self):
+        # A seed of its own: the model's generator stays where training left it.
+        states = self.model.sample(
+            self.num_samples,
+            steps=self.steps,
+            initial_visible=self.initial_visible,
+            seed=0,
+        )
+        states = self.model.reconstruct(states).numpy()
+        low, high = self.model.visible.support or (states.min(), states.max())
+        states = (states - low) / max(high - low, 1e-12)
+        grid = image_grid(states, self.image_shape)
+        return np.nan_to_num(grid, nan=0.5)[..., np.newaxis]
+
+
+def _red_and_blue(values):
+    """Returns RGB in [0, 1] for values in [-1, 1]: blue, white at 0, red; NaN grey."""
+    positive, negative = np.maximum(values, 0.0), np.maximum(-values, 0.0)
+    colours = np.stack([1.0 - negative, 1.0 - positive - negative, 1.0 - positive], -1)
+    return np.nan_to_num(colours, nan=0.7).astype(np.float32)
+
+
+def _check_tensorboard():
+    try:
+        import tensorboard  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Expected the package tensorboard, which writes the images. Received: "
+            f"{error}. Install it by: pip install keras-rbm[tensorboard]"
+        ) from error

@@ -1,0 +1,64 @@
+"""Holds the examples of arrays or of a dataset in memory."""
+
+import keras
+import tensorflow as tf
+
+
+def hold_in_memory(data):
+    """Tensors that hold all examples of arrays or of a finite dataset."""
+    if not isinstance(data, tf.data.Dataset):
+        return map_present(_as_tensor, _lists_as_tuples(data))
+    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise ValueError(
+            "Expected a finite dataset. Received: data with infinite cardinality. "
+            "Call take(count) on it, and leave out repeat()."
+        )
+    blocks = list(data.batch(1024))
+    if not blocks:
+        raise ValueError(
+            "Expected at least one example. Received: data=an empty dataset. "
+            "Check the filters and the split that made it."
+        )
+    return map_present(lambda *parts: tf.concat(parts, 0), *blocks)
+
+
+def count_examples(examples):
+    """The common length of the first axis of all tensors in a nest."""
+    shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
+    if not shapes or any(shape.rank == 0 for shape in shapes):
+        raise ValueError(
+            "Expected arrays with the examples on their first axis. "
+            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
+            "Convert lists of numbers with numpy.array."
+        )
+    counts = {int(shape[0]) for shape in shapes}
+    if len(counts) > 1 or counts == {0}:
+        raise ValueError(
+            "Expected the same, positive number of examples in all components. "
+            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
+            "Check the first axis of each array."
+        )
+    return counts.pop()
+
+
+def map_present(function, *nests):
+    """`tf.nest.map_structure` that keeps `None` components."""
+    return tf.nest.map_structure(
+        lambda *parts: None if parts[0] is None else function(*parts), *nests
+    )
+
+
+def _as_tensor(array):
+    tensor = tf.convert_to_tensor(array)
+    if tensor.dtype.is_floating:
+        tensor = tf.cast(tensor, keras.config.floatx())
+    return tf.identity(tensor)
+
+
+def _lists_as_tuples(nest):
+    # tf.data packs a list into one tensor.
+    if isinstance(nest, list | tuple) and not hasattr(nest, "_fields"):
+        return tuple(_lists_as_tuples(part) for part in nest)
+    if isinstance(nest, dict):
+        return {name: _lists_as_tuples(part) for name, part in nest.items()}
+    return nest

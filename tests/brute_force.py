@@ -1,0 +1,103 @@
+"""Answers by enumerating every joint state, in float64 NumPy: the tests' truth."""
+
+import itertools
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.inference import Potentials
+from keras_rbm.units import GaussianParameters
+
+
+def binary_states(num_units):
+    """Returns all states of binary units, (2^units, units)."""
+    return np.array(list(itertools.product([0.0, 1.0], repeat=num_units)))
+
+
+def random_potentials(num_visible, num_hidden, seed=0, scale=1.0):
+    """Returns a binary model with normal random parameters."""
+    rng = np.random.default_rng(seed)
+    kernel = rng.normal(0, scale, (num_visible, num_hidden))
+    visible, hidden = rng.normal(0, 1, num_visible), rng.normal(0, 1, num_hidden)
+    return Potentials(*(tf.constant(a, tf.float32) for a in (kernel, visible, hidden)))
+
+
+def random_gaussian_potentials(num_visible, num_hidden, seed=0, scale=0.5):
+    """Returns a model with Gaussian visible, binary hidden units."""
+    rng = np.random.default_rng(seed)
+    fields = {
+        "bias": rng.normal(0, 1, num_visible),
+        "log_precision": rng.normal(0, 0.3, num_visible),
+        "shift": rng.normal(0, 1, num_visible),
+        "scale": rng.uniform(0.5, 2, num_visible),
+    }
+    visible = GaussianParameters(
+        **{name: tf.constant(value, tf.float32) for name, value in fields.items()}
+    )
+    kernel = tf.constant(rng.normal(0, scale, (num_visible, num_hidden)), tf.float32)
+    return Potentials(
+        kernel, visible, tf.constant(rng.normal(0, 1, num_hidden), tf.float32)
+    )
+
+
+class Enumerated:
+    """A tiny binary model with everything about it known."""
+
+    def __init__(self, potentials):
+        kernel, b, c = (
+            np.asarray(a, np.float64)
+            for a in (
+                potentials.kernel,
+                potentials.visible_bias,
+                potentials.hidden_bias,
+            )
+        )
+        self.v = binary_states(len(b))
+        self.h = binary_states(len(c))
+        self.log_joint = (
+            self.v @ kernel @ self.h.T + (self.v @ b)[:, None] + (self.h @ c)[None]
+        )
+        top = self.log_joint.max()
+        self.log_partition = top + math.log(np.exp(self.log_joint - top).sum())
+        self.joint = np.exp(self.log_joint - self.log_partition)
+        self.p_visible = self.joint.sum(1)
+        self.p_hidden = self.joint.sum(0)
+
+    def moments(self):
+        """Returns the expectations of v h', v and h."""
+        kernel = self.v.T @ self.joint @ self.h
+        return kernel, self.p_visible @ self.v, self.p_hidden @ self.h
+
+    def sample(self, count, rng):
+        """Returns exact visible samples, (count, V) float32."""
+        rows = rng.choice(len(self.v), count, p=self.p_visible)
+        return self.v[rows].astype(np.float32)
+
+    def frequencies(self, visible):
+        """Returns how often each visible state occurs."""
+        index = np.asarray(visible).astype(int) @ (
+            2 ** np.arange(self.v.shape[1])[::-1]
+        )
+        return np.bincount(index, minlength=len(self.v)) / len(index)
+
+
+def tempered_sweep(potentials, base, beta):
+    """Returns p_beta(v) and the matrix p(v' | v) of a Gibbs sweep at beta."""
+    kernel, b, c = (
+        np.asarray(a, np.float64)
+        for a in (potentials.kernel, potentials.visible_bias, potentials.hidden_bias)
+    )
+    v, h = binary_states(len(b)), binary_states(len(c))
+    visible_bias = (1 - beta) * np.asarray(base, np.float64) + beta * b
+    up = _bernoulli(beta * (v @ kernel + c), h)
+    down = _bernoulli(visible_bias + beta * (h @ kernel.T), v)
+    log_weight = v @ visible_bias + np.logaddexp(0, beta * (v @ kernel + c)).sum(1)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum(), up @ down
+
+
+def _bernoulli(natural, states):
+    """Returns p(state | row of natural parameters), (rows, states)."""
+    log_p = natural @ states.T - np.logaddexp(0, natural).sum(1, keepdims=True)
+    return np.exp(log_p)

@@ -1,0 +1,82 @@
+"""The log-likelihood during training, against enumeration."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_rbm
+from keras_rbm.callbacks import LogLikelihood
+
+
+@pytest.fixture
+def data():
+    return np.random.default_rng(0).integers(0, 2, (40, 9)).astype("float32")
+
+
+def compiled():
+    rbm = keras_rbm.RBM(5, num_visible=9, seed=0)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
+    return rbm
+
+
+def test_interval_holds_the_exact_likelihood(data):
+    rbm = compiled()
+    callback = LogLikelihood(data, num_chains=200, betas=300)
+    history = rbm.fit(data, epochs=3, callbacks=[callback], verbose=0).history
+    exact = np.mean(rbm.log_likelihood(data, rbm.log_partition("exact")))
+    lower, value, upper = (
+        history[f"log_likelihood{end}"][-1] for end in ("_lower", "", "_upper")
+    )
+    # The interval is three standard errors each way; 1e-4 for float32.
+    assert lower - 1e-4 <= exact <= upper + 1e-4
+    assert lower < value < upper
+    assert upper - lower < 0.2
+
+
+def test_is_what_the_model_itself_says(data):
+    rbm = compiled()
+    callback = LogLikelihood(data, num_chains=20, betas=50, seed=3)
+    history = rbm.fit(data, callbacks=[callback], verbose=0).history
+    z = rbm.log_partition("ais", num_chains=20, betas=50, seed=3)
+    expected = np.mean(rbm.log_likelihood(data, z))
+    np.testing.assert_allclose(history["log_likelihood"], [expected], rtol=1e-6)
+
+
+def test_every_leaves_the_other_epochs_without_keys(data):
+    callback = LogLikelihood(data, every=3, betas=20, name="val_log_likelihood")
+    history = compiled().fit(data, epochs=7, callbacks=[callback], verbose=0).history
+    assert len(history["loss"]) == 7
+    for end in ("", "_lower", "_upper"):
+        assert len(history[f"val_log_likelihood{end}"]) == 2
+
+
+def test_training_goes_on_as_without_it(data):
+    watched, alone = compiled(), compiled()
+    watched.fit(data, epochs=3, callbacks=[LogLikelihood(data, betas=20)], verbose=0)
+    alone.fit(data, epochs=3, verbose=0)
+    np.testing.assert_array_equal(watched.kernel, alone.kernel)
+    np.testing.assert_array_equal(
+        watched.seed_generator.state, alone.seed_generator.state
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"every": 0}, "Received: every=0"),
+        ({"num_chains": 1}, "Received: num_chains=1"),
+        ({"betas": [0.0, 0.5, 0.4, 1.0]}, "increase strictly"),
+        ({"name": ""}, "Received: name=''"),
+    ],
+)
+def test_bad_arguments(data, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LogLikelihood(data, **arguments)
+
+
+def test_bad_data_stop_before_the_first_step(data):
+    rbm = compiled()
+    before = rbm.kernel.numpy()
+    with pytest.raises(ValueError, match=r"Expected data of shape \(examples, 9\)"):
+        rbm.fit(data, callbacks=[LogLikelihood(data[:, :4])], verbose=0)
+    np.testing.assert_array_equal(rbm.kernel, before)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from brute_force import Enumerated, random_gaussian_potentials, random_potentials
+
+from keras_rbm import inference
+from keras_rbm.inference.gibbs import hidden_chain
+
+CHAINS = 20_000
+
+
+def assert_no_drift(truth, visible):
+    """Compares frequencies with p(v): chi-square within five standard deviations."""
+    difference = truth.frequencies(visible) - truth.p_visible
+    chi_square = len(visible) * np.sum(difference**2 / truth.p_visible)
+    degrees = len(truth.p_visible) - 1
+    assert chi_square < degrees + 5 * np.sqrt(2 * degrees)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_sweeps_leave_the_exact_distribution_invariant(jit_compile):
+    potentials = random_potentials(6, 4, scale=1.5)
+    truth = Enumerated(potentials)
+    start = truth.sample(CHAINS, np.random.default_rng(0))
+
+    @tf.function(jit_compile=jit_compile)
+    def sweeps(visible):
+        return inference.gibbs_chain(potentials, visible, 3, num_sweeps=5)
+
+    assert_no_drift(truth, sweeps(start))
+
+
+def test_drift_would_be_seen():
+    potentials = random_potentials(6, 4, scale=1.5)
+    truth = Enumerated(potentials)
+    start = truth.sample(CHAINS, np.random.default_rng(0))
+    wrong = potentials._replace(kernel=0.9 * potentials.kernel)
+    visible = inference.gibbs_chain(wrong, start, 3, num_sweeps=5)
+    with pytest.raises(AssertionError):
+        assert_no_drift(truth, visible)
+
+
+def test_chain_from_hidden_states_has_the_model_for_its_limit():
+    potentials = random_potentials(5, 4)
+    truth = Enumerated(potentials)
+    hidden = tf.zeros((CHAINS, 4))
+    visible = hidden_chain(potentials, hidden, 7, num_sweeps=60)
+    assert_no_drift(truth, visible)
+
+
+def test_gaussian_sweeps_keep_the_mean_and_variance():
+    potentials = random_gaussian_potentials(2, 3)
+    moments = inference.exact_moments(potentials)
+    visible = inference.gibbs_chain(potentials, tf.zeros((CHAINS, 2)), 5, num_sweeps=50)
+    statistics = potentials.visible.statistics(visible)
+    for got, want in zip(statistics, moments.visible, strict=True):
+        error = np.std(got, 0) / np.sqrt(CHAINS)
+        assert (abs(np.mean(got, 0) - want.numpy()) < 5 * error).all()
+
+
+def test_same_draws_with_and_without_xla():
+    potentials = random_potentials(30, 20)
+    plain = tf.function(inference.gibbs_sweep)
+    compiled = tf.function(inference.gibbs_sweep, jit_compile=True)
+    start = tf.zeros((50, 30))
+    a, b = plain(potentials, start, 11), compiled(potentials, start, 11)
+    np.testing.assert_array_equal(a.hidden, b.hidden)
+    np.testing.assert_array_equal(a.visible, b.visible)
+
+
+def test_clamped_units_keep_their_values():
+    potentials = random_potentials(6, 4)
+    start = tf.cast(tf.random.stateless_uniform((40, 6), (0, 1)) < 0.5, tf.float32)
+    clamp = tf.constant([True, True, False, False, False, True])
+    end = inference.gibbs_chain(potentials, start, 0, num_sweeps=9, clamp=clamp)
+    np.testing.assert_array_equal(end.numpy()[:, clamp], start.numpy()[:, clamp])
+    assert (end.numpy() != start.numpy()).any()
+
+
+def test_clamped_chain_samples_the_conditional():
+    potentials = random_potentials(5, 3)
+    truth = Enumerated(potentials)
+    clamp = np.array([True, False, True, False, False])
+    start = np.tile(np.float32([1, 0, 0, 0, 0]), (CHAINS, 1))
+    end = inference.gibbs_chain(
+        potentials, tf.constant(start), 0, num_sweeps=50, clamp=tf.constant(clamp)
+    )
+    allowed = (truth.v[:, clamp] == start[0, clamp]).all(1)
+    expected = np.where(allowed, truth.p_visible, 0) / truth.p_visible[allowed].sum()
+    got = truth.frequencies(end)
+    error = np.sqrt(expected * (1 - expected) / CHAINS)
+    assert (abs(got - expected) <= 5 * error).all()
+
+
+def test_works_with_tfp_sample_chain_and_diagnostics():
+    potentials = random_potentials(5, 4)
+    truth = Enumerated(potentials)
+    kernel = inference.BlockGibbs(potentials)
+    states = tfp.mcmc.sample_chain(
+        200,
+        tf.zeros((500, 5)),
+        kernel=kernel,
+        num_burnin_steps=50,
+        trace_fn=None,
+        seed=3,
+    )
+    assert states.shape == (200, 500, 5)
+    ess = tfp.mcmc.effective_sample_size(states, cross_chain_dims=1)
+    mean, error = np.mean(states, (0, 1)), np.sqrt(0.25 / ess.numpy())
+    assert (abs(mean - truth.moments()[1]) < 5 * error).all()
+    rhat = tfp.mcmc.potential_scale_reduction(states)
+    assert (rhat.numpy() < 1.05).all()
+
+
+def test_tfp_results_report_the_target():
+    potentials = random_potentials(5, 4)
+    kernel = inference.BlockGibbs(potentials)
+    state = tf.zeros((3, 5))
+    results = kernel.bootstrap_results(state)
+    np.testing.assert_allclose(
+        results.target_log_prob, -potentials.free_energy(state), rtol=1e-6
+    )
+    state, results = kernel.one_step(state, results, seed=1)
+    np.testing.assert_allclose(
+        results.target_log_prob, -potentials.free_energy(state), rtol=1e-6
+    )
+    assert kernel.is_calibrated

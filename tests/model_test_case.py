@@ -1,0 +1,152 @@
+"""What every model must pass, with every rule: `run_model_test`."""
+
+import functools
+import pathlib
+import tempfile
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
+    """Checks one combination of model and rule.
+
+    Args:
+        make_model: function that returns a new model with a fixed seed.
+        make_rule: function that returns a new learning rule.
+        x, y: training data, arrays of at least 24 rows.
+        stochastic: whether the rule draws random numbers.
+    """
+    case = _Case(make_model, make_rule, x, y)
+    case.config_round_trip()
+    case.fit_evaluate_predict()
+    case.keras_file_round_trip()
+    case.resume_is_bit_exact()
+    case.traced_once()
+    case.jit_on_equals_off()
+    case.datasets_and_weights()
+    case.two_logical_cpus(stochastic)
+
+
+@functools.cache
+def two_cpus():
+    """Returns one strategy for all tests: TensorFlow's collectives outlive theirs."""
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+class _Case:
+    def __init__(self, make_model, make_rule, x, y):
+        self.make_model, self.make_rule = make_model, make_rule
+        self.x, self.y = x, y
+        self.data = {"x": x, "y": y}
+
+    def compiled(self, **kwargs):
+        model = self.make_model()
+        optimizer = keras.optimizers.SGD(0.05, momentum=0.5)
+        model.compile(optimizer, rule=self.make_rule(), **kwargs)
+        return model
+
+    def fit(self, model, epochs=1, **kwargs):
+        return model.fit(**self.data, batch_size=10, epochs=epochs, verbose=0, **kwargs)
+
+    def config_round_trip(self):
+        model = self.make_model()
+        again = type(model).from_config(model.get_config())
+        assert again.get_config() == model.get_config()
+
+    def fit_evaluate_predict(self):
+        model = self.compiled()
+        validation = (self.x,) if self.y is None else (self.x, self.y)
+        history = self.fit(model, epochs=2, validation_data=validation).history
+        assert np.isfinite(history["loss"]).all()
+        once = model.evaluate(**self.data, verbose=0)
+        assert np.isfinite(once) and once == model.evaluate(**self.data, verbose=0)
+        assert len(model.predict(self.x, verbose=0)) == len(self.x)
+
+    def keras_file_round_trip(self):
+        model = self.compiled()
+        self.fit(model)
+        again = _saved_and_loaded(model)
+        assert_same_state(model, again)
+        np.testing.assert_array_equal(
+            model.predict(self.x, verbose=0), again.predict(self.x, verbose=0)
+        )
+        self.fit(model), self.fit(again)
+        assert_same_state(model, again)
+
+    def resume_is_bit_exact(self):
+        whole = self.compiled()
+        self.fit(whole, epochs=4)
+        part = self.compiled()
+        self.fit(part, epochs=2)
+        part = _saved_and_loaded(part)
+        self.fit(part, epochs=4, initial_epoch=2)
+        assert_same_state(whole, part)
+
+    def traced_once(self):
+        model = self.compiled()
+        traces, step = [], model.train_step
+        model.train_step = lambda data: traces.append(1) or step(data)
+        model.fit(**self.data, batch_size=8, epochs=3, verbose=0, shuffle=False)
+        rest = 1 if len(self.x) % 8 else 0
+        assert len(traces) <= 1 + rest
+
+    def jit_on_equals_off(self):
+        plain = self.compiled(jit_compile=False)
+        compiled = self.compiled(jit_compile=True)
+        for model in (plain, compiled):
+            model.train_on_batch(**self.data)
+        for a, b in zip(plain.weights, compiled.weights, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+    def datasets_and_weights(self):
+        parts = self.x if self.y is None else (self.x, self.y)
+        dataset = tf.data.Dataset.from_tensor_slices(parts).batch(10)
+        a, b = self.compiled(), self.compiled()
+        self.fit(a, shuffle=False)
+        b.fit(dataset, verbose=0)
+        assert_same_state(a, b)
+
+        half = np.arange(len(self.x)) % 2
+        a, b = self.compiled(), self.compiled()
+        a.train_on_batch(**self.data, sample_weight=half.astype("float32"))
+        b.train_on_batch(**self.data, sample_weight=7.0 * half.astype("float32"))
+        assert_same_state(a, b, rtol=1e-4, atol=1e-6)
+
+    def two_logical_cpus(self, stochastic):
+        single = self.compiled()
+        with two_cpus().scope():
+            double = self.compiled()
+        for model in (single, double):
+            self.fit(model, epochs=3, shuffle=False)
+        assert np.isfinite(double.evaluate(**self.data, verbose=0))
+        for variable in double.rule.variables:
+            a, b = (v.numpy() for v in variable.value.values)
+            assert a.shape == b.shape and (a != b).any()
+        if not stochastic:
+            for a, b in zip(single.weights, double.weights, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def assert_same_state(a, b, **tolerance):
+    """Compares all that two models are: weights, optimizer, rule, random state."""
+    pairs = [
+        (a.weights, b.weights),
+        (a.optimizer.variables, b.optimizer.variables),
+        (a.rule.variables, b.rule.variables),
+        ([a.seed_generator.state], [b.seed_generator.state]),
+    ]
+    for left, right in pairs:
+        for v, w in zip(left, right, strict=True):
+            if tolerance:
+                np.testing.assert_allclose(v, w, err_msg=v.path, **tolerance)
+            else:
+                np.testing.assert_array_equal(v, w, err_msg=v.path)
+
+
+def _saved_and_loaded(model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.keras"
+        model.save(path)
+        return keras.saving.load_model(path)

@@ -1,0 +1,36 @@
+"""The guides' Python blocks run, in order, as a reader would type them."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/guides/train-score-sample-save.md",
+    "docs/guides/gaussian-units.md",
+    "docs/guides/write-your-own-rule.md",
+]
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("tfds")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs(page, data_dir, tmp_path, monkeypatch):
+    """Blocks of a page share one namespace; files land in a folder of the test's."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir))
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "guide"}
+    blocks = list(_BLOCK.finditer(text))
+    assert blocks
+    for block in blocks:
+        first_line = text.count("\n", 0, block.start(1))
+        code = "\n" * first_line + block[1]  # tracebacks name the page's own lines
+        exec(compile(code, page, "exec"), namespace)

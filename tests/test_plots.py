@@ -1,0 +1,134 @@
+"""Pictures: the shapes of their grids, what they show, and their messages."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import keras_rbm
+from keras_rbm import plots
+from keras_rbm.images import image_grid
+
+
+@pytest.fixture
+def rbm():
+    return keras_rbm.RBM(10, num_visible=12, seed=0)
+
+
+def drawn(figure):
+    """The array that a figure of images shows."""
+    return np.ma.filled(figure.axes[0].images[0].get_array(), np.nan)
+
+
+def test_imports_without_matplotlib():
+    # Keras imports matplotlib where it finds it: looking at sys.modules says nothing.
+    code = "import sys; sys.modules['matplotlib'] = None; import keras_rbm.plots"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_matplotlib_says_what_to_install(rbm, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install keras-rbm\[examples\]"):
+        plots.filters(rbm, image_shape=(3, 4))
+
+
+def test_grid_puts_each_image_in_its_place():
+    states = np.arange(5 * 6.0).reshape(5, 6)
+    grid = image_grid(states, (2, 3), num_columns=2)
+    assert grid.shape == (3 * 3 + 1, 2 * 4 + 1)
+    np.testing.assert_array_equal(grid[1:3, 1:4], states[0].reshape(2, 3))
+    np.testing.assert_array_equal(grid[1:3, 5:8], states[1].reshape(2, 3))
+    np.testing.assert_array_equal(grid[7:9, 1:4], states[4].reshape(2, 3))
+    assert np.isfinite(grid).sum() == states.size
+
+
+def test_filters_shows_the_kernel_with_zero_in_the_middle(rbm):
+    figure = plots.filters(rbm, image_shape=(3, 4), max_units=9)
+    grid = drawn(figure)
+    assert grid.shape == (3 * 4 + 1, 3 * 5 + 1)
+    np.testing.assert_array_equal(
+        grid[1:4, 6:10], np.asarray(rbm.kernel)[:, 1].reshape(3, 4)
+    )
+    low, high = figure.axes[0].images[0].get_clim()
+    assert low == -high < 0.0
+    assert figure.axes[0].get_title() == "Filters of 9 of 10 hidden units"
+
+
+def test_filters_of_an_untrained_zero_kernel(rbm):
+    rbm.kernel.assign(np.zeros((12, 10)))
+    assert plots.filters(rbm, (3, 4)).axes[0].images[0].get_clim() == (-1.0, 1.0)
+
+
+def test_samples_infers_a_square(tmp_path):
+    figure = plots.samples(np.zeros((7, 16)), title="Samples")
+    assert drawn(figure).shape == (3 * 5 + 1, 3 * 5 + 1)
+    assert figure.axes[0].images[0].get_clim() == (0.0, 1.0)
+    figure.savefig(tmp_path / "samples.png")
+
+
+def test_samples_of_real_values_use_their_range():
+    figure = plots.samples(np.linspace(-2.0, 3.0, 16)[None])
+    assert figure.axes[0].images[0].get_clim() == (-2.0, 3.0)
+
+
+def test_reconstructions_stand_below_their_examples(rbm):
+    x = np.random.default_rng(0).integers(0, 2, (5, 12)).astype("float32")
+    grid = drawn(plots.reconstructions(rbm, x, image_shape=(3, 4), max_examples=4))
+    assert grid.shape == (2 * 4 + 1, 4 * 5 + 1)
+    np.testing.assert_array_equal(grid[1:4, 1:5], x[0].reshape(3, 4))
+    expected = rbm.reconstruct(x[:1]).numpy().reshape(3, 4)
+    np.testing.assert_allclose(grid[5:8, 1:5], expected, rtol=1e-6)
+
+
+def test_history_pairs_metrics_and_draws_the_interval(tmp_path):
+    metrics = {
+        "loss": [4.0, 3.0, 2.0, 1.0],
+        "val_loss": [4.0, 3.5, 3.0, 3.0],
+        "log_likelihood": [-9.0, -8.0],
+        "log_likelihood_lower": [-9.5, -8.5],
+        "log_likelihood_upper": [np.inf, -7.5],
+    }
+    figure = plots.history(metrics, every=2, title="Training")
+    assert [axes.get_title() for axes in figure.axes] == ["loss", "log likelihood"]
+    loss, likelihood = figure.axes
+    assert len(loss.lines) == 2 and len(likelihood.collections) == 1
+    assert likelihood.lines[0].get_xdata().tolist() == [2, 4]
+    assert likelihood.get_xlabel() == "epoch"
+    figure.savefig(tmp_path / "history.png")
+
+
+def test_history_does_not_guess_epochs():
+    figure = plots.history({"loss": [3.0, 2.0, 1.0], "log_likelihood": [-9.0]})
+    assert figure.axes[1].get_xlabel() == "measurement"
+
+
+def test_history_takes_what_fit_returns(rbm):
+    rbm.compile("sgd")
+    history = rbm.fit(np.zeros((4, 12)), epochs=4, initial_epoch=2, verbose=0)
+    line = plots.history(history).axes[0].lines[0]
+    assert line.get_xdata().tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda rbm: plots.filters(rbm), "image_shape=None for 12 units"),
+        (lambda rbm: plots.filters(rbm, (5, 3)), r"image_shape=\(5, 3\)"),
+        (lambda rbm: plots.filters(rbm, 12), "image_shape=12"),
+        (lambda rbm: plots.filters(rbm, (3, 4), max_units=0), "max_units=0"),
+        (lambda rbm: plots.filters(keras_rbm.RBM(3)), "Expected a built model"),
+        (lambda rbm: plots.samples(np.zeros(16)), r"states.shape=\(16,\)"),
+        (lambda rbm: plots.samples(np.zeros((0, 16))), r"states.shape=\(0, 16\)"),
+        (lambda rbm: plots.samples(np.zeros((2, 16)), num_columns=0), "num_columns=0"),
+        (
+            lambda rbm: plots.reconstructions(rbm, np.full((2, 12), 7.0), (3, 4)),
+            r"in \[0, 1\]",
+        ),
+        (lambda rbm: plots.history({}), "history={}"),
+        (lambda rbm: plots.history({"loss": [1, 2], "a": [1]}, every=3), "every=3"),
+    ],
+)
+def test_bad_input(rbm, draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw(rbm)

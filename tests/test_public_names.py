@@ -1,0 +1,109 @@
+"""Pins the public names, the direction of imports and what an import costs."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import keras_rbm
+
+ROOT = pathlib.Path(keras_rbm.__file__).parent
+#: From the ground up: a folder may import only from those before it.
+FLOORS = (
+    "random",
+    "units",
+    "inference",
+    "rules",
+    "models",
+    "images",
+    "plots",
+    "callbacks",
+)
+
+
+def public(module):
+    return {name for name in vars(module) if not name.startswith("_")}
+
+
+def test_public_names():
+    assert public(keras_rbm) == {
+        "RBM",
+        "callbacks",
+        "datasets",
+        "images",
+        "inference",
+        "models",
+        "plots",
+        "random",
+        "rules",
+        "units",
+        "version",
+    }
+    assert public(keras_rbm.models) >= {"RBM"}
+    assert public(keras_rbm.rules) >= {
+        "ContrastiveDivergence",
+        "LearningRule",
+        "PersistentContrastiveDivergence",
+        "deserialize",
+        "get",
+        "serialize",
+    }
+    assert public(keras_rbm.units) >= {"Bernoulli", "Gaussian", "Unit", "get"}
+    assert public(keras_rbm.callbacks) >= {
+        "FreeEnergyGap",
+        "LogLikelihood",
+        "TensorBoardImages",
+    }
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "keras_rbm":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            parts = node.module.split(".")
+            if parts[0] == "keras_rbm":
+                yield parts[1]
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_imports_point_down(floor):
+    allowed = set(FLOORS[: FLOORS.index(floor) + 1]) | {"datasets"}
+    module = ROOT / f"{floor}.py"
+    files = [module] if module.exists() else (ROOT / floor).rglob("*.py")
+    for path in files:
+        above = set(imports(path)) - allowed
+        assert not above, f"{path.name} imports {above}"
+
+
+def test_datasets_stand_alone():
+    for path in (ROOT / "datasets").rglob("*.py"):
+        assert set(imports(path)) <= {"datasets"}, path.name
+
+
+@pytest.mark.multiprocess
+def test_import_is_light():
+    heavy = {"tensorflow_datasets", "tensorflow_probability", "matplotlib", "sklearn"}
+    code = (
+        "import sys, keras, tensorflow; before = set(sys.modules); import keras_rbm;"
+        f"print(*({heavy} & (set(sys.modules) - before)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
+
+
+@pytest.mark.multiprocess
+def test_another_backend_is_refused():
+    code = (
+        "import sys, types; keras = types.ModuleType('keras');"
+        "keras.backend = types.SimpleNamespace(backend=lambda: 'jax');"
+        "sys.modules['keras'] = keras; import keras_rbm"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "KERAS_BACKEND=tensorflow" in result.stderr

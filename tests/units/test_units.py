@@ -1,0 +1,124 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import integrate
+
+from keras_rbm import units
+
+GAUSSIAN = units.GaussianParameters(
+    bias=tf.constant([0.3, -0.2]),
+    log_precision=tf.constant([0.4, -0.5]),
+    shift=tf.constant([1.0, 0.0]),
+    scale=tf.constant([2.0, 0.5]),
+)
+BERNOULLI = units.BernoulliParameters(tf.constant([0.3, -0.2]))
+INPUTS = tf.constant([[0.5, 1.0], [-2.0, 0.1], [0.0, 0.0]])
+LAYERS = pytest.mark.parametrize("layer", [BERNOULLI, GAUSSIAN])
+
+
+def weight(layer, states, natural):
+    """Returns exp(eta t(y) + base(y)) per unit."""
+    states = tf.broadcast_to(states, natural.shape)
+    first = layer.statistics(states).bias
+    return tf.exp(natural * first + layer.base_measure(states)).numpy()
+
+
+def expectation(layer, function, natural):
+    """Returns the sum or integral of function(y) exp(eta t(y) + base(y))."""
+    if layer is BERNOULLI:
+        return sum(function(y) * weight(layer, y, natural) for y in (0.0, 1.0))
+    grid = np.linspace(-20, 20, 1001, dtype=np.float32)
+    values = [function(y) * weight(layer, y, natural) for y in grid]
+    return integrate.trapezoid(values, grid, axis=0)
+
+
+@LAYERS
+def test_log_partition_mean_and_statistics(layer):
+    natural = layer.natural(INPUTS)
+    total = expectation(layer, lambda y: 1.0, natural)
+    np.testing.assert_allclose(layer.log_partition(natural), np.log(total), atol=1e-4)
+    mean = expectation(layer, lambda y: y, natural) / total
+    np.testing.assert_allclose(layer.mean(natural), mean, rtol=1e-3, atol=1e-4)
+    for name, got in layer.expected_statistics(natural)._asdict().items():
+        want = expectation(
+            layer,
+            lambda y, name=name: getattr(
+                layer.statistics(tf.fill(natural.shape, y)), name
+            ),
+            natural,
+        )
+        np.testing.assert_allclose(got, want / total, rtol=1e-3, atol=1e-4)
+
+
+@LAYERS
+def test_statistics_are_derivatives_by_the_learned_parameters(layer):
+    states = tf.constant([[1.0, 0.0]])
+    for name in layer.statistics(states)._fields:
+        value = getattr(layer, name)
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            moved = layer._replace(**{name: value})
+            first = moved.statistics(states).bias
+            exponent = tf.reduce_sum(moved.bias * first + moved.base_measure(states))
+        got = getattr(layer.statistics(states), name)[0]
+        np.testing.assert_allclose(got, tape.gradient(exponent, value), rtol=1e-5)
+
+
+@LAYERS
+def test_samples_have_the_mean_and_variance(layer):
+    natural = tf.repeat(layer.natural(INPUTS)[:1], 50_000, 0)
+    states = layer.sample(natural, seed=3).numpy()
+    error = states.std(0) / np.sqrt(len(states))
+    assert (abs(states.mean(0) - layer.mean(natural)[0].numpy()) < 5 * error).all()
+    square = np.asarray(layer.statistics(states)[-1])
+    expected = layer.expected_statistics(natural)[-1][0].numpy()
+    error = square.std(0) / np.sqrt(len(states))
+    assert (abs(square.mean(0) - expected) < 5 * error).all()
+
+
+@LAYERS
+def test_natural_for_mean(layer):
+    mean = tf.constant([0.2, 0.7])
+    np.testing.assert_allclose(
+        layer.mean(layer.natural_for_mean(mean)), mean, rtol=1e-4
+    )
+
+
+def test_certain_means_have_finite_natural_parameters():
+    assert np.isfinite(BERNOULLI.natural_for_mean(tf.constant([0.0, 1.0]))).all()
+    fitted = units.Bernoulli().fitted(np.array([0.0, 1.0]), np.zeros(2))
+    assert np.isfinite(fitted["bias"]).all()
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_fitted_gaussian_units_have_the_datas_moments(standardize):
+    mean, variance = np.array([1.0, -2.0, 0.5]), np.array([0.5, 2.0, 0.0])
+    unit = units.Gaussian(standardize=standardize)
+    values = {name: np.zeros(3) for name in unit.variables()} | {"scale": np.ones(3)}
+    values |= unit.fitted(mean, variance)
+    layer = unit.parameters(
+        **{k: tf.constant(v, tf.float32) for k, v in values.items()}
+    )
+    np.testing.assert_allclose(layer.mean(layer.natural(0.0)), mean, rtol=1e-5)
+    samples = layer.sample(tf.repeat(layer.natural(tf.zeros((1, 3))), 20_000, 0), 0)
+    np.testing.assert_allclose(np.var(samples, 0), [0.5, 2.0, 1.0], rtol=0.05)
+
+
+def test_offset_data_is_warned_about():
+    with pytest.warns(UserWarning, match="standardize=True"):
+        units.Gaussian().fitted(np.array([100.0]), np.array([1.0]))
+
+
+@pytest.mark.parametrize("unit", [units.Bernoulli(), units.Gaussian(standardize=True)])
+def test_config_round_trip(unit):
+    again = units.get(units.serialize(unit))
+    assert type(again) is type(unit) and again.get_config() == unit.get_config()
+    assert units.get(unit) is unit
+    keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(unit))
+
+
+@pytest.mark.parametrize("identifier", ["binary", 3, None, units.Bernoulli])
+def test_unknown_unit_type(identifier):
+    with pytest.raises(ValueError, match="Expected a unit type.*bernoulli.*Received"):
+        units.get(identifier)
