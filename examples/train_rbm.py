@@ -20,9 +20,9 @@ from keras_rbm import plots
 # The learning rate is the first one and falls linearly to 0.
 RECIPES = {
     "digits": dict(hidden=128, epochs=150, batch_size=50, learning_rate=0.2),
-    "mnist": dict(hidden=500, epochs=60, learning_rate=0.05, gibbs_steps=1),
-    "binarized_mnist": dict(hidden=500, epochs=60, learning_rate=0.05, gibbs_steps=1),
-    "omniglot28": dict(hidden=500, epochs=120, learning_rate=0.05, gibbs_steps=1),
+    "mnist": dict(hidden=500, epochs=100, learning_rate=0.05, gibbs_steps=1),
+    "binarized_mnist": dict(hidden=500, epochs=100, learning_rate=0.05, gibbs_steps=1),
+    "omniglot28": dict(hidden=500, epochs=200, learning_rate=0.05, gibbs_steps=1),
     "caltech101_silhouettes": dict(hidden=500, epochs=300, learning_rate=0.02),
 }
 

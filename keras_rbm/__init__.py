@@ -16,5 +16,4 @@ from keras_rbm import models as models
 from keras_rbm import rules as rules
 from keras_rbm import units as units
 from keras_rbm.models import RBM as RBM
-
 from keras_rbm.version import __version__ as __version__
