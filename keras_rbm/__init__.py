@@ -11,8 +11,11 @@ if _keras.backend.backend() != "tensorflow":
 
 from keras_rbm import callbacks as callbacks
 from keras_rbm import datasets as datasets
+from keras_rbm import images as images
 from keras_rbm import inference as inference
 from keras_rbm import models as models
+from keras_rbm import plots as plots
+from keras_rbm import random as random
 from keras_rbm import rules as rules
 from keras_rbm import units as units
 from keras_rbm.models import RBM as RBM

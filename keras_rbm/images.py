@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from keras_rbm.checks import check_counts
+
 
 def image_grid(states, image_shape=None, num_columns=None):
     """Returns visible states as one array, row by row, NaN between the images.
@@ -32,10 +34,7 @@ def image_grid(states, image_shape=None, num_columns=None):
         )
     height, width = checked_image_shape(image_shape, states.shape[1])
     columns = square_columns(len(states)) if num_columns is None else num_columns
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise ValueError(
-            f"Expected an int num_columns ≥ 1. Received: num_columns={columns!r}."
-        )
+    check_counts(num_columns=columns)
     rows = math.ceil(len(states) / columns)
     grid = np.full(
         (rows * (height + 1) + 1, columns * (width + 1) + 1), np.nan, np.float32

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from keras_rbm.checks import check_counts
 from keras_rbm.images import image_grid
 from keras_rbm.models.inputs import as_rows
 
@@ -43,7 +44,7 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
     'Filters of 20 hidden units'
     """
     _check_built(rbm, "filters")
-    _check_count(max_units=max_units)
+    check_counts(max_units=max_units)
     kernel = np.asarray(rbm.kernel, np.float32)
     units = kernel.shape[1]
     shown = kernel.T[:max_units]
@@ -114,7 +115,7 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
     ['data', 'reconstruction']
     """
     _check_built(rbm, "reconstructions")
-    _check_count(max_examples=max_examples)
+    check_counts(max_examples=max_examples)
     rows = _states(x, "x")[:max_examples]
     states = np.concatenate([rows, rbm.reconstruct(rows).numpy()])
     grid = image_grid(states, image_shape, num_columns=len(rows))
@@ -163,7 +164,7 @@ def history(history, every=None, title=None):
             f"history={metrics!r}."
         )
     if every is not None:
-        _check_count(every=every)
+        check_counts(every=every)
     count = max(map(len, metrics.values()))
     first = (getattr(history, "epoch", None) or [0])[0] + 1
     epochs = list(range(first, first + count))
@@ -278,9 +279,3 @@ def _check_built(rbm, function):
             f"Expected a built model in plots.{function}(). Received: rbm={rbm!r}. "
             "Call build(), adapt() or fit() first."
         )
-
-
-def _check_count(**counts):
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"Expected an int {name} ≥ 1. Received: {name}={count!r}.")

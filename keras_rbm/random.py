@@ -8,6 +8,8 @@ times slower than Philox. Only the *integers* of Philox agree between the modes
 
 import tensorflow as tf
 
+from keras_rbm.checks import is_int
+
 _MANTISSA = 0x7FFFFF
 _ONE = 0x3F800000
 _HALF_STEP = 2.0**-24
@@ -20,9 +22,16 @@ def as_seed(seed):
         seed: int, or integer tensor of shape (2,) such as
             `keras.random.SeedGenerator.next()` returns.
     """
-    if isinstance(seed, int):
+    if is_int(seed):
+        seed = int(seed)
         return tf.constant([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], tf.int32)
-    return tf.cast(tf.convert_to_tensor(seed), tf.int32)
+    shape = getattr(seed, "shape", None)
+    if shape is None or tuple(shape) != (2,):
+        raise ValueError(
+            "Expected seed to be an int or an integer tensor of shape (2,). Received: "
+            f"seed={seed!r}."
+        )
+    return tf.cast(seed, tf.int32)
 
 
 def fold_in(seed, data):

@@ -12,6 +12,7 @@ import keras_rbm
 ROOT = pathlib.Path(keras_rbm.__file__).parent
 #: From the ground up: a folder may import only from those before it.
 FLOORS = (
+    "checks",
     "random",
     "units",
     "inference",
@@ -31,6 +32,7 @@ def test_public_names():
     assert public(keras_rbm) == {
         "RBM",
         "callbacks",
+        "checks",
         "datasets",
         "images",
         "inference",

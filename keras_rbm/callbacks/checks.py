@@ -17,12 +17,3 @@ def check_model(callback, model, *methods):
 def check_states(model, rows, name):
     """Raises a ValueError unless `rows` can be visible states of the model."""
     check_rows(rows, name, model.kernel.shape[0], model.visible.support)
-
-
-def check_at_least(minimum, **counts):
-    """Raises a ValueError unless each named count is an int ≥ `minimum`."""
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < minimum:
-            raise ValueError(
-                f"Expected an int {name} ≥ {minimum}. Received: {name}={count!r}."
-            )

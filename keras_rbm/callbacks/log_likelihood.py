@@ -4,7 +4,8 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import inference
-from keras_rbm.callbacks.checks import check_at_least, check_model, check_states
+from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.checks import check_counts
 from keras_rbm.models.inputs import as_rows
 
 
@@ -60,8 +61,8 @@ class LogLikelihood(keras.callbacks.Callback):
         name="log_likelihood",
     ):
         super().__init__()
-        check_at_least(1, every=every)
-        check_at_least(2, num_chains=num_chains)
+        check_counts(1, every=every)
+        check_counts(2, num_chains=num_chains)
         inference.temperatures(betas)
         if not isinstance(name, str) or not name:
             raise ValueError(

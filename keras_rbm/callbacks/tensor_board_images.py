@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.callbacks.checks import check_at_least, check_model, check_states
+from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.checks import check_counts
 from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.models.inputs import as_rows
 
@@ -52,8 +53,8 @@ class TensorBoardImages(keras.callbacks.Callback):
     ):
         super().__init__()
         _check_tensorboard()
-        check_at_least(1, every=every, max_units=max_units, num_samples=num_samples)
-        check_at_least(0, steps=steps)
+        check_counts(1, every=every, max_units=max_units, num_samples=num_samples)
+        check_counts(0, steps=steps)
         self.log_dir = str(log_dir)
         self.every = every
         self.max_units = max_units

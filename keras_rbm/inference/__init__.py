@@ -40,6 +40,10 @@ from keras_rbm.inference.tempered_path import TemperedPath as TemperedPath
 from keras_rbm.inference.tempered_path import temperatures as temperatures
 
 
+def __dir__():
+    return [*globals(), "BlockGibbs"]
+
+
 def __getattr__(name):
     if name == "BlockGibbs":  # needs TensorFlow Probability: imported on first use
         from keras_rbm.inference.gibbs_kernel import BlockGibbs

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.log_partition import LogPartition
@@ -221,7 +222,7 @@ def estimate_log_partition(
             f"method={method!r}."
         )
     _check(potentials, num_chains, minimum=2)
-    temperatures(betas)
+    check_counts(0, steps=steps)
     if initial_visible is None:
         path, batch = _path(potentials, base, None)
         shape = (num_chains if batch is None else batch, potentials.num_visible)
@@ -237,10 +238,7 @@ def estimate_log_partition(
 
 def _check(potentials, num_chains, minimum):
     check_normalizable(potentials)
-    if num_chains < minimum:
-        raise ValueError(
-            f"Expected num_chains ≥ {minimum}. Received: num_chains={num_chains}."
-        )
+    check_counts(minimum, num_chains=num_chains)
 
 
 def _tile(potentials, num_chains):

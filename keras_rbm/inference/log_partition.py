@@ -12,8 +12,9 @@ class LogPartition(NamedTuple):
     Attributes:
         value: the estimate.
         stderr: its standard error (0 if exact).
-        lower: lower end of the interval of three standard errors of Z; `-inf`
-            where the error exceeds Z.
+        lower: lower end of the interval `log(Z ± 3 standard errors)`; `-inf` where
+            they exceed Z. It covers the estimate's chance, not its bias. Of
+            `"reverse_ais"`: the mean of upper bounds, ± 3 standard errors.
         upper: upper end.
         ess: effective sample size of the weights, 1 to the number of chains.
         log_weights: (M,) or (M, B), each chain's estimate of log Z.
@@ -42,6 +43,11 @@ class LogPartition(NamedTuple):
             values: tensor (M,) or (M, B), such as
                 `reverse_annealed_importance_sampling` returns.
         """
+        if values.shape[0] is not None and values.shape[0] < 2:
+            raise ValueError(
+                "Expected at least two chains, for a standard error. Received: "
+                f"{values.shape[0]}."
+            )
         values = tf.cast(values, tf.float64)
         chains = tf.cast(tf.shape(values)[0], tf.float64)
         value = tf.reduce_mean(values, 0)

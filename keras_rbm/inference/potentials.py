@@ -38,7 +38,12 @@ class Potentials(_Fields):
     __slots__ = ()
 
     def __new__(cls, kernel, visible, hidden):
-        return super().__new__(cls, kernel, _layer(visible), _layer(hidden))
+        if isinstance(kernel, list):
+            kernel = tf.convert_to_tensor(kernel, tf.float32)
+        visible, hidden = _layer(visible), _layer(hidden)
+        if tf.is_tensor(kernel):
+            _check_shapes(kernel, visible, hidden)
+        return super().__new__(cls, kernel, visible, hidden)
 
     @property
     def visible_bias(self):
@@ -118,7 +123,7 @@ class Moments(NamedTuple):
     weights: tf.Tensor
 
     def mean(self):
-        """Returns the moments averaged over the rows: (kernel, visible, hidden)."""
+        """Returns the moments averaged over the rows, without a row axis."""
         row = self.weights[tf.newaxis, :]
         visible, hidden = tf.nest.map_structure(
             lambda leaf: tf.squeeze(tf.matmul(row, leaf), 0),
@@ -172,6 +177,26 @@ def check_normalizable(potentials):
             "definite, or two Gaussian layers have no finite partition function. "
             f"Received: smallest eigenvalue {float(smallest):.3g}. Use a smaller "
             "kernel or a larger precision."
+        )
+
+
+def _check_shapes(kernel, visible, hidden):
+    """Raises a ValueError unless the biases go with the kernel."""
+    biases = [units.bias for units in (visible, hidden)]
+    if not all(tf.is_tensor(bias) for bias in biases):
+        return
+    shapes = [tensor.shape for tensor in (kernel, *biases)]
+    if any(shape.rank is None for shape in shapes):
+        return
+    fits = shapes[0].rank == 2 and all(
+        shape.rank in (1, 2) and shape[-1:].is_compatible_with([size])
+        for shape, size in zip(shapes[1:], shapes[0], strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            "Expected a kernel of shape (V, H), a visible bias (V,) or (B, V) and a "
+            "hidden bias (H,) or (B, H). Received: shapes "
+            f"{[tuple(shape) for shape in shapes]}."
         )
 
 

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random, rules
+from keras_rbm.checks import check_counts
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.inputs import (
     as_arrays,
@@ -34,6 +35,12 @@ class BoltzmannMachine(keras.Model):
 
     def __init__(self, seed=None, **kwargs):
         super().__init__(**kwargs)
+        if self.variable_dtype != "float32":
+            raise ValueError(
+                "Expected a dtype policy with float32 variables. Received: "
+                f"dtype={self.dtype_policy.name!r}. Use 'float32', 'mixed_bfloat16' or "
+                "'mixed_float16'."
+            )
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule = None
@@ -43,7 +50,7 @@ class BoltzmannMachine(keras.Model):
         raise TypeError(f"{type(self).__name__} must implement potentials.")
 
     def gradients(self, features, positive, negative):
-        """Returns gradients to descend along, by variable name."""
+        """Returns negative minus positive mean statistics, by variable name."""
         raise TypeError(f"{type(self).__name__} must implement gradients.")
 
     def roles(self, x, y):
@@ -55,6 +62,7 @@ class BoltzmannMachine(keras.Model):
         optimizer="sgd",
         *,
         rule="cd",
+        loss=None,
         metrics=None,
         weighted_metrics=None,
         run_eagerly=False,
@@ -67,6 +75,7 @@ class BoltzmannMachine(keras.Model):
             optimizer: str or `keras.optimizers.Optimizer`.
             rule: str or `keras_rbm.rules.LearningRule`, where the gradient comes
                 from. A rule object belongs to one model.
+            loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
             run_eagerly, steps_per_execution, jit_compile: as in Keras.
@@ -75,8 +84,12 @@ class BoltzmannMachine(keras.Model):
             ValueError: if the rule is unknown, does not fit the model or belongs
                 to another one.
         """
+        if loss is not None:
+            raise ValueError(
+                "Expected no loss: a learning rule takes its place. Received: "
+                f"loss={loss!r}. Pass rule=, for example rule='cd'."
+            )
         rule = rules.get(rule)
-        rule.check_owner(self)
         rule.check(self)
         super().compile(
             optimizer=optimizer,
@@ -88,6 +101,7 @@ class BoltzmannMachine(keras.Model):
         )
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule
+        rule.model = self
         if self.built:
             self._build_training()
 
@@ -168,6 +182,8 @@ class BoltzmannMachine(keras.Model):
                 "Expected no class_weight: a Boltzmann machine has no classes. "
                 "Received: class_weight. Pass sample_weight instead."
             )
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
         epoch_key = EpochKey()
         if is_array(x):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
@@ -206,6 +222,20 @@ class BoltzmannMachine(keras.Model):
             initial_epoch=initial_epoch,
             **kwargs,
         )
+
+    def evaluate(self, x=None, y=None, **kwargs):
+        """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
+        self.assert_built("evaluate")
+        if is_array(x) and not kwargs.get("_use_cached_eval_dataset"):
+            x, y, weight = as_arrays(x, y, kwargs.pop("sample_weight", None))
+            self.check_batch(x, y)
+            kwargs["sample_weight"] = weight
+        return super().evaluate(x, y, **kwargs)
+
+    def predict(self, x, **kwargs):
+        """Returns the output for data, as `keras.Model.predict` does."""
+        self.assert_built("predict")
+        return super().predict(x, **kwargs)
 
     def _checked_validation(self, data):
         data = data if isinstance(data, tuple) else (data,)
@@ -257,8 +287,7 @@ class BoltzmannMachine(keras.Model):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         potentials = self.potentials(features)
-        # A fixed seed: evaluating must not change how training goes on.
-        losses = self.rule.losses(potentials, visible, random.as_seed(0))
+        losses = self.rule.losses(potentials, visible, self._test_seed())
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return self._results(features, visible, sample_weight)
 
@@ -276,6 +305,12 @@ class BoltzmannMachine(keras.Model):
         else:
             weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
         return features, visible, weights
+
+    def _test_seed(self):
+        """Returns a seed that is new each batch, yet leaves the generator alone."""
+        seed = random.fold_in(0, self._loss_tracker.count)
+        context = tf.distribute.get_replica_context()
+        return random.fold_in(seed, context.replica_id_in_sync_group)
 
     def _results(self, features, visible, sample_weight):
         if not self._reports_predictions:

@@ -1,9 +1,9 @@
 """What follows from a model's potentials alone: scores, features back, samples."""
 
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, random
+from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 
 _ROWS_AT_ONCE = 1000
@@ -96,8 +96,9 @@ class GenerativeModel(BoltzmannMachine):
                 annealing: too low on average, so likelihoods are optimistic) or
                 `"reverse_ais"` (annealing model samples back to the base rate: too
                 high on average if the samples are exact, else a diagnostic).
-            num_chains, betas, initial_visible, steps, seed, progress: see
+            num_chains, betas, seed, progress: of the two annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
+            initial_visible, steps: of `"reverse_ais"`.
 
         Returns:
             `keras_rbm.inference.LogPartition`, nats.
@@ -127,16 +128,16 @@ class GenerativeModel(BoltzmannMachine):
 
         Args:
             x: array (B, V).
-            log_partition: `LogPartition` or a number, from `log_partition`; by
-                default estimated by annealed importance sampling now.
+            log_partition: `LogPartition` or a number, from `log_partition`, or the
+                name of a method to compute it by now (`"exact"`, by default `"ais"`).
 
         Returns:
             tensor (B,), nats, float64. As good as log Z: its error is common to all
             examples.
         """
         rows = self.visible_rows(x, "log_likelihood")
-        if log_partition is None:
-            log_partition = self.log_partition()
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition or "ais")
         value = getattr(log_partition, "value", log_partition)
         free_energy = tf.cast(self.free_energy(rows), tf.float64)
         return -free_energy - tf.cast(value, tf.float64)
@@ -192,14 +193,10 @@ class GenerativeModel(BoltzmannMachine):
                 `initial_visible`.
         """
         self.assert_built("sample")
-        for name, count, least in (
-            ("num_samples", num_samples, 1),
-            ("steps", steps, 0),
-        ):
-            if isinstance(count, (int, np.integer)) and count < least:
-                raise ValueError(
-                    f"Expected {name} ≥ {least}. Received: {name}={count}."
-                )
+        if not tf.is_tensor(num_samples):
+            check_counts(num_samples=num_samples)
+        if not tf.is_tensor(steps):
+            check_counts(0, steps=steps)
         if clamp is not None and initial_visible is None:
             raise ValueError(
                 "Expected initial_visible to go with clamp: it holds the clamped "

@@ -1,7 +1,5 @@
 """What comes into a model from outside: looking at it, and checking it."""
 
-import itertools
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -31,8 +29,8 @@ def first_batch(data):
         raise ValueError("Expected data of at least one batch. Received: no batch.")
     if hasattr(data, "__next__"):
         batch = next(data)
-        return batch, itertools.chain([batch], data)
-    if hasattr(data, "__iter__"):
+        return batch, _chained(batch, data)
+    if hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict)):
         return next(iter(data)), data
     raise TypeError(
         "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
@@ -46,6 +44,14 @@ def as_arrays(x, y, sample_weight):
         None if part is None else part if tf.is_tensor(part) else np.asarray(part)
         for part in (x, y, sample_weight)
     ]
+    weights = arrays[2]
+    if weights is not None:
+        weights = np.asarray(weights, np.float64)
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(
+                "Expected finite sample_weight ≥ 0. Received: sample_weight with "
+                "negative, infinite or NaN values."
+            )
     lengths = [
         part.shape[0] if part.shape else 0 for part in arrays if part is not None
     ]
@@ -57,6 +63,12 @@ def as_arrays(x, y, sample_weight):
     return arrays
 
 
+def _chained(first, rest):
+    # Not itertools.chain: Keras takes generators alone.
+    yield first
+    yield from rest
+
+
 def as_rows(data):
     """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
     if isinstance(data, tf.data.Dataset):
@@ -64,7 +76,7 @@ def as_rows(data):
         if isinstance(spec, (tuple, list)):
             data, spec = data.map(lambda x, *rest: x), spec[0]
         batches = list(data.batch(1024) if spec.shape.rank == 1 else data)
-        data = tf.concat(batches, 0)
+        data = tf.concat(batches, 0) if batches else tf.zeros((0, *spec.shape[-1:]))
     if tf.is_tensor(data):
         return tf.cast(data, tf.float32)
     try:

@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, units
+from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.inputs import as_rows, check_rows
 
@@ -72,20 +73,9 @@ class RBM(GenerativeModel):
         kernel_regularizer=None,
         **kwargs,
     ):
-        for name, size in (
-            ("hidden_units", hidden_units),
-            ("num_visible", num_visible),
-        ):
-            if size is not None and (
-                isinstance(size, bool)
-                or not isinstance(size, (int, np.integer))
-                or size < 1
-            ):
-                raise ValueError(
-                    f"Expected an int {name} ≥ 1. Received: {name}={size!r}."
-                )
-        if hidden_units is None:
-            raise ValueError("Expected an int hidden_units ≥ 1. Received: None.")
+        check_counts(hidden_units=hidden_units)
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
         visible, hidden = units.get(visible), units.get(hidden)
         super().__init__(seed=seed, **kwargs)
         self.hidden_units = int(hidden_units)

@@ -3,9 +3,10 @@
 import keras
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
 from keras_rbm.inference.gibbs import hidden_chain
-from keras_rbm.rules.rule import LearningRule, check_count
+from keras_rbm.rules.rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -34,7 +35,7 @@ class ContrastiveDivergence(LearningRule):
 
     def __init__(self, gibbs_steps=1, **kwargs):
         super().__init__(**kwargs)
-        check_count(gibbs_steps=gibbs_steps)
+        check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
     def negative_phase(self, potentials, visible, weights, seed):

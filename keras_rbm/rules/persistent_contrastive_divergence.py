@@ -4,9 +4,10 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
 from keras_rbm.inference.gibbs import hidden_chain
-from keras_rbm.rules.rule import LearningRule, check_count
+from keras_rbm.rules.rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -45,7 +46,7 @@ class PersistentContrastiveDivergence(LearningRule):
 
     def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
         super().__init__(**kwargs)
-        check_count(gibbs_steps=gibbs_steps, num_chains=num_chains)
+        check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
         self.chains = None

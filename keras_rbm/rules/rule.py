@@ -1,5 +1,7 @@
 """The base of all learning rules."""
 
+import abc
+
 import keras
 
 from keras_rbm import random
@@ -11,7 +13,7 @@ from keras_rbm.inference.pseudo_likelihood import (
 from keras_rbm.units import BernoulliParameters
 
 
-class LearningRule:
+class LearningRule(abc.ABC):
     """How a model learns: a way to get the moments of its negative phase.
 
     The gradient of the mean log-likelihood is the model's expected statistics
@@ -30,7 +32,8 @@ class LearningRule:
     Example:
 
     >>> class ExactGradient(keras_rbm.rules.LearningRule):
-    ...     def negative_phase(self, potentials, visible, weights, seed):
+    ...     @abc.abstractmethod
+    def negative_phase(self, potentials, visible, weights, seed):
     ...         visible = tf.constant(list(np.ndindex(2, 2, 2)), tf.float32)
     ...         weights = tf.nn.softmax(-potentials.free_energy(visible))
     ...         return keras_rbm.inference.conditional_moments(
@@ -53,40 +56,32 @@ class LearningRule:
             raise ValueError(
                 f"Expected sparsity_cost ≥ 0. Received: sparsity_cost={sparsity_cost}."
             )
-        if sparsity_cost and sparsity_target is None:
+        if bool(sparsity_cost) != (sparsity_target is not None):
             raise ValueError(
-                "Expected a sparsity_target to go with the cost. Received: "
-                f"sparsity_cost={sparsity_cost}, sparsity_target=None."
+                "Expected sparsity_target and a sparsity_cost > 0 together. Received: "
+                f"sparsity_target={sparsity_target}, sparsity_cost={sparsity_cost}."
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
         self.variables = []
-        self._model = None
+        self.model = None  # the owner, set by its compile()
+        self.built = False
 
     def check(self, model):
-        """Raises a ValueError if the rule does not fit the model."""
+        """Raises a ValueError if the rule does not fit the model.
 
-    def build(self, model):
-        """Makes the rule's variables; called once, when the model is built.
-
-        Raises:
-            ValueError: if the rule belongs to another model.
+        The base checks that the rule does not belong to another one.
         """
-        self.check_owner(model)
-        self._model = model
-
-    def check_owner(self, model):
-        """Raises a ValueError if the rule has been built for another model."""
-        if self._model is not None and self._model is not model:
+        if self.model not in (None, model):
             raise ValueError(
                 f"Expected a rule of the model's own. Received: {self!r}, which "
-                f"belongs to model '{self._model.name}'. Make a new one for each "
+                f"belongs to model '{self.model.name}'. Make a new one for each "
                 "model: its state (chains) cannot be shared."
             )
 
-    @property
-    def built(self):
-        return self._model is not None
+    def build(self, model):
+        """Makes the rule's variables; called once, when the model is built."""
+        self.built = True
 
     def add_variable(self, name, shape, initializer):
         """Makes a variable that is saved with the model.
@@ -138,6 +133,7 @@ class LearningRule:
         """Returns the `Moments` of the training states."""
         return conditional_moments(potentials, visible, weights)
 
+    @abc.abstractmethod
     def negative_phase(self, potentials, visible, weights, seed):
         """Returns the `Moments` of the model, by the rule's approximation.
 
@@ -147,7 +143,6 @@ class LearningRule:
             weights: tensor (B,), normalised over all replicas.
             seed: seed tensor of shape (2,).
         """
-        raise TypeError(f"{type(self).__name__} must implement negative_phase.")
 
     def losses(self, potentials, visible, seed):
         """Returns what `fit` and `evaluate` report as `loss`, (B,), in nats.
@@ -183,10 +178,3 @@ class LearningRule:
     def __repr__(self):
         arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
         return f"{type(self).__name__}({arguments})"
-
-
-def check_count(**counts):
-    """Raises a ValueError unless each named count is an int ≥ 1."""
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"Expected an int {name} ≥ 1. Received: {name}={count!r}.")

@@ -28,9 +28,9 @@ def get(identifier):
     """
     unit = identifier
     if isinstance(identifier, dict):
-        unit = keras.saving.deserialize_keras_object(identifier)
-    elif isinstance(identifier, str) and identifier in _BY_NAME:
-        unit = _BY_NAME[identifier]()
+        unit = deserialize(identifier)
+    elif isinstance(identifier, str) and identifier.lower() in _BY_NAME:
+        unit = _BY_NAME[identifier.lower()]()
     if not isinstance(unit, Unit):
         raise ValueError(
             f"Expected a unit type, one of {sorted(_BY_NAME)} or a keras_rbm.units "
@@ -41,5 +41,10 @@ def get(identifier):
 
 
 def serialize(unit):
-    """Returns the config of a unit type, which `get` reads."""
+    """Returns the config of a unit type, which `deserialize` reads."""
     return keras.saving.serialize_keras_object(unit)
+
+
+def deserialize(config):
+    """Returns the unit type that `serialize` described."""
+    return keras.saving.deserialize_keras_object(config)

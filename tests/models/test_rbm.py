@@ -36,8 +36,9 @@ def test_likelihood_and_moments_are_enumerations():
     assert z.stderr == 0 and z.lower == z.value == z.upper
     log_p = rbm.log_likelihood(truth.v, log_partition=z)
     np.testing.assert_allclose(log_p, np.log(truth.p_visible), atol=1e-5)
-    same = rbm.log_likelihood(truth.v, log_partition=float(z.value))
-    np.testing.assert_array_equal(log_p, same)
+    for same in (float(z.value), "exact"):
+        again = rbm.log_likelihood(truth.v, log_partition=same)
+        np.testing.assert_allclose(log_p, again, rtol=1e-6)
 
 
 def test_all_estimates_agree_on_a_small_model():
@@ -122,7 +123,9 @@ def test_as_a_layer_it_fine_tunes(recwarn):
     before = [weight.numpy() for weight in rbm.weights]
     classifier = keras.Sequential([rbm, keras.layers.Dense(10, activation="softmax")])
     classifier.compile(
-        keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", ["accuracy"]
+        keras.optimizers.Adam(0.01),
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
     )
     history = classifier.fit(x, y, epochs=8, verbose=0).history
     assert history["accuracy"][-1] > 0.85
@@ -157,7 +160,7 @@ def test_compiled_metrics_see_reconstructions():
     error = np.average(
         abs(rbm.reconstruct(DATA) - DATA).numpy().mean(1), weights=weights
     )
-    np.testing.assert_allclose(result["mean_absolute_error"], error, rtol=1e-5)
+    np.testing.assert_allclose(result["mean_absolute_error"], error, rtol=1e-3)
 
 
 def test_loss_is_the_pseudo_likelihood():
@@ -173,9 +176,10 @@ def test_training_raises_the_exact_likelihood():
     for rule in ("cd", "pcd"):
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
         rbm.compile(keras.optimizers.SGD(0.2), rule=rule)
-        rbm.fit(patterns, epochs=150, batch_size=20, verbose=0)
-        z = rbm.log_partition("exact")
-        assert rbm.log_likelihood(patterns, z).numpy().mean() > -1.5
+        before = rbm.log_likelihood(patterns, "exact").numpy().mean()
+        rbm.fit(patterns, epochs=60, batch_size=20, verbose=0)
+        after = rbm.log_likelihood(patterns, "exact").numpy().mean()
+        assert before < -4 and after > -2
 
 
 def test_data_of_many_kinds_gives_the_same_training():
@@ -188,7 +192,7 @@ def test_data_of_many_kinds_gives_the_same_training():
 
     def generator():
         for index in range(4):
-            yield DATA[10 * index : 10 * index + 10]
+            yield (DATA[10 * index : 10 * index + 10],)
 
     dataset = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
     for data in (DATA, DATA.astype("uint8"), tf.constant(DATA), Batches(), dataset):
@@ -273,7 +277,8 @@ def test_gaussian_units_learn_correlated_data():
     rbm = keras_rbm.RBM(6, visible=units.Gaussian(standardize=True), seed=0)
     rbm.adapt(data)
     before = rbm.log_likelihood(data, rbm.log_partition("exact")).numpy().mean()
-    rbm.compile(keras.optimizers.Adam(0.02), rule=keras_rbm.rules.get("pcd"))
+    schedule = keras.optimizers.schedules.CosineDecay(0.02, 600)
+    rbm.compile(keras.optimizers.Adam(schedule), rule="pcd")
     rbm.fit(data, epochs=30, batch_size=100, verbose=0)
     after = rbm.log_likelihood(data, rbm.log_partition("exact")).numpy().mean()
     assert after > before + 0.2

@@ -54,7 +54,7 @@ def test_counts_that_are_no_positive_ints(count):
     [
         ({"sparsity_target": 1.0, "sparsity_cost": 1.0}, "sparsity_target between 0"),
         ({"sparsity_target": 0.1, "sparsity_cost": -1.0}, "sparsity_cost ≥ 0"),
-        ({"sparsity_cost": 1.0}, "a sparsity_target to go with"),
+        ({"sparsity_cost": 1.0}, "sparsity_target and a sparsity_cost > 0 together"),
     ],
 )
 def test_bad_sparsity(arguments, message):
