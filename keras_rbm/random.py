@@ -12,7 +12,8 @@ from keras_rbm.checks import is_int
 
 _MANTISSA = 0x7FFFFF
 _ONE = 0x3F800000
-_HALF_STEP = 2.0**-24
+#: Half the distance of two neighbouring values of `uniform`.
+HALF_STEP = 2.0**-24
 
 
 def as_seed(seed):
@@ -48,8 +49,3 @@ def uniform(shape, seed):
     )
     ones_to_twos = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, _MANTISSA), _ONE)
     return tf.bitcast(ones_to_twos, tf.float32) - 1.0
-
-
-def normal(shape, seed):
-    """Returns standard normal float32 numbers (by inversion)."""
-    return tf.math.ndtri(uniform(shape, seed) + _HALF_STEP)

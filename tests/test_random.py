@@ -1,25 +1,24 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 from scipy import stats
 
 from keras_rbm import random
 
 
-@pytest.mark.parametrize("draw", [random.uniform, random.normal])
-def test_same_numbers_with_and_without_xla(draw):
-    plain = tf.function(lambda seed: draw((333, 7), seed))
-    compiled = tf.function(lambda seed: draw((333, 7), seed), jit_compile=True)
+def test_same_numbers_with_and_without_xla():
+    plain = tf.function(lambda seed: random.uniform((333, 7), seed))
+    compiled = tf.function(
+        lambda seed: random.uniform((333, 7), seed), jit_compile=True
+    )
     seed = tf.constant([12, 5])
-    np.testing.assert_allclose(plain(seed), compiled(seed), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(plain(seed), draw((333, 7), seed), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(plain(seed), compiled(seed))
+    np.testing.assert_array_equal(plain(seed), random.uniform((333, 7), seed))
 
 
 def test_distributions():
     uniform = random.uniform((100_000,), 3).numpy()
     assert 0 <= uniform.min() and uniform.max() < 1
     assert stats.kstest(uniform, "uniform").pvalue > 1e-4
-    assert stats.kstest(random.normal((100_000,), 4), "norm").pvalue > 1e-4
 
 
 def test_streams_differ():

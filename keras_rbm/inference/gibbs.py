@@ -14,14 +14,36 @@ class GibbsState(NamedTuple):
     hidden: tf.Tensor
 
 
+def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
+    """Draws the uniform noise of several sweeps, for both layers at once.
+
+    Early and in one piece: XLA fuses a draw that has a single use into that use, and
+    one inside a loop it runs on one core; both are several times slower on a CPU.
+
+    Args:
+        potentials: `Potentials`.
+        chains: int or scalar tensor, C.
+        seed: int or integer tensor of shape (2,).
+        num_sweeps: int, S.
+
+    Returns:
+        `GibbsState` of tensors (S, C, V) and (S, C, H).
+    """
+    sizes = (potentials.num_visible, potentials.num_hidden)
+    noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
+    return GibbsState(*tf.split(noise, sizes, 2))
+
+
 def sample_hidden_given_visible(potentials, visible, seed):
     """Returns hidden states (C, H) drawn from p(h | v)."""
-    return potentials.hidden.sample(potentials.hidden_natural(visible), seed)
+    natural = potentials.hidden_natural(visible)
+    return potentials.hidden.sample(natural, random.uniform(tf.shape(natural), seed))
 
 
 def sample_visible_given_hidden(potentials, hidden, seed):
     """Returns visible states (C, V) drawn from p(v | h)."""
-    return potentials.visible.sample(potentials.visible_natural(hidden), seed)
+    natural = potentials.visible_natural(hidden)
+    return potentials.visible.sample(natural, random.uniform(tf.shape(natural), seed))
 
 
 def gibbs_sweep(potentials, visible, seed):
@@ -44,9 +66,16 @@ def gibbs_sweep(potentials, visible, seed):
     >>> keras_rbm.inference.gibbs_sweep(model, tf.zeros((1, 3)), seed=0).visible.numpy()
     array([[1., 1., 1.]], dtype=float32)
     """
-    hidden = sample_hidden_given_visible(potentials, visible, random.fold_in(seed, 0))
-    visible = sample_visible_given_hidden(potentials, hidden, random.fold_in(seed, 1))
-    return GibbsState(visible, hidden)
+    noise = sweep_noise(potentials, tf.shape(visible)[0], seed)
+    return noisy_sweep(potentials, visible, noise, 0)
+
+
+def noisy_sweep(potentials, visible, noise, index):
+    """Returns the `GibbsState` after a sweep with noise number `index`."""
+    natural = potentials.hidden_natural(visible)
+    hidden = potentials.hidden.sample(natural, noise.hidden[index])
+    natural = potentials.visible_natural(hidden)
+    return GibbsState(potentials.visible.sample(natural, noise.visible[index]), hidden)
 
 
 def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
@@ -81,10 +110,7 @@ def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
 
 
 def hidden_chain(potentials, hidden, seed, *, num_sweeps):
-    """Runs sweeps v from p(v | h), h from p(h | v), and ends on a v.
-
-    This is the chain of contrastive divergence: started from h drawn given the
-    data, it spends `2 num_sweeps - 1` matrix products, none of them wasted.
+    """Runs sweeps v from p(v | h), h from p(h | v): chains that live in h.
 
     Args:
         potentials: `Potentials`.
@@ -93,23 +119,54 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
         num_sweeps: int ≥ 1.
 
     Returns:
-        tensor (C, V), visible states after `num_sweeps` sweeps.
+        `GibbsState`, the last v and the h drawn from it.
     """
-    seed = random.as_seed(seed)
+    noise = sweep_noise(potentials, tf.shape(hidden)[0], seed, num_sweeps=num_sweeps)
 
     def sweep(index, hidden):
-        sweep_seed = random.fold_in(seed, index)
-        visible = sample_visible_given_hidden(
-            potentials, hidden, random.fold_in(sweep_seed, 0)
-        )
-        return index + 1, sample_hidden_given_visible(
-            potentials, visible, random.fold_in(sweep_seed, 1)
+        natural = potentials.visible_natural(hidden)
+        visible = potentials.visible.sample(natural, noise.visible[index])
+        natural = potentials.hidden_natural(visible)
+        return GibbsState(
+            visible, potentials.hidden.sample(natural, noise.hidden[index])
         )
 
+    # The last sweep stands apart, so that its products serve the moments too.
     last = num_sweeps - 1
-    _, hidden = tf.while_loop(
-        lambda index, _: index < last, sweep, (tf.constant(0), hidden)
-    )
-    return sample_visible_given_hidden(
-        potentials, hidden, random.fold_in(seed, num_sweeps)
-    )
+    if last:
+        _, hidden = tf.while_loop(
+            lambda index, _: index < last,
+            lambda index, hidden: (index + 1, sweep(index, hidden).hidden),
+            (tf.constant(0), hidden),
+        )
+    return sweep(last, hidden)
+
+
+def visible_chain(potentials, visible, seed, *, num_sweeps):
+    """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
+
+    As `gibbs_chain`, for few sweeps inside a training step: all noise is drawn
+    before the first, `num_sweeps · C · (V + H)` numbers.
+
+    Args:
+        potentials: `Potentials`.
+        visible: tensor (C, V), states.
+        seed: int or integer tensor of shape (2,).
+        num_sweeps: int ≥ 1.
+
+    Returns:
+        tensor (C, V), visible states.
+    """
+    noise = sweep_noise(potentials, tf.shape(visible)[0], seed, num_sweeps=num_sweeps)
+    # The first sweep stands apart: it shares a product with the positive phase.
+    visible = noisy_sweep(potentials, visible, noise, 0).visible
+    if num_sweeps > 1:
+        _, visible = tf.while_loop(
+            lambda index, _: index < num_sweeps,
+            lambda index, visible: (
+                index + 1,
+                noisy_sweep(potentials, visible, noise, index).visible,
+            ),
+            (tf.constant(1), visible),
+        )
+    return visible

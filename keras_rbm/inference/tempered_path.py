@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import GibbsState
+from keras_rbm.inference.gibbs import GibbsState, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 
 
@@ -74,7 +74,7 @@ class TemperedPath(NamedTuple):
     def sample_base(self, shape, seed):
         """Returns visible states of the given shape (C, V) from beta = 0."""
         natural = tf.broadcast_to(self.base, shape)
-        return self.potentials.visible.sample(natural, seed)
+        return self.potentials.visible.sample(natural, random.uniform(shape, seed))
 
     def log_weight_difference(self, visible, hidden_natural, low, high):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64."""
@@ -101,10 +101,8 @@ class TemperedPath(NamedTuple):
             `GibbsState`.
         """
         potentials = self.potentials
-        hidden = potentials.hidden.sample(
-            beta * hidden_natural, random.fold_in(seed, 0)
-        )
+        noise = sweep_noise(potentials, tf.shape(hidden_natural)[0], seed)
+        hidden = potentials.hidden.sample(beta * hidden_natural, noise.hidden[0])
         model = potentials.visible_natural(hidden)
         natural = (1.0 - beta) * self.base + beta * model
-        visible = potentials.visible.sample(natural, random.fold_in(seed, 1))
-        return GibbsState(visible, hidden)
+        return GibbsState(potentials.visible.sample(natural, noise.visible[0]), hidden)

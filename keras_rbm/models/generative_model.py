@@ -216,9 +216,8 @@ class GenerativeModel(BoltzmannMachine):
         seed = self.next_seed() if seed is None else random.as_seed(seed)
         if initial_visible is None:
             natural = tf.broadcast_to(self.base(potentials), shape)
-            initial_visible = potentials.visible.sample(
-                natural, random.fold_in(seed, -1)
-            )
+            noise = random.uniform(shape, random.fold_in(seed, -1))
+            initial_visible = potentials.visible.sample(natural, noise)
         return inference.gibbs_chain(
             potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
         )

@@ -2,10 +2,9 @@
 
 import keras
 
-from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
-from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.inference import conditional_moments
+from keras_rbm.inference.gibbs import visible_chain
 from keras_rbm.rules.rule import LearningRule
 
 
@@ -39,12 +38,7 @@ class ContrastiveDivergence(LearningRule):
         self.gibbs_steps = gibbs_steps
 
     def negative_phase(self, potentials, visible, weights, seed):
-        hidden = sample_hidden_given_visible(
-            potentials, visible, random.fold_in(seed, 0)
-        )
-        samples = hidden_chain(
-            potentials, hidden, random.fold_in(seed, 1), num_sweeps=self.gibbs_steps
-        )
+        samples = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
         return conditional_moments(potentials, samples, weights)
 
     def get_config(self):

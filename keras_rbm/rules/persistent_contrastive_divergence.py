@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference import conditional_moments, sample_hidden_given_visible
+from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import hidden_chain
 from keras_rbm.rules.rule import LearningRule
 
@@ -58,25 +58,22 @@ class PersistentContrastiveDivergence(LearningRule):
 
         def initializer(shape, dtype=None):
             natural = hidden.natural(tf.zeros(shape))
-            return tf.cast(hidden.sample(natural, seed), dtype)
+            return tf.cast(hidden.sample(natural, random.uniform(shape, seed)), dtype)
 
         shape = (self.num_chains, model.hidden_units)
         self.chains = self.add_variable("chains", shape, initializer)
 
     def negative_phase(self, potentials, visible, weights, seed):
-        samples = hidden_chain(
+        state = hidden_chain(
             potentials,
             tf.convert_to_tensor(self.chains),
-            random.fold_in(seed, 0),
+            seed,
             num_sweeps=self.gibbs_steps,
         )
-        hidden = sample_hidden_given_visible(
-            potentials, samples, random.fold_in(seed, 1)
-        )
-        self.chains.assign(hidden)
+        self.chains.assign(state.hidden)
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         each = tf.fill([self.num_chains], 1.0 / (self.num_chains * replicas))
-        return conditional_moments(potentials, samples, each)
+        return conditional_moments(potentials, state.visible, each)
 
     def get_config(self):
         return super().get_config() | {

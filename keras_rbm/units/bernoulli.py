@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.units.unit import Unit, constant
 
 #: Mean activations are kept this far from 0 and 1 before a logit is taken.
@@ -33,9 +32,8 @@ class BernoulliParameters(NamedTuple):
     def mean(self, natural):
         return tf.math.sigmoid(natural)
 
-    def sample(self, natural, seed):
-        draws = random.uniform(tf.shape(natural), seed)
-        return tf.cast(draws < tf.math.sigmoid(natural), natural.dtype)
+    def sample(self, natural, noise):
+        return tf.cast(noise < tf.math.sigmoid(natural), natural.dtype)
 
     def statistics(self, states):
         return BernoulliStatistics(states)

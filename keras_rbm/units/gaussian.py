@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import random
+from keras_rbm.random import HALF_STEP
 from keras_rbm.units.unit import Unit, constant
 
 #: Units of smaller variance count as constant: they keep variance 1.
@@ -49,11 +49,10 @@ class GaussianParameters(NamedTuple):
     def mean(self, natural):
         return self.shift + self.scale * natural / self.precision
 
-    def sample(self, natural, seed):
-        noise = random.normal(tf.shape(natural), seed)
-        return self.mean(natural) + self.scale * noise * tf.math.exp(
-            -0.5 * self.log_precision
-        )
+    def sample(self, natural, noise):
+        normal = tf.math.ndtri(noise + HALF_STEP)
+        deviation = self.scale * tf.math.exp(-0.5 * self.log_precision)
+        return self.mean(natural) + deviation * normal
 
     def statistics(self, states):
         first = (states - self.shift) / self.scale

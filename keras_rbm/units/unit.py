@@ -22,7 +22,7 @@ class Unit(abc.ABC):
     * `natural(inputs)`: natural parameter, bias + inputs;
     * `log_partition(natural)`: `A`, per unit, in nats;
     * `mean(natural)`: expected state;
-    * `sample(natural, seed)`: a state;
+    * `sample(natural, noise)`: a state, made of uniform noise of the same shape;
     * `statistics(states)`, `expected_statistics(natural)`: derivatives of the
       log-density's exponent by each *learned* parameter, a `NamedTuple` whose
       fields are named after them; the first, `bias`, is `t(y)`;

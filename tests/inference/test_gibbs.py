@@ -45,7 +45,7 @@ def test_chain_from_hidden_states_has_the_model_for_its_limit():
     potentials = random_potentials(5, 4)
     truth = Enumerated(potentials)
     hidden = tf.zeros((CHAINS, 4))
-    visible = hidden_chain(potentials, hidden, 7, num_sweeps=60)
+    visible = hidden_chain(potentials, hidden, 7, num_sweeps=60).visible
     assert_no_drift(truth, visible)
 
 

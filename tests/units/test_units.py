@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 from scipy import integrate
 
-from keras_rbm import units
+from keras_rbm import random, units
 
 GAUSSIAN = units.GaussianParameters(
     bias=tf.constant([0.3, -0.2]),
@@ -68,7 +68,7 @@ def test_statistics_are_derivatives_by_the_learned_parameters(layer):
 @LAYERS
 def test_samples_have_the_mean_and_variance(layer):
     natural = tf.repeat(layer.natural(INPUTS)[:1], 50_000, 0)
-    states = layer.sample(natural, seed=3).numpy()
+    states = layer.sample(natural, random.uniform(natural.shape, 3)).numpy()
     error = states.std(0) / np.sqrt(len(states))
     assert (abs(states.mean(0) - layer.mean(natural)[0].numpy()) < 5 * error).all()
     square = np.asarray(layer.statistics(states)[-1])
@@ -101,7 +101,8 @@ def test_fitted_gaussian_units_have_the_datas_moments(standardize):
         **{k: tf.constant(v, tf.float32) for k, v in values.items()}
     )
     np.testing.assert_allclose(layer.mean(layer.natural(0.0)), mean, rtol=1e-5)
-    samples = layer.sample(tf.repeat(layer.natural(tf.zeros((1, 3))), 20_000, 0), 0)
+    natural = tf.repeat(layer.natural(tf.zeros((1, 3))), 20_000, 0)
+    samples = layer.sample(natural, random.uniform(natural.shape, 0))
     np.testing.assert_allclose(np.var(samples, 0), [0.5, 2.0, 1.0], rtol=0.05)
 
 
