@@ -26,6 +26,7 @@ def as_seed(seed):
     if is_int(seed):
         seed = int(seed)
         return tf.constant([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], tf.int32)
+    seed = tf.convert_to_tensor(seed) if isinstance(seed, (list, tuple)) else seed
     shape = getattr(seed, "shape", None)
     if shape is None or tuple(shape) != (2,):
         raise ValueError(

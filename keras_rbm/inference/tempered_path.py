@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import GibbsState, sweep_noise
+from keras_rbm.inference.gibbs import GibbsState
 from keras_rbm.inference.potentials import Potentials
 
 
@@ -89,20 +89,19 @@ class TemperedPath(NamedTuple):
             tf.float64,
         )
 
-    def sweep(self, hidden_natural, beta, seed):
+    def sweep(self, hidden_natural, beta, noise):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
 
         Args:
             hidden_natural: tensor (C, H), `v'W + c`, which the caller has anyway.
             beta: scalar.
-            seed: seed tensor.
+            noise: `GibbsState` of uniform noise, (C, V) and (C, H).
 
         Returns:
             `GibbsState`.
         """
         potentials = self.potentials
-        noise = sweep_noise(potentials, tf.shape(hidden_natural)[0], seed)
-        hidden = potentials.hidden.sample(beta * hidden_natural, noise.hidden[0])
+        hidden = potentials.hidden.sample(beta * hidden_natural, noise.hidden)
         model = potentials.visible_natural(hidden)
         natural = (1.0 - beta) * self.base + beta * model
-        return GibbsState(potentials.visible.sample(natural, noise.visible[0]), hidden)
+        return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)

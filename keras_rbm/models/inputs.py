@@ -110,7 +110,7 @@ def check_rows(rows, name, width=None, support=None):
         raise ValueError(
             f"Expected {name} of at least one example. Received: {name}.shape={shape}."
         )
-    low, high = float(values.min()), float(values.max())
+    low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
     if not np.isfinite([low, high]).all():
         raise ValueError(
             f"Expected finite {name}. Received: NaN or infinite values. Remove or "

@@ -32,8 +32,7 @@ class LearningRule(abc.ABC):
     Example:
 
     >>> class ExactGradient(keras_rbm.rules.LearningRule):
-    ...     @abc.abstractmethod
-    def negative_phase(self, potentials, visible, weights, seed):
+    ...     def negative_phase(self, potentials, visible, weights, seed):
     ...         visible = tf.constant(list(np.ndindex(2, 2, 2)), tf.float32)
     ...         weights = tf.nn.softmax(-potentials.free_energy(visible))
     ...         return keras_rbm.inference.conditional_moments(

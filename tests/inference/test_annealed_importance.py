@@ -9,8 +9,8 @@ from brute_force import (
     tempered_sweep,
 )
 
-from keras_rbm import inference
-from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm import inference, random
+from keras_rbm.inference import GibbsState, Potentials, TemperedPath
 from keras_rbm.units import GaussianParameters
 
 SEEDS = range(20)
@@ -114,7 +114,11 @@ def test_tempered_sweep_leaves_its_distribution_invariant(beta):
     visible = tf.constant(states[rows], tf.float32)
     for step in range(3):
         natural = potentials.hidden_natural(visible)
-        visible = path.sweep(natural, beta, tf.constant([step, 9])).visible
+        noise = GibbsState(
+            random.uniform((chains, 5), [step, 8]),
+            random.uniform((chains, 4), [step, 9]),
+        )
+        visible = path.sweep(natural, beta, noise).visible
     got = np.bincount(visible.numpy().astype(int) @ [16, 8, 4, 2, 1], minlength=32)
     chi_square = np.sum((got - chains * law) ** 2 / (chains * law))
     assert chi_square < 31 + 5 * np.sqrt(2 * 31)

@@ -15,7 +15,7 @@ RULES = [
 
 def fitted(rule, optimizer="sgd", epochs=1, **kwargs):
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0, **kwargs)
-    rbm.compile(optimizer, rule=rule)
+    rbm.compile(optimizer, rule=rule, jit_compile=False)
     rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
     return rbm
 
@@ -122,7 +122,7 @@ def test_chains_move_and_are_not_weights():
 def test_keras_optimizers_work(optimizer):
     data = np.tile(np.float32([1, 1, 1, 0, 0, 0]), (40, 1))
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile(optimizer)
+    rbm.compile(optimizer, jit_compile=False)
     before = rbm.pseudo_log_likelihood(data).numpy().mean()
     rbm.fit(data, batch_size=10, epochs=20, verbose=0)
     assert rbm.pseudo_log_likelihood(data).numpy().mean() > before + 0.5

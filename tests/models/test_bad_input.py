@@ -1,0 +1,199 @@
+"""Bad input: the message, and that weights and chains stay as they were."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+
+DATA = np.random.default_rng(0).integers(0, 2, (20, 6)).astype("float32")
+NAN = np.where(np.eye(20, 6) == 1, np.nan, DATA)
+
+
+@pytest.fixture(scope="module")
+def rbm():
+    model = keras_rbm.RBM(4, num_visible=6, seed=0)
+    model.compile(rule="pcd", jit_compile=False)
+    return model
+
+
+def state(model):
+    variables = [*model.weights, *model.rule.variables, model.seed_generator.state]
+    return [variable.numpy() for variable in variables]
+
+
+BAD_DATA = [
+    (DATA[0], r"x of shape \(examples, 6\).*x.shape=\(6,\)"),
+    (DATA[:, :5], r"x of shape \(examples, 6\).*x.shape=\(20, 5\)"),
+    (DATA.reshape(20, 2, 3), r"x of shape \(examples, 6\).*\(20, 2, 3\)"),
+    (NAN, "finite x.*NaN or infinite"),
+    (np.full((3, 6), np.inf), "finite x.*NaN or infinite"),
+    (DATA * 255, r"x in \[0, 1\].*from 0 to 255"),
+    (-DATA, r"x in \[0, 1\].*from -1 to 0"),
+    (DATA[:0], "at least one example"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_DATA, ids=range(len(BAD_DATA)))
+def test_data(rbm, data, message):
+    before = state(rbm)
+    calls = [rbm.fit, rbm.evaluate, rbm.free_energy, rbm.reconstruct]
+    calls += [rbm.pseudo_log_likelihood, rbm.log_likelihood]
+    calls += [rbm.annealed_log_likelihood]
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call(data)
+    with pytest.raises(ValueError, match="Expected .*data"):
+        keras_rbm.RBM(3, num_visible=6).adapt(data)
+    with pytest.raises(ValueError, match=message):
+        rbm.fit(DATA, validation_data=data)
+    for a, b in zip(before, state(rbm), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+CALLS = {
+    "targets": (lambda m: m.fit(DATA, DATA), "data without targets.*Received: y"),
+    "labelled dataset": (
+        lambda m: m.fit(tf.data.Dataset.from_tensors((DATA, DATA[:, 0]))),
+        "data without targets",
+    ),
+    "dataset values": (
+        lambda m: m.fit(tf.data.Dataset.from_tensors(DATA * 255)),
+        "from 0 to 255",
+    ),
+    "empty dataset": (
+        lambda m: m.fit(tf.data.Dataset.from_tensor_slices(DATA).batch(5).take(0)),
+        "at least one batch",
+    ),
+    "lengths": (
+        lambda m: m.fit(DATA, sample_weight=np.ones(3)),
+        r"arrays of one length.*\[20, 3\]",
+    ),
+    "weights": (
+        lambda m: m.fit(DATA, sample_weight=-np.ones(20)),
+        "finite sample_weight ≥ 0",
+    ),
+    "class weights": (lambda m: m.fit(DATA, class_weight={0: 1.0}), "no class_weight"),
+    "batch size": (
+        lambda m: m.fit(DATA, batch_size=0),
+        "batch_size ≥ 1. Received: batch_size=0",
+    ),
+    "samples": (lambda m: m.sample(0), "num_samples ≥ 1. Received: num_samples=0"),
+    "half a sample": (lambda m: m.sample(2.5), "int num_samples ≥ 1"),
+    "steps": (lambda m: m.sample(2, steps=-1), "steps ≥ 0. Received: steps=-1"),
+    "start": (
+        lambda m: m.sample(3, initial_visible=DATA),
+        r"initial_visible of shape \(3, 6\).*\(20, 6\)",
+    ),
+    "clamp alone": (
+        lambda m: m.sample(3, clamp=np.ones(6, bool)),
+        "initial_visible to go with clamp",
+    ),
+    "clamp type": (
+        lambda m: m.sample(20, initial_visible=DATA, clamp=np.ones(6)),
+        "clamp to be a bool array.*float64",
+    ),
+    "clamp shape": (
+        lambda m: m.sample(20, initial_visible=DATA, clamp=np.ones(5, bool)),
+        r"clamp to be a bool array of shape \(6,\).*\(5,\)",
+    ),
+    "seed": (lambda m: m.sample(2, seed="a"), "seed to be an int.*seed='a'"),
+    "method": (lambda m: m.log_partition("magic"), "'exact', 'ais' or 'reverse_ais'"),
+    "betas": (lambda m: m.log_partition(betas=[0.0, 0.5]), "from 0 to 1.*Received"),
+    "chains": (lambda m: m.log_partition(num_chains=1), "num_chains ≥ 2"),
+    "one bound": (
+        lambda m: m.log_partition("reverse_ais", betas=2, initial_visible=DATA[:1]),
+        "at least two chains",
+    ),
+    "loss": (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
+    "rule": (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
+    "call": (lambda m: m(DATA[:, :3]), r"input of shape \(examples, 6\).*\(20, 3\)"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_call(rbm, case):
+    call, message = CALLS[case]
+    before, rule = state(rbm), rbm.rule
+    with pytest.raises(ValueError, match=message):
+        call(rbm)
+    assert rbm.rule is rule
+    for a, b in zip(before, state(rbm), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("data", ["text", {"a": DATA}, 3])
+def test_things_that_are_no_data(rbm, data):
+    with pytest.raises((TypeError, ValueError), match="Expected"):
+        rbm.fit(data)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, True, "4", None])
+def test_sizes(size):
+    with pytest.raises(ValueError, match="int hidden_units ≥ 1. Received"):
+        keras_rbm.RBM(size)
+    if size is not None:
+        with pytest.raises(ValueError, match="int num_visible ≥ 1. Received"):
+            keras_rbm.RBM(3, num_visible=size)
+
+
+def test_unit_types():
+    with pytest.raises(ValueError, match="Expected a unit type.*'softmax'"):
+        keras_rbm.RBM(3, visible="softmax")
+
+
+def test_float64_policy():
+    with pytest.raises(ValueError, match="float32 variables.*'float64'"):
+        keras_rbm.RBM(3, dtype="float64")
+
+
+@pytest.mark.parametrize("shape", [(None,), (None, None), (None, 2, 3), (None, 0)])
+def test_build_shapes(shape):
+    with pytest.raises(ValueError, match="input of shape"):
+        keras_rbm.RBM(3).build(shape)
+
+
+UNBUILT = {
+    "potentials": lambda m: m.potentials(),
+    "free_energy": lambda m: m.free_energy(DATA),
+    "pseudo_log_likelihood": lambda m: m.pseudo_log_likelihood(DATA),
+    "log_partition": lambda m: m.log_partition(),
+    "sample": lambda m: m.sample(3),
+    "reconstruct": lambda m: m.reconstruct(DATA),
+    "predict": lambda m: m.predict(DATA),
+    "evaluate": lambda m: m.evaluate(DATA),
+}
+
+
+@pytest.mark.parametrize("method", UNBUILT)
+def test_unbuilt(method):
+    with pytest.raises(ValueError, match=rf"built model in {method}\(\).*num_visible="):
+        UNBUILT[method](keras_rbm.RBM(3))
+
+
+def test_uncompiled():
+    with pytest.raises(ValueError, match="compile"):
+        keras_rbm.RBM(3).fit(DATA)
+
+
+def test_one_rule_for_two_unbuilt_models():
+    """Compiled before either was built, the second used to move the first's chains."""
+    rule = keras_rbm.rules.PersistentContrastiveDivergence()
+    first, second = keras_rbm.RBM(3), keras_rbm.RBM(3)
+    first.compile(rule=rule)
+    with pytest.raises(ValueError, match="rule of the model's own"):
+        second.compile(rule=rule)
+
+
+def test_evaluate_is_unbiased_whatever_the_batch_size():
+    """A fixed seed for every batch used to probe the same units again and again."""
+    rng = np.random.default_rng(0)
+    model = keras_rbm.RBM(4, num_visible=30, seed=0)
+    model.compile(jit_compile=False)
+    model.visible_bias.assign(rng.normal(0, 3, 30))
+    data = (rng.random((3000, 30)) < 0.5).astype("float32")
+    each = -keras_rbm.inference.pseudo_log_likelihood(model.potentials(), data)
+    spread = 30 * 3.0 / np.sqrt(3000)
+    for batch_size in (10, 100, 1000):
+        loss = model.evaluate(data, batch_size=batch_size, verbose=0)
+        assert abs(loss - np.mean(each)) < 4 * spread
