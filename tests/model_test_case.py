@@ -116,6 +116,16 @@ class _Case:
         b.train_on_batch(**self.data, sample_weight=7.0 * half.astype("float32"))
         assert_same_state(a, b, rtol=1e-4, atol=1e-6)
 
+        # Weights count in fit, shuffled or not, and in evaluate.
+        for shuffle in (True, False):
+            a, b = self.compiled(), self.compiled()
+            self.fit(a, shuffle=shuffle)
+            self.fit(b, shuffle=shuffle, sample_weight=half.astype("float32"))
+            pairs = zip(a.weights, b.weights, strict=True)
+            assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
+        weighted = a.evaluate(**self.data, sample_weight=half, verbose=0)
+        assert weighted != a.evaluate(**self.data, verbose=0)
+
     def two_logical_cpus(self, stochastic):
         single = self.compiled()
         with two_cpus().scope():

@@ -293,7 +293,8 @@ def _block(path, state, lows, highs, span, seed, reverse):
 
     def step(index, visible, natural, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
-        draws = GibbsState(noise.visible[index - first], noise.hidden[index - first])
+        # Not noise[i]: slicing at an argument would compile anew for each value.
+        draws = GibbsState(*(tf.gather(layer, index - first) for layer in noise))
         if not reverse:
             log_weights += path.log_weight_difference(visible, natural, low, high)
         visible = path.sweep(natural, high, draws).visible

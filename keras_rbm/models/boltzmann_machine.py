@@ -12,6 +12,7 @@ from keras_rbm.models.inputs import (
     check_rows,
     first_batch,
     is_array,
+    with_weights,
 )
 from keras_rbm.models.named_state import load_named, save_named
 from keras_rbm.models.resume import EpochKey, ResumeCheck
@@ -210,13 +211,15 @@ class BoltzmannMachine(keras.Model):
                     parts, batch_size or 32, seed=0, iterations=epoch_key
                 )
                 y = sample_weight = None
+            else:
+                x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
             shuffle = False
         else:
             batch, x = first_batch(x)
             self._prepare(batch)
             shuffle = shuffle and isinstance(x, keras.utils.PyDataset)
         if validation_data is not None and is_array(validation_data):
-            validation_data = self._checked_validation(validation_data)
+            validation_data = self._checked_validation(validation_data, batch_size)
         resume = ResumeCheck(int(self.optimizer.iterations.numpy()), initial_epoch)
         return super().fit(
             x,
@@ -238,7 +241,8 @@ class BoltzmannMachine(keras.Model):
         if is_array(x) and not kwargs.get("_use_cached_eval_dataset"):
             x, y, weight = as_arrays(x, y, kwargs.pop("sample_weight", None))
             self.check_batch(x, y)
-            kwargs["sample_weight"] = weight
+            batch_size = kwargs.get("batch_size")
+            x, y, kwargs["sample_weight"] = with_weights(x, y, weight, batch_size)
         return super().evaluate(x, y, **kwargs)
 
     def predict(self, x, **kwargs):
@@ -246,13 +250,14 @@ class BoltzmannMachine(keras.Model):
         self.assert_built("predict")
         return super().predict(x, **kwargs)
 
-    def _checked_validation(self, data):
+    def _checked_validation(self, data, batch_size):
         data = data if isinstance(data, tuple) else (data,)
         x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
         if is_array(x):
             x, y, weight = as_arrays(x, y, weight)
             self.check_batch(x, y)
-        return x, y, weight
+            x, y, weight = with_weights(x, y, weight, batch_size)
+        return (x, y, weight) if is_array(x) else x
 
     def _prepare(self, batch):
         """Checks a first batch and builds everything that training needs."""

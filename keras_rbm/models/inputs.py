@@ -63,6 +63,21 @@ def as_arrays(x, y, sample_weight):
     return arrays
 
 
+def with_weights(x, y, sample_weight, batch_size):
+    """Returns arrays as what Keras takes: with weights and no y, as a dataset.
+
+    Keras drops `sample_weight` from arrays without `y`.
+
+    Returns:
+        `(x, y, sample_weight)`.
+    """
+    if y is not None or sample_weight is None:
+        return x, y, sample_weight
+    dataset = tf.data.Dataset.from_tensor_slices((x, sample_weight))
+    dataset = dataset.batch(batch_size or 32)
+    return dataset.map(lambda x, weight: (x, None, weight)), None, None
+
+
 def _chained(first, rest):
     # Not itertools.chain: Keras takes generators alone.
     yield first

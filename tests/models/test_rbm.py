@@ -160,7 +160,7 @@ def test_compiled_metrics_see_reconstructions():
     error = np.average(
         abs(rbm.reconstruct(DATA) - DATA).numpy().mean(1), weights=weights
     )
-    np.testing.assert_allclose(result["mean_absolute_error"], error, rtol=1e-3)
+    np.testing.assert_allclose(result["mean_absolute_error"], error, rtol=1e-5)
 
 
 def test_loss_is_the_pseudo_likelihood():
