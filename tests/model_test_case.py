@@ -133,12 +133,26 @@ class _Case:
         for model in (single, double):
             self.fit(model, epochs=3, shuffle=False)
         assert np.isfinite(double.evaluate(**self.data, verbose=0))
+        weights = np.arange(len(self.x), dtype="float32") + 1.0
+        weighted = {"sample_weight": weights, "shuffle": False}
+        with two_cpus().scope():
+            again = self.compiled()
+        single_again = self.compiled()
+        for model in (single_again, again):
+            self.fit(model, **weighted)
+        if not stochastic:
+            assert_close_weights(single_again, again)
         for variable in double.rule.variables:
             a, b = (v.numpy() for v in variable.value.values)
             assert a.shape == b.shape and (a != b).any()
         if not stochastic:
-            for a, b in zip(single.weights, double.weights, strict=True):
-                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+            assert_close_weights(single, double)
+
+
+def assert_close_weights(a, b):
+    """Compares the weights of two models up to the order of float32 sums."""
+    for v, w in zip(a.weights, b.weights, strict=True):
+        np.testing.assert_allclose(v, w, rtol=1e-4, atol=1e-6)
 
 
 def assert_same_state(a, b, **tolerance):

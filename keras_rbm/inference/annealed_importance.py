@@ -184,7 +184,8 @@ def estimate_log_partition(
             the samples are exact, else a diagnostic.
         base, betas, num_chains, progress: as in `annealed_importance_sampling`.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
-            drawn by `steps` Gibbs sweeps from the base-rate model.
+            drawn by `steps` Gibbs sweeps from the base-rate model. With B models
+            C is a multiple of B, and row i belongs to model i modulo B.
         steps: int, see `initial_visible`.
         seed: int or integer tensor of shape (2,).
 
@@ -217,17 +218,20 @@ def estimate_log_partition(
         )
     _check(potentials, num_chains, minimum=2)
     check_counts(0, steps=steps)
+    batch = potentials.batch_size
+    if batch is not None and initial_visible is not None:
+        num_chains = tf.shape(initial_visible)[0] // batch
+    tiled = _tile(potentials, num_chains)
     if initial_visible is None:
-        path, batch = _path(potentials, base, None)
-        shape = (num_chains if batch is None else batch, potentials.num_visible)
+        path, _ = _path(tiled, base, None)
+        rows = num_chains if batch is None else num_chains * batch
+        shape = (rows, potentials.num_visible)
         start = path.sample_base(shape, random.fold_in(seed, -2))
         initial_visible = gibbs_chain(
-            potentials, start, random.fold_in(seed, -3), num_sweeps=steps
+            tiled, start, random.fold_in(seed, -3), num_sweeps=steps
         )
-    values = reverse_annealed_importance_sampling(
-        potentials, initial_visible, **annealing
-    )
-    return LogPartition.from_bounds(values)
+    values = reverse_annealed_importance_sampling(tiled, initial_visible, **annealing)
+    return LogPartition.from_bounds(_per_model(values, num_chains, batch))
 
 
 def _check(potentials, num_chains, minimum):

@@ -145,10 +145,17 @@ def conditional_moments(potentials, visible, weights):
     """
     v = potentials.visible.statistics(visible)
     h = potentials.hidden.expected_statistics(potentials.hidden_natural(visible))
-    weighted = tf.cast(v.bias * weights[:, tf.newaxis], potentials.kernel.dtype)
-    hidden_first = tf.cast(h.bias, potentials.kernel.dtype)
-    kernel = tf.matmul(weighted, hidden_first, transpose_a=True)
-    return Moments(tf.cast(kernel, v.bias.dtype), v, h, weights)
+    dtype = potentials.kernel.dtype
+    # In bfloat16 1/B is rounded, otherwise for each phase: the scale stays outside.
+    scale = 1.0 if dtype == v.bias.dtype else tf.reduce_max(weights)
+    relative = tf.math.divide_no_nan(weights, scale)[:, tf.newaxis]
+    product = tf.matmul(
+        tf.cast(v.bias * relative, dtype), tf.cast(h.bias, dtype), transpose_a=True
+    )
+    kernel = tf.cast(product, v.bias.dtype)
+    if dtype != v.bias.dtype:
+        kernel *= scale
+    return Moments(kernel, v, h, weights)
 
 
 def own_log_weight(units, states):

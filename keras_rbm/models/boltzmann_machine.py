@@ -1,6 +1,7 @@
 """What every model here shares: the Keras side of a Boltzmann machine."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random, rules
@@ -12,6 +13,7 @@ from keras_rbm.models.inputs import (
     check_rows,
     first_batch,
     is_array,
+    unpack,
     with_weights,
 )
 from keras_rbm.models.named_state import load_named, save_named
@@ -45,6 +47,7 @@ class BoltzmannMachine(keras.Model):
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule = None
+        self._fit_start = 0  # the optimizer's iterations when the last fit began
 
     def potentials(self, features=None):
         """Returns the model's `Potentials`, given its input."""
@@ -96,19 +99,25 @@ class BoltzmannMachine(keras.Model):
             )
         rule = rules.get(rule)
         rule.check(self)
-        if jit_compile == "auto":
-            distributed = isinstance(
-                self.distribute_strategy, tf.distribute.MirroredStrategy
+        distributed = self.distribute_strategy.num_replicas_in_sync > 1
+        if distributed and (jit_compile is True or steps_per_execution != 1):
+            raise ValueError(
+                "Expected jit_compile=False (or 'auto') and steps_per_execution=1 "
+                "under a distribution strategy: Keras fails with others. Received: "
+                f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
-            jit_compile = self.supports_jit and not run_eagerly and not distributed
+        compiled = jit_compile
+        if jit_compile == "auto":
+            compiled = self.supports_jit and not run_eagerly and not distributed
         super().compile(
             optimizer=optimizer,
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             run_eagerly=run_eagerly,
             steps_per_execution=steps_per_execution,
-            jit_compile=jit_compile,
+            jit_compile=compiled,
         )
+        self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule
         rule.model = self
@@ -121,7 +130,8 @@ class BoltzmannMachine(keras.Model):
             return config
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
-        return config | {"rule": rules.serialize(self.rule)}
+        own = {"rule": rules.serialize(self.rule), "jit_compile": self._requested_jit}
+        return config | own
 
     def compile_from_config(self, config):
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -204,9 +214,9 @@ class BoltzmannMachine(keras.Model):
                 validation_data = tuple(p if p is None else p[cut:] for p in parts)
             self._prepare((x, y, sample_weight))
             if shuffle:
-                parts = (
-                    x if y is None and sample_weight is None else (x, y, sample_weight)
-                )
+                parts = x
+                if y is not None or sample_weight is not None:
+                    parts = (x, () if y is None else y, sample_weight)
                 x = shuffled_batches(
                     parts, batch_size or 32, seed=0, iterations=epoch_key
                 )
@@ -215,12 +225,19 @@ class BoltzmannMachine(keras.Model):
                 x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
             shuffle = False
         else:
+            if validation_split:
+                raise ValueError(
+                    "Expected an array, to split validation data from. Received: "
+                    f"validation_split={validation_split} with {type(x).__name__}. "
+                    "Pass validation_data."
+                )
             batch, x = first_batch(x)
             self._prepare(batch)
             shuffle = shuffle and isinstance(x, keras.utils.PyDataset)
         if validation_data is not None and is_array(validation_data):
             validation_data = self._checked_validation(validation_data, batch_size)
-        resume = ResumeCheck(int(self.optimizer.iterations.numpy()), initial_epoch)
+        self._fit_start = int(self.optimizer.iterations.numpy())
+        resume = ResumeCheck(initial_epoch)
         return super().fit(
             x,
             y,
@@ -235,24 +252,31 @@ class BoltzmannMachine(keras.Model):
             **kwargs,
         )
 
-    def evaluate(self, x=None, y=None, **kwargs):
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        verbose="auto",
+        sample_weight=None,
+        **kwargs,
+    ):
         """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
         self.assert_built("evaluate")
         if is_array(x) and not kwargs.get("_use_cached_eval_dataset"):
-            x, y, weight = as_arrays(x, y, kwargs.pop("sample_weight", None))
+            x, y, sample_weight = as_arrays(x, y, sample_weight)
             self.check_batch(x, y)
-            batch_size = kwargs.get("batch_size")
-            x, y, kwargs["sample_weight"] = with_weights(x, y, weight, batch_size)
-        return super().evaluate(x, y, **kwargs)
+            x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
-    def predict(self, x, **kwargs):
+    def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
         self.assert_built("predict")
-        return super().predict(x, **kwargs)
+        return super().predict(x, *args, **kwargs)
 
     def _checked_validation(self, data, batch_size):
         data = data if isinstance(data, tuple) else (data,)
-        x, y, weight = keras.utils.unpack_x_y_sample_weight(data)
+        x, y, weight = unpack(data)
         if is_array(x):
             x, y, weight = as_arrays(x, y, weight)
             self.check_batch(x, y)
@@ -261,7 +285,7 @@ class BoltzmannMachine(keras.Model):
 
     def _prepare(self, batch):
         """Checks a first batch and builds everything that training needs."""
-        x, y, _ = keras.utils.unpack_x_y_sample_weight(batch)
+        x, y, _ = unpack(batch)
         self.check_batch(x, y)
         if not self.built:
             self.build_from_batch(x, y)
@@ -289,7 +313,7 @@ class BoltzmannMachine(keras.Model):
         return rows
 
     def train_step(self, data):
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
@@ -298,7 +322,7 @@ class BoltzmannMachine(keras.Model):
         return self._results(features, visible, sample_weight)
 
     def test_step(self, data):
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         potentials = self.potentials(features)
         losses = self.rule.losses(potentials, visible, self._test_seed())
@@ -322,7 +346,8 @@ class BoltzmannMachine(keras.Model):
 
     def _test_seed(self):
         """Returns a seed that is new each batch, yet leaves the generator alone."""
-        seed = random.fold_in(0, self._loss_tracker.count)
+        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
+        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
         context = tf.distribute.get_replica_context()
         return random.fold_in(seed, context.replica_id_in_sync_group)
 
@@ -375,10 +400,13 @@ class BoltzmannMachine(keras.Model):
         """Saves weights, random state and the rule's state under their names."""
         required, optional = self.state()
         save_named(store, required | optional)
+        store["fit_start"] = np.array(self._fit_start)
 
     def load_own_variables(self, store):
         """Restores what `save_own_variables` saved; all shapes are checked first."""
         load_named(store, *self.state())
+        if "fit_start" in store.keys():
+            self._fit_start = int(np.asarray(store["fit_start"]))
 
 
 def normalized(weights):
@@ -392,9 +420,10 @@ def normalized(weights):
 
 def _extended(callbacks, *own):
     if isinstance(callbacks, keras.callbacks.CallbackList):
-        for callback in own:
-            callbacks.append(callback)
-        return callbacks
+        raise TypeError(
+            "Expected callbacks as a list. Received: a CallbackList. Pass its "
+            "callbacks attribute."
+        )
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
     return [*(callbacks or []), *own]

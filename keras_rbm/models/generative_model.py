@@ -47,7 +47,7 @@ class GenerativeModel(BoltzmannMachine):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Updates compiled metrics with visible states and their reconstruction."""
-        visible = tf.cast(x if y is None else y, self.variable_dtype)
+        visible = tf.cast(x, self.variable_dtype)
         prediction = self._reconstruct(visible)
         return super().compute_metrics(visible, visible, prediction, sample_weight)
 
@@ -206,7 +206,8 @@ class GenerativeModel(BoltzmannMachine):
         shape = (num_samples, potentials.num_visible)
         if initial_visible is not None:
             initial_visible = self.visible_rows(initial_visible, "sample")
-            if initial_visible.shape[0] != num_samples:
+            static = not tf.is_tensor(num_samples)
+            if static and initial_visible.shape[0] != num_samples:
                 raise ValueError(
                     f"Expected initial_visible of shape {shape}. Received: shape "
                     f"{tuple(initial_visible.shape)}."

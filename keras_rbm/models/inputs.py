@@ -63,6 +63,15 @@ def as_arrays(x, y, sample_weight):
     return arrays
 
 
+def unpack(data):
+    """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
+
+    A distributed dataset has no place for `None`.
+    """
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    return x, None if isinstance(y, tuple) and not y else y, sample_weight
+
+
 def with_weights(x, y, sample_weight, batch_size):
     """Returns arrays as what Keras takes: with weights and no y, as a dataset.
 
@@ -75,7 +84,7 @@ def with_weights(x, y, sample_weight, batch_size):
         return x, y, sample_weight
     dataset = tf.data.Dataset.from_tensor_slices((x, sample_weight))
     dataset = dataset.batch(batch_size or 32)
-    return dataset.map(lambda x, weight: (x, None, weight)), None, None
+    return dataset.map(lambda x, weight: (x, (), weight)), None, None
 
 
 def _chained(first, rest):
@@ -116,7 +125,8 @@ def check_rows(rows, name, width=None, support=None):
     if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
         raise ValueError(
             f"Expected {name} of shape (examples, {width or 'units'}). Received: "
-            f"{name}.shape={shape}. Flatten each example to a vector."
+            f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
+            "dataset: dataset.batch(100)."
         )
     if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
         return

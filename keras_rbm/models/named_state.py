@@ -33,7 +33,8 @@ def load_named(store, required, optional):
         if shape != tuple(variable.shape):
             raise ValueError(
                 f"Expected {name} of shape {tuple(variable.shape)}. Received: shape "
-                f"{shape}. Nothing was loaded; make a model of the saved size."
+                f"{shape}. Nothing was loaded; make a model (and for 'rule.…' a rule) "
+                "of the saved size."
             )
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))

@@ -32,16 +32,15 @@ class ResumeCheck(keras.callbacks.Callback):
     would train one epoch twice; the optimizer's iterations tell.
     """
 
-    def __init__(self, iterations, initial_epoch):
+    def __init__(self, initial_epoch):
         super().__init__()
-        self.iterations = iterations
         self.initial_epoch = initial_epoch
 
     def on_train_begin(self, logs=None):
         model = self.model
         restored = getattr(model, "_initial_epoch", None)
         steps = self.params.get("steps")
-        iterations = int(model.optimizer.iterations.numpy()) - self.iterations
+        iterations = int(model.optimizer.iterations.numpy()) - model._fit_start
         if not iterations or not steps:
             return
         epochs = iterations / (steps * model.rule.updates_per_step)

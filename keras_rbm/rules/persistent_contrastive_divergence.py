@@ -7,7 +7,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import hidden_chain
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.rule import LearningRule, chain_weights
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -71,8 +71,7 @@ class PersistentContrastiveDivergence(LearningRule):
             num_sweeps=self.gibbs_steps,
         )
         self.chains.assign(state.hidden)
-        replicas = tf.distribute.get_strategy().num_replicas_in_sync
-        each = tf.fill([self.num_chains], 1.0 / (self.num_chains * replicas))
+        each = chain_weights(self.num_chains, weights)
         return conditional_moments(potentials, state.visible, each)
 
     def get_config(self):

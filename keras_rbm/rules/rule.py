@@ -3,6 +3,7 @@
 import abc
 
 import keras
+import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference import Moments, conditional_moments
@@ -177,3 +178,24 @@ class LearningRule(abc.ABC):
     def __repr__(self):
         arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
         return f"{type(self).__name__}({arguments})"
+
+
+def chain_weights(num_chains, weights):
+    """Returns weights of a replica's chains, normalised over all replicas.
+
+    Zero if no example of the batch has a weight: then there is nothing to learn.
+
+    Args:
+        num_chains: int, C.
+        weights: tensor (B,), the examples', normalised over all replicas.
+
+    Returns:
+        tensor (C,).
+    """
+    total = tf.reduce_sum(weights)
+    context = tf.distribute.get_replica_context()
+    replicas = 1
+    if context is not None and context.num_replicas_in_sync > 1:
+        replicas = context.num_replicas_in_sync
+        total = context.all_reduce("sum", total)
+    return tf.fill([num_chains], tf.sign(total) / (num_chains * replicas))

@@ -235,3 +235,31 @@ def test_too_few_chains():
         inference.annealed_log_likelihood(potentials, tf.zeros((2, 3)), num_chains=0)
     with pytest.raises(ValueError, match="'exact', 'ais' or 'reverse_ais'"):
         inference.estimate_log_partition(potentials, "magic")
+
+
+def test_reverse_annealing_of_a_batch_of_models():
+    """It used to average over the models."""
+    bias = tf.constant([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
+    potentials = Potentials(tf.zeros((3, 2)), bias, tf.zeros(2))
+    result = inference.estimate_log_partition(potentials, "reverse_ais", steps=20)
+    truth = inference.exact_log_partition(potentials)
+    np.testing.assert_allclose(result.value, truth, atol=0.1)
+
+
+def test_phases_have_one_scale_in_bfloat16():
+    """1 / B was rounded to bfloat16, and to different values in the two phases."""
+    potentials = random_potentials(4, 3)
+    kernel = tf.cast(potentials.kernel, tf.bfloat16)
+    potentials = Potentials(kernel, potentials.visible, potentials.hidden)
+    moments = [
+        inference.conditional_moments(
+            potentials, tf.ones((rows, 4)), tf.fill([rows], 1 / rows)
+        ).kernel
+        for rows in (32, 64)
+    ]
+    for rows in (30, 86, 100):
+        other = inference.conditional_moments(
+            potentials, tf.ones((rows, 4)), tf.fill([rows], 1 / rows)
+        ).kernel
+        np.testing.assert_allclose(other, moments[0], rtol=4e-3)
+    np.testing.assert_array_equal(*moments)

@@ -1,11 +1,14 @@
 """`run_model_test` for the RBM with every rule and unit type."""
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from brute_force import binary_states
 from model_test_case import run_model_test
 
 import keras_rbm
-from keras_rbm import rules, units
+from keras_rbm import inference, rules, units
 
 RNG = np.random.default_rng(0)
 BINARY = RNG.integers(0, 2, (34, 6)).astype("float32")
@@ -23,6 +26,26 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
 )
 def test_binary(make_rule):
     run_model_test(lambda: keras_rbm.RBM(4, num_visible=6, seed=1), make_rule, BINARY)
+
+
+class ExactGradient(rules.LearningRule):
+    """The exact negative phase of six binary units: draws nothing."""
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        states = tf.constant(binary_states(6), tf.float32)
+        p = tf.nn.softmax(-potentials.free_energy(states))
+        total = tf.distribute.get_strategy().num_replicas_in_sync
+        return inference.conditional_moments(potentials, states, p / total)
+
+
+def test_exact_gradient():
+    with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
+        run_model_test(
+            lambda: keras_rbm.RBM(4, num_visible=6, seed=1),
+            ExactGradient,
+            BINARY,
+            stochastic=False,
+        )
 
 
 def test_binary_without_seed_or_size():

@@ -137,4 +137,19 @@ def test_chains_are_restored_only_if_saved():
 def stored(model):
     store = {}
     model.save_own_variables(store)
-    return {name: variable.numpy() for name, variable in store.items()}
+    return {name: np.asarray(value) for name, value in store.items()}
+
+
+def test_training_before_the_backed_up_fit_is_no_interruption(tmp_path):
+    """An epoch was skipped where the backup began after a warm-up."""
+    rbm = make()
+    rbm.fit(DATA, verbose=0)
+    backed_up(rbm, tmp_path, epochs=2)
+    resumed = make()
+    history = []
+    backup = keras.callbacks.BackupAndRestore(tmp_path, double_checkpoint=True)
+    spy = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: history.append(epoch)
+    )
+    resumed.fit(DATA, epochs=4, callbacks=[backup, spy], verbose=0)
+    assert history == [2, 3]

@@ -151,3 +151,14 @@ def test_regularizer_adds_its_gradient():
     np.testing.assert_allclose(
         plain.kernel - decayed.kernel, 0.02 * kernel, rtol=1e-3, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("rule", ["cd", "pcd"])
+def test_a_batch_without_weight_teaches_nothing(rule):
+    """Persistent chains used to pull the parameters all the same."""
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+    rbm.compile(keras.optimizers.SGD(0.1), rule=rule, jit_compile=False)
+    before = [weight.numpy() for weight in rbm.weights]
+    rbm.fit(DATA, sample_weight=np.zeros(40), verbose=0)
+    for a, b in zip(before, rbm.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
