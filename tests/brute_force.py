@@ -6,6 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+import keras_rbm
 from keras_rbm.inference import Potentials
 from keras_rbm.units import GaussianParameters
 
@@ -39,6 +40,16 @@ def random_gaussian_potentials(num_visible, num_hidden, seed=0, scale=0.5):
     return Potentials(
         kernel, visible, tf.constant(rng.normal(0, 1, num_hidden), tf.float32)
     )
+
+
+def rbm_like(potentials):
+    """Returns an RBM with the parameters of binary potentials."""
+    sizes = potentials.kernel.shape
+    rbm = keras_rbm.RBM(sizes[1], num_visible=sizes[0], seed=0)
+    rbm.kernel.assign(potentials.kernel)
+    rbm.visible_bias.assign(potentials.visible_bias)
+    rbm.hidden_bias.assign(potentials.hidden_bias)
+    return rbm
 
 
 class Enumerated:

@@ -47,7 +47,7 @@ class GenerativeModel(BoltzmannMachine):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Updates compiled metrics with visible states and their reconstruction."""
-        visible = tf.cast(x, self.variable_dtype)
+        visible = tf.cast(y if tf.is_tensor(y) else x, self.variable_dtype)
         prediction = self._reconstruct(visible)
         return super().compute_metrics(visible, visible, prediction, sample_weight)
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import Enumerated, random_potentials
+from brute_force import Enumerated, random_potentials, rbm_like
 from sklearn.datasets import load_digits
 
 import keras_rbm
@@ -10,15 +10,6 @@ from keras_rbm import inference, units
 
 RNG = np.random.default_rng(0)
 DATA = RNG.integers(0, 2, (34, 6)).astype("float32")
-
-
-def rbm_like(potentials):
-    sizes = potentials.kernel.shape
-    rbm = keras_rbm.RBM(sizes[1], num_visible=sizes[0], seed=0)
-    rbm.kernel.assign(potentials.kernel)
-    rbm.visible_bias.assign(potentials.visible_bias)
-    rbm.hidden_bias.assign(potentials.hidden_bias)
-    return rbm
 
 
 def compiled(**kwargs):

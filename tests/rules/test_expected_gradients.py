@@ -3,22 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import Enumerated, random_potentials
+from brute_force import Enumerated, random_potentials, rbm_like
 
 import keras_rbm
 from keras_rbm import inference, rules
 
 CHAINS = 4000
-
-
-def rbm_like(potentials):
-    """Returns an RBM with the parameters of tiny potentials."""
-    sizes = potentials.kernel.shape
-    rbm = keras_rbm.RBM(sizes[1], num_visible=sizes[0], seed=0)
-    rbm.kernel.assign(potentials.kernel)
-    rbm.visible_bias.assign(potentials.visible_bias)
-    rbm.hidden_bias.assign(potentials.hidden_bias)
-    return rbm
 
 
 def assert_moments_are_exact(moments, truth):

@@ -1,0 +1,178 @@
+"""The training step and the saved state of every model here."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.models.inputs import unpack
+from keras_rbm.models.named_state import load_named, save_named
+
+
+class RuleModel(keras.Model):
+    """A Keras model whose training step is a learning rule.
+
+    A subclass makes its variables in `build` and implements
+
+    * `potentials(features)`: the bipartite model it is, given its input;
+    * `gradients(features, positive, negative)`: dict of variable name to gradient;
+    * `roles(x, y)`: which part of the data is input and which is visible state.
+
+    Args:
+        seed: int or `None`. Seeds everything random in the model.
+        **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
+    """
+
+    def __init__(self, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if self.variable_dtype != "float32":
+            raise ValueError(
+                "Expected a dtype policy with float32 variables. Received: "
+                f"dtype={self.dtype_policy.name!r}. Use 'float32', 'mixed_bfloat16' or "
+                "'mixed_float16'."
+            )
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.rule = None
+        self._fit_start = 0  # the optimizer's iterations when the last fit began
+
+    def potentials(self, features=None):
+        """Returns the model's `Potentials`, given its input."""
+        raise TypeError(f"{type(self).__name__} must implement potentials.")
+
+    def gradients(self, features, positive, negative):
+        """Returns negative minus positive mean statistics, by variable name."""
+        raise TypeError(f"{type(self).__name__} must implement gradients.")
+
+    def roles(self, x, y):
+        """Returns `(features, visible)` for a batch's `x` and `y`."""
+        raise TypeError(f"{type(self).__name__} must implement roles.")
+
+    def assert_built(self, method):
+        """Raises a ValueError if the model has no variables yet."""
+        if not self.built:
+            raise ValueError(
+                f"Expected a built model in {method}(). Received: model "
+                f"'{self.name}', which has no variables yet. Pass num_visible= to "
+                "the constructor, or call build(), adapt() or fit() first."
+            )
+
+    def _build_training(self):
+        """Makes the variables of the rule and of the optimizer, once."""
+        with self.strategy_scope():
+            if not self.rule.built:
+                self.rule.build(self)
+            if not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+
+    def strategy_scope(self):
+        """Returns the scope of the model's strategy, to make variables in."""
+        strategy = self.distribute_strategy
+        if tf.distribute.get_strategy() is strategy:
+            return tf.name_scope("")
+        return strategy.scope()
+
+    def train_step(self, data):
+        x, y, sample_weight = unpack(data)
+        features, visible, weights = self._step_inputs(x, y, sample_weight)
+        # A pipeline may read `optimizer.iterations`: not before its batch is there.
+        with tf.control_dependencies([visible]):
+            losses = self.rule.step(self, features, visible, normalized(weights))
+        self._loss_tracker.update_state(losses, sample_weight=weights)
+        return self._results(features, visible, sample_weight)
+
+    def test_step(self, data):
+        x, y, sample_weight = unpack(data)
+        features, visible, weights = self._step_inputs(x, y, sample_weight)
+        potentials = self.potentials(features)
+        losses = self.rule.losses(potentials, visible, self._test_seed())
+        self._loss_tracker.update_state(losses, sample_weight=weights)
+        return self._results(features, visible, sample_weight)
+
+    def _step_inputs(self, x, y, sample_weight):
+        features, visible = self.roles(x, y)
+        with tf.init_scope():
+            if not self.built:
+                self.build_from_batch(x, y)
+            self._build_training()
+        visible = tf.cast(visible, self.variable_dtype)
+        if features is not None:
+            features = tf.cast(features, self.variable_dtype)
+        if sample_weight is None:
+            weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
+        else:
+            weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
+        return features, visible, weights
+
+    def _test_seed(self):
+        """Returns a seed that is new each batch, yet leaves the generator alone."""
+        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
+        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
+        context = tf.distribute.get_replica_context()
+        return random.fold_in(seed, context.replica_id_in_sync_group)
+
+    def _results(self, features, visible, sample_weight):
+        if not self._reports_predictions:
+            return self.get_metrics_result()
+        return self.compute_metrics(features, visible, None, sample_weight)
+
+    def update(self, gradients):
+        """Descends along gradients given by variable name, plus regularisers."""
+        variables = self.trainable_variables
+        gradients = [gradients[variable.name] for variable in variables]
+        gradients = self._regularized(gradients, variables)
+        scale = self.optimizer.scale_loss(1.0)
+        if tf.is_tensor(scale) or scale != 1.0:
+            gradients = [gradient * scale for gradient in gradients]
+        self.optimizer.apply(gradients, variables)
+
+    def _regularized(self, gradients, variables):
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        result = []
+        for gradient, variable in zip(gradients, variables, strict=True):
+            if variable.regularizer is not None:
+                value = tf.convert_to_tensor(variable)
+                with tf.GradientTape() as tape:
+                    tape.watch(value)
+                    penalty = variable.regularizer(value)
+                gradient += tape.gradient(penalty, value) / replicas
+            result.append(gradient)
+        return result
+
+    def next_seed(self):
+        """Draws a seed (2,) from the model's generator, different per replica."""
+        seed = random.as_seed(self.seed_generator.next())
+        context = tf.distribute.get_replica_context()
+        if context is not None and context.num_replicas_in_sync > 1:
+            seed = random.fold_in(seed, context.replica_id_in_sync_group)
+        return seed
+
+    def state(self):
+        """Returns two dicts of what is saved by name: required and optional."""
+        required = {variable.name: variable for variable in self.weights}
+        required["seed_generator"] = self.seed_generator.state
+        optional = {}
+        if self.rule is not None:
+            optional = {f"rule.{v.name}": v for v in self.rule.variables}
+        return required, optional
+
+    def save_own_variables(self, store):
+        """Saves weights, random state and the rule's state under their names."""
+        required, optional = self.state()
+        save_named(store, required | optional)
+        store["fit_start"] = np.array(self._fit_start)
+
+    def load_own_variables(self, store):
+        """Restores what `save_own_variables` saved; all shapes are checked first."""
+        load_named(store, *self.state())
+        if "fit_start" in store.keys():
+            self._fit_start = int(np.asarray(store["fit_start"]))
+
+
+def normalized(weights):
+    """Returns weights divided by their total over all replicas."""
+    total = tf.reduce_sum(weights)
+    context = tf.distribute.get_replica_context()
+    if context is not None and context.num_replicas_in_sync > 1:
+        total = context.all_reduce("sum", total)
+    return tf.math.divide_no_nan(weights, total)
