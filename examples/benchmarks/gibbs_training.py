@@ -5,8 +5,8 @@ CD-k needs 2k + 1 between the layers and 2 for the moments. The first table puts
 step, as `fit` runs it, beside those products alone in a `tf.function`; the second
 beside scikit-learn's BernoulliRBM (PCD-1, float32). Whatever is compared is timed in
 turns in one process; the table has medians and, in brackets, the least: on a small
-virtual machine some epochs have both threads of a step put on one core, which doubles
-their time.
+virtual machine some epochs take twice as long at the same processor time, for a reason
+that is not known.
 
 Run: python examples/benchmarks/gibbs_training.py
 """
