@@ -4,9 +4,7 @@ A contrastive divergence step cannot be faster than the matrix products in it:
 CD-k needs 2k + 1 between the layers and 2 for the moments. The first table puts the
 step, as `fit` runs it, beside those products alone in a `tf.function`; the second
 beside scikit-learn's BernoulliRBM (PCD-1, float32). Whatever is compared is timed in
-turns in one process; the table has medians and, in brackets, the least: on a small
-virtual machine some epochs take twice as long at the same processor time, for a reason
-that is not known.
+turns in one process; the table has medians and, in brackets, the least.
 
 Run: python examples/benchmarks/gibbs_training.py
 """

@@ -121,6 +121,7 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
 
     Returns:
       A `tf.data.Dataset` of batches with the structure of `data` and known cardinality.
+      Its options turn autotuning off: ending an epoch would wait for the tuner.
 
     Raises:
       ValueError: if there are no examples, the components differ in their number of
@@ -151,31 +152,29 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
     num_examples = in_memory.count_examples(examples)
-    num_batches, remainder = divmod(num_examples, batch_size)
-    if drop_remainder and not num_batches:
+    if drop_remainder and num_examples < batch_size:
         raise ValueError(
             "Expected at least one full batch with drop_remainder=True. Received: "
             f"batch_size={batch_size} for {num_examples} examples. "
             "Pass a smaller batch_size."
         )
-    if remainder and not drop_remainder:
-        num_batches += 1
+    num_batches = num_examples // batch_size
+    if not drop_remainder:
+        num_batches = -(-num_examples // batch_size)
 
-    def shuffle_epoch(step):
+    def shuffled_rows(step):
         order = tf.random.experimental.stateless_shuffle(
             tf.range(num_examples, dtype=tf.int64), _fold_in(key, step), alg="philox"
         )
+        return tf.data.Dataset.from_tensor_slices(order).batch(
+            batch_size, drop_remainder
+        )
 
-        def gather_batch(index):
-            rows = order[index * batch_size : (index + 1) * batch_size]
-            if drop_remainder:
-                rows = tf.ensure_shape(rows, (batch_size,))
-            return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
+    def gather(rows):
+        return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
 
-        return tf.data.Dataset.range(num_batches).map(gather_batch)
-
-    batches = _each_epoch(_reader(iterations), shuffle_epoch, num_batches)
-    return batches.prefetch(tf.data.AUTOTUNE)
+    batches = _each_epoch(_reader(iterations), shuffled_rows, num_batches)
+    return batches.map(gather).prefetch(2).with_options(_without_autotuning())
 
 
 def check_binarization_method(method):
@@ -199,6 +198,13 @@ def _each_epoch(read, make_epoch, cardinality):
     if int(cardinality) == tf.data.UNKNOWN_CARDINALITY:
         return epochs
     return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
+
+
+def _without_autotuning():
+    # The end of an epoch waits for the autotuner's thread: up to a second lost each.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def _reader(iterations):

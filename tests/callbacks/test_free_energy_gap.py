@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from watched_training import assert_training_unchanged
 
 import keras_rbm
 from keras_rbm.callbacks import FreeEnergyGap
@@ -88,14 +89,7 @@ def test_early_stopping_acts_on_it(data):
 
 
 def test_training_goes_on_as_without_it(data):
-    watched, alone = compiled(), compiled()
-    callback = FreeEnergyGap(data[:25], data[25:])
-    watched.fit(data, epochs=3, callbacks=[callback], verbose=0)
-    alone.fit(data, epochs=3, verbose=0)
-    np.testing.assert_array_equal(watched.kernel, alone.kernel)
-    np.testing.assert_array_equal(
-        watched.seed_generator.state, alone.seed_generator.state
-    )
+    assert_training_unchanged(compiled, data, FreeEnergyGap(data[:25], data[25:]))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from watched_training import assert_training_unchanged
 
 import keras_rbm
 from keras_rbm.callbacks import LogLikelihood
@@ -51,13 +52,7 @@ def test_every_leaves_the_other_epochs_without_keys(data):
 
 
 def test_training_goes_on_as_without_it(data):
-    watched, alone = compiled(), compiled()
-    watched.fit(data, epochs=3, callbacks=[LogLikelihood(data, betas=20)], verbose=0)
-    alone.fit(data, epochs=3, verbose=0)
-    np.testing.assert_array_equal(watched.kernel, alone.kernel)
-    np.testing.assert_array_equal(
-        watched.seed_generator.state, alone.seed_generator.state
-    )
+    assert_training_unchanged(compiled, data, LogLikelihood(data, betas=20))
 
 
 @pytest.mark.parametrize(
