@@ -13,10 +13,12 @@ from keras_rbm import callbacks as callbacks
 from keras_rbm import datasets as datasets
 from keras_rbm import images as images
 from keras_rbm import inference as inference
+from keras_rbm import metrics as metrics
 from keras_rbm import models as models
 from keras_rbm import plots as plots
 from keras_rbm import random as random
 from keras_rbm import rules as rules
 from keras_rbm import units as units
+from keras_rbm.models import CRBM as CRBM
 from keras_rbm.models import RBM as RBM
 from keras_rbm.version import __version__ as __version__

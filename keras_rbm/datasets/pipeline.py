@@ -27,7 +27,7 @@ from keras_rbm.datasets import in_memory
 BINARIZATION_METHODS = ("threshold", "sample")
 
 # Keeps the streams of one seed apart.
-_SHUFFLING, _SAMPLING = 0, 1
+SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 
 
 def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
@@ -79,23 +79,18 @@ def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
             lambda *element: _map_first(_threshold, _unsplat(dataset, element)),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-    key = _fold_in(_root_key(seed), _SAMPLING)
 
-    def sample_epoch(epoch):
-        epoch_key = _fold_in(key, epoch)
+    def sample(element, key):
+        return _map_first(lambda mean: _bernoulli(mean, key), element)
 
-        def sample(index, element):
-            return _map_first(
-                lambda mean: _bernoulli(mean, _fold_in(epoch_key, index)), element
-            )
-
-        return dataset.enumerate().map(sample, num_parallel_calls=tf.data.AUTOTUNE)
-
-    if not redraw:
-        return sample_epoch(tf.constant(0, tf.int64))
-    counter = itertools.count()
-    read = (lambda: next(counter)) if iterations is None else _reader(iterations)
-    return _each_epoch(read, sample_epoch, dataset.cardinality())
+    return map_with_keys(
+        dataset,
+        sample,
+        stream=SAMPLING,
+        seed=seed,
+        redraw=redraw,
+        iterations=iterations,
+    )
 
 
 def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False):
@@ -141,13 +136,13 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     train = kr.datasets.binarize(batches, "sample", iterations=optimizer.iterations)
     ```
     """
-    batch_size = _as_int("batch_size", batch_size)
+    batch_size = as_int("batch_size", batch_size)
     if batch_size < 1:
         raise ValueError(
             "Expected batches of at least one example. "
             f"Received: batch_size={batch_size}. Pass a positive integer."
         )
-    key = _fold_in(_root_key(seed), _SHUFFLING)
+    key = _fold_in(_root_key(seed), SHUFFLING)
     # On the host: tf.data gathers there, wherever eager tensors are put by default.
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
@@ -187,6 +182,41 @@ def check_binarization_method(method):
         )
 
 
+def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
+    """Maps `function(element, key)`, a key for each epoch and position in `dataset`.
+
+    The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
+    and `iterations` are those of `binarize`.
+    """
+    stream_key = _fold_in(_root_key(seed), stream)
+
+    def map_epoch(epoch):
+        epoch_key = _fold_in(stream_key, epoch)
+
+        def map_element(index, element):
+            return function(element, _fold_in(epoch_key, index))
+
+        return dataset.enumerate().map(map_element, num_parallel_calls=tf.data.AUTOTUNE)
+
+    if not redraw:
+        return map_epoch(tf.constant(0, tf.int64))
+    counter = itertools.count()
+    read = (lambda: next(counter)) if iterations is None else _reader(iterations)
+    return _each_epoch(read, map_epoch, dataset.cardinality())
+
+
+def as_int(name, value):
+    """Returns `value` as a Python int, or raises a ValueError that names it."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(
+            f"Expected an integer. Received: {name}={value!r}. Pass a Python int."
+        ) from None
+
+
 def _each_epoch(read, make_epoch, cardinality):
     """Dataset that calls `read` once an iterator and continues with its value."""
     # A Python function, not a captured variable: it reads any variable, wherever it
@@ -216,7 +246,7 @@ def _reader(iterations):
 
 
 def _root_key(seed):
-    return tf.constant([_as_int("seed", seed), 0], tf.int64)
+    return tf.constant([as_int("seed", seed), 0], tf.int64)
 
 
 def _fold_in(key, value):
@@ -247,14 +277,3 @@ def _map_first(function, element):
     if isinstance(element, tuple):
         return (function(element[0]), *element[1:])
     return function(element)
-
-
-def _as_int(name, value):
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(
-            f"Expected an integer. Received: {name}={value!r}. Pass a Python int."
-        ) from None

@@ -12,6 +12,16 @@ from keras_rbm.inference.annealed_importance import (
 from keras_rbm.inference.annealed_importance import (
     reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
 )
+from keras_rbm.inference.approximate_inference import (
+    BeliefPropagation as BeliefPropagation,
+)
+from keras_rbm.inference.approximate_inference import Exact as Exact
+from keras_rbm.inference.approximate_inference import Inference as Inference
+from keras_rbm.inference.approximate_inference import MeanField as MeanField
+from keras_rbm.inference.approximate_inference import get as get
+from keras_rbm.inference.belief_propagation import max_product as max_product
+from keras_rbm.inference.belief_propagation import sum_product as sum_product
+from keras_rbm.inference.beliefs import Beliefs as Beliefs
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
 from keras_rbm.inference.exact import exact_moments as exact_moments
 from keras_rbm.inference.gibbs import GibbsState as GibbsState
@@ -24,6 +34,8 @@ from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden as sample_visible_given_hidden,
 )
 from keras_rbm.inference.log_partition import LogPartition as LogPartition
+from keras_rbm.inference.mean_field import mean_field as mean_field
+from keras_rbm.inference.mixed_product import mixed_product as mixed_product
 from keras_rbm.inference.potentials import Moments as Moments
 from keras_rbm.inference.potentials import Potentials as Potentials
 from keras_rbm.inference.potentials import conditional_moments as conditional_moments

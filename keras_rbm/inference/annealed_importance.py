@@ -7,9 +7,11 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing import anneal
+from keras_rbm.inference.belief_propagation import sum_product
 from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.log_partition import LogPartition
+from keras_rbm.inference.mean_field import mean_field
 from keras_rbm.inference.potentials import Potentials, check_normalizable
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
@@ -30,8 +32,9 @@ def annealed_importance_sampling(
     Args:
         potentials: `Potentials`; with B models (biases with a batch dimension)
             each gets chains of its own.
-        base: tensor (V,) of visible natural parameters; zero by default. The
-            nearer the base-rate model is to the data, the smaller the error.
+        base: tensor (V,), or (B, V) for B models, of visible natural parameters;
+            zero by default. The nearer the base-rate model is to the data, the
+            smaller the error.
         betas: see `temperatures`.
         num_chains: int ≥ 2, M.
         seed: int or integer tensor of shape (2,).
@@ -173,7 +176,9 @@ def estimate_log_partition(
         method: `"exact"`, enumeration of up to 25 units; `"ais"`, forward
             annealing, too low on average, so that likelihoods are optimistic;
             `"reverse_ais"`, annealing model samples back, too high on average if
-            the samples are exact, else a diagnostic.
+            the samples are exact, else a diagnostic; for binary units also
+            `"bethe"`, by `sum_product`, of unknown error, and `"mean_field"`, a
+            lower bound.
         base, betas, num_chains, progress: as in `annealed_importance_sampling`.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             drawn by `steps` Gibbs sweeps from the base-rate model. With B models
@@ -203,10 +208,16 @@ def estimate_log_partition(
         return annealed_importance_sampling(
             potentials, num_chains=num_chains, **annealing
         )
+    if method == "bethe":
+        beliefs = sum_product(potentials, pairwise=None)
+        return LogPartition.without_error(beliefs.log_partition)
+    if method == "mean_field":
+        bound = mean_field(potentials, pairwise=None).log_partition
+        return LogPartition.without_error(bound, lower=bound, upper=math.inf)
     if method != "reverse_ais":
         raise ValueError(
-            "Expected method 'exact', 'ais' or 'reverse_ais'. Received: "
-            f"method={method!r}."
+            "Expected method 'exact', 'ais', 'reverse_ais', 'bethe' or 'mean_field'. "
+            f"Received: method={method!r}."
         )
     _check(potentials, num_chains, minimum=2)
     check_counts(0, steps=steps)
@@ -247,12 +258,16 @@ def _tile(potentials, num_chains):
 
 
 def _path(potentials, base, num_chains):
-    if base is None:
-        base = tf.zeros(potentials.num_visible)
     batch = potentials.batch_size
     if num_chains is not None:
         potentials = _tile(potentials, num_chains)
-    return TemperedPath(potentials, tf.cast(base, tf.float32)), batch
+    if base is None:
+        base = tf.zeros(potentials.num_visible)
+    base = tf.cast(base, tf.float32)
+    if base.shape.rank == 2:
+        repeats = potentials.batch_size // tf.shape(base)[0]
+        base = tf.tile(base, (repeats, 1))
+    return TemperedPath(potentials, base), batch
 
 
 def _per_model(log_weights, num_chains, batch):

@@ -36,6 +36,16 @@ class LogPartition(NamedTuple):
         return cls(value, zero, value, value, infinite, value[tf.newaxis])
 
     @classmethod
+    def without_error(cls, value, lower=math.nan, upper=math.nan):
+        """Returns a deterministic estimate of log Z whose error is not known."""
+        value = tf.cast(value, tf.float64)
+        unknown = tf.fill(tf.shape(value), tf.constant(math.nan, tf.float64))
+        lower, upper = (
+            tf.zeros_like(value) + tf.cast(x, value.dtype) for x in (lower, upper)
+        )
+        return cls(value, unknown, lower, upper, unknown, value[tf.newaxis])
+
+    @classmethod
     def from_bounds(cls, values):
         """Returns the mean of stochastic bounds of log Z, three errors either way.
 

@@ -58,7 +58,7 @@ class TemperedPath(NamedTuple):
 
     Attributes:
         potentials: `Potentials`.
-        base: tensor (V,), visible natural parameters `a` at beta = 0.
+        base: tensor (V,) or (C, V), visible natural parameters `a` at beta = 0.
     """
 
     potentials: Potentials

@@ -1,3 +1,4 @@
 """Models: what a user fits."""
 
+from keras_rbm.models.crbm import CRBM as CRBM
 from keras_rbm.models.rbm import RBM as RBM

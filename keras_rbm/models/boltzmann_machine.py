@@ -1,8 +1,9 @@
 """What every model here shares: compiling, fitting and evaluating."""
 
 import keras
+import tensorflow as tf
 
-from keras_rbm import rules
+from keras_rbm import inference, random, rules
 from keras_rbm.checks import check_counts
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.inputs import (
@@ -21,7 +22,15 @@ _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
 class BoltzmannMachine(RuleModel):
-    """Base of the models: a `RuleModel` with the Keras workflow around its step."""
+    """Base of the models: a `RuleModel` with the Keras workflow around its step.
+
+    Attributes:
+        conditional: bool, whether the model has an input x.
+        inference: `keras_rbm.inference.Inference` that it predicts by, or `None`.
+    """
+
+    conditional = False
+    inference = None
 
     def compile(
         self,
@@ -48,7 +57,9 @@ class BoltzmannMachine(RuleModel):
             jit_compile: bool or `"auto"`, whether XLA compiles the steps. `"auto"`
                 compiles unless the model runs eagerly or under a distribution
                 strategy: also on a CPU it makes a step about a third faster, at
-                the cost of a second or two at its start.
+                the cost of a second or two at its start. Belief propagation is
+                compiled by itself, whatever this says, and `"auto"` leaves the
+                rest alone then.
 
         Raises:
             ValueError: if the rule is unknown, does not fit the model or belongs
@@ -70,7 +81,9 @@ class BoltzmannMachine(RuleModel):
             )
         compiled = jit_compile
         if jit_compile == "auto":
+            infers = rule.inference or self.inference
             compiled = self.supports_jit and not run_eagerly and not distributed
+            compiled &= infers is None or not infers.is_compiled
         super().compile(
             optimizer=optimizer,
             metrics=metrics,
@@ -81,6 +94,13 @@ class BoltzmannMachine(RuleModel):
         )
         self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
+        observers = [
+            metric
+            for metric in tf.nest.flatten([metrics, weighted_metrics])
+            if hasattr(metric, "observe")
+        ]
+        # In a closure: Keras tracks the metrics already, and would track a list again.
+        self._observers = lambda: observers
         self.rule = rule
         rule.model = self
         if self.built:
@@ -240,15 +260,44 @@ class BoltzmannMachine(RuleModel):
 
     def check_visible(self, visible, name="x"):
         """Raises a ValueError unless `visible` can be visible states."""
-        width = self.kernel.shape[0] if self.built else None
+        width = self.kernel.shape[0] if self.built else self.num_visible
         check_rows(visible, name, width, self.visible.support)
 
-    def visible_rows(self, data, method):
+    def visible_rows(self, data, method, name="x"):
         """Returns data as checked visible states, a float32 tensor (N, V)."""
         self.assert_built(method)
         rows = as_rows(data)
-        self.check_visible(rows)
+        self.check_visible(rows, name)
         return rows
+
+    def _draw(self, potentials, base, shape, steps, initial_visible, clamp, seed):
+        """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
+        if not tf.is_tensor(steps):
+            check_counts(0, steps=steps)
+        if clamp is not None and initial_visible is None:
+            raise ValueError(
+                "Expected initial_visible to go with clamp: it holds the clamped "
+                "values. Received: initial_visible=None."
+            )
+        if initial_visible is not None:
+            initial_visible = self.visible_rows(
+                initial_visible, "sample", "initial_visible"
+            )
+            if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
+                raise ValueError(
+                    f"Expected initial_visible of shape {shape}. Received: shape "
+                    f"{tuple(initial_visible.shape)}."
+                )
+        if clamp is not None:
+            clamp = _checked_mask(clamp, shape)
+        seed = self.next_seed() if seed is None else random.as_seed(seed)
+        if initial_visible is None:
+            natural = tf.broadcast_to(base, shape)
+            noise = random.uniform(shape, random.fold_in(seed, -1))
+            initial_visible = potentials.visible.sample(natural, noise)
+        return inference.gibbs_chain(
+            potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
+        )
 
 
 def _extended(callbacks, *own):
@@ -260,3 +309,13 @@ def _extended(callbacks, *own):
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
     return [*(callbacks or []), *own]
+
+
+def _checked_mask(clamp, shape):
+    clamp = tf.convert_to_tensor(clamp)
+    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
+        raise ValueError(
+            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
+            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
+        )
+    return clamp

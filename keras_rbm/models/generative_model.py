@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_rbm import inference, random
+from keras_rbm import inference
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 
@@ -195,33 +195,10 @@ class GenerativeModel(BoltzmannMachine):
         self.assert_built("sample")
         if not tf.is_tensor(num_samples):
             check_counts(num_samples=num_samples)
-        if not tf.is_tensor(steps):
-            check_counts(0, steps=steps)
-        if clamp is not None and initial_visible is None:
-            raise ValueError(
-                "Expected initial_visible to go with clamp: it holds the clamped "
-                "values. Received: initial_visible=None."
-            )
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
-        if initial_visible is not None:
-            initial_visible = self.visible_rows(initial_visible, "sample")
-            static = not tf.is_tensor(num_samples)
-            if static and initial_visible.shape[0] != num_samples:
-                raise ValueError(
-                    f"Expected initial_visible of shape {shape}. Received: shape "
-                    f"{tuple(initial_visible.shape)}."
-                )
-        if clamp is not None:
-            clamp = _checked_mask(clamp, shape)
-        seed = self.next_seed() if seed is None else random.as_seed(seed)
-        if initial_visible is None:
-            natural = tf.broadcast_to(self.base(potentials), shape)
-            noise = random.uniform(shape, random.fold_in(seed, -1))
-            initial_visible = potentials.visible.sample(natural, noise)
-        return inference.gibbs_chain(
-            potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
-        )
+        base = self.base(potentials)
+        return self._draw(potentials, base, shape, steps, initial_visible, clamp, seed)
 
 
 def _in_chunks(function, rows):
@@ -230,13 +207,3 @@ def _in_chunks(function, rows):
         return function(rows)
     starts = range(0, len(rows), _ROWS_AT_ONCE)
     return tf.concat([function(rows[i : i + _ROWS_AT_ONCE]) for i in starts], 0)
-
-
-def _checked_mask(clamp, shape):
-    clamp = tf.convert_to_tensor(clamp)
-    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
-        raise ValueError(
-            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
-            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
-        )
-    return clamp

@@ -77,17 +77,19 @@ class RuleModel(keras.Model):
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
-            losses = self.rule.step(self, features, visible, normalized(weights))
+            losses, prediction = self.rule.step(
+                self, features, visible, normalized(weights)
+            )
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        return self._results(features, visible, sample_weight)
+        return self._results(features, visible, prediction, sample_weight)
 
     def test_step(self, data):
         x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         potentials = self.potentials(features)
-        losses = self.rule.losses(potentials, visible, self._test_seed())
+        losses, prediction = self.rule.assess(potentials, visible, self._test_seed())
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        return self._results(features, visible, sample_weight)
+        return self._results(features, visible, prediction, sample_weight)
 
     def _step_inputs(self, x, y, sample_weight):
         features, visible = self.roles(x, y)
@@ -111,10 +113,10 @@ class RuleModel(keras.Model):
         context = tf.distribute.get_replica_context()
         return random.fold_in(seed, context.replica_id_in_sync_group)
 
-    def _results(self, features, visible, sample_weight):
+    def _results(self, features, visible, prediction, sample_weight):
         if not self._reports_predictions:
             return self.get_metrics_result()
-        return self.compute_metrics(features, visible, None, sample_weight)
+        return self.compute_metrics(features, visible, prediction, sample_weight)
 
     def update(self, gradients):
         """Descends along gradients given by variable name, plus regularisers."""

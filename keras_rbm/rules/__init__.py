@@ -5,13 +5,22 @@ import keras
 from keras_rbm.rules.contrastive_divergence import (
     ContrastiveDivergence as ContrastiveDivergence,
 )
+from keras_rbm.rules.contrastive_divergence_perceptron import (
+    ContrastiveDivergencePerceptron as ContrastiveDivergencePerceptron,
+)
+from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
+from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence as PersistentContrastiveDivergence,
 )
 from keras_rbm.rules.rule import LearningRule as LearningRule
+from keras_rbm.rules.rule import Phases as Phases
 
 _BY_NAME = {
     "cd": ContrastiveDivergence,
+    "cd_perceptron": ContrastiveDivergencePerceptron,
+    "max_margin": MaxMargin,
+    "maximum_likelihood": MaximumLikelihood,
     "pcd": PersistentContrastiveDivergence,
 }
 
@@ -20,8 +29,8 @@ def get(identifier):
     """Returns the learning rule that a name, config or object stands for.
 
     Args:
-        identifier: str (`"cd"`, `"pcd"`), a serialised config, or a
-            `LearningRule`.
+        identifier: str (`"cd"`, `"pcd"`, `"maximum_likelihood"`, `"max_margin"`,
+            `"cd_perceptron"`), a serialised config, or a `LearningRule`.
 
     Raises:
         ValueError: if it stands for none.

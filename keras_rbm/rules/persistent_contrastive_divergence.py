@@ -28,7 +28,7 @@ class PersistentContrastiveDivergence(LearningRule):
             model is built and saved with it.
 
     Raises:
-        ValueError: if a count is not an int ≥ 1.
+        ValueError: if a count is not an int ≥ 1, or for a model with input.
 
     Example:
 
@@ -50,6 +50,16 @@ class PersistentContrastiveDivergence(LearningRule):
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
         self.chains = None
+
+    def check(self, model):
+        super().check(model)
+        if model.conditional:
+            raise ValueError(
+                "Expected a model without input for PersistentContrastiveDivergence: "
+                "given x each example is a model of its own, and would need chains of "
+                f"its own. Received: {type(model).__name__}. Use the rule 'cd' or "
+                "'maximum_likelihood'."
+            )
 
     def build(self, model):
         super().build(model)

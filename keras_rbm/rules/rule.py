@@ -1,6 +1,7 @@
 """The base of all learning rules."""
 
 import abc
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -12,6 +13,22 @@ from keras_rbm.inference.pseudo_likelihood import (
     stochastic_pseudo_log_likelihood,
 )
 from keras_rbm.units import BernoulliParameters
+
+
+class Phases(NamedTuple):
+    """What one step of a rule computes before the update.
+
+    Attributes:
+        positive, negative: `Moments`; the update descends along their difference.
+        losses: tensor (B,), what `fit` reports as `loss`.
+        prediction: tensor (B, V), the model's output for the batch, where the rule
+            has it anyway, else `None`.
+    """
+
+    positive: Moments
+    negative: Moments
+    losses: tf.Tensor
+    prediction: tf.Tensor | None = None
 
 
 class LearningRule(abc.ABC):
@@ -45,6 +62,8 @@ class LearningRule(abc.ABC):
 
     #: Optimizer updates that one step makes.
     updates_per_step = 1
+    #: The rule's own inference method, if it has one.
+    inference = None
 
     def __init__(self, sparsity_target=None, sparsity_cost=0.0):
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
@@ -116,18 +135,27 @@ class LearningRule(abc.ABC):
             weights: tensor (B,), normalised over all replicas.
 
         Returns:
-            tensor (B,), the loss of each example, see `losses`.
+            `(losses, prediction)`, see `Phases`.
         """
         seed = model.next_seed()
         potentials = model.potentials(features)
+        phases = self.phases(potentials, visible, weights, seed)
+        gradients = model.gradients(features, phases.positive, phases.negative)
+        model.update(self.sparsify(gradients, phases.positive))
+        return phases.losses, phases.prediction
+
+    def phases(self, potentials, visible, weights, seed):
+        """Returns the `Phases` of a step; arguments as of `negative_phase`."""
         losses = self.losses(potentials, visible, random.fold_in(seed, 0))
         positive = self.positive_phase(potentials, visible, weights)
         negative = self.negative_phase(
             potentials, visible, weights, random.fold_in(seed, 1)
         )
-        gradients = model.gradients(features, positive, negative)
-        model.update(self.sparsify(gradients, positive))
-        return losses
+        return Phases(positive, negative, losses)
+
+    def assess(self, potentials, visible, seed):
+        """Returns `(losses, prediction)` of a test step, see `Phases`."""
+        return self.losses(potentials, visible, seed), None
 
     def positive_phase(self, potentials, visible, weights):
         """Returns the `Moments` of the training states."""

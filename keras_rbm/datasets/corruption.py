@@ -1,0 +1,222 @@
+"""Pairs of a corrupted and a clean example, to learn restoration from."""
+
+import math
+import numbers
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.datasets import pipeline
+
+
+def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
+    """Puts a corrupted copy before the first component of every element.
+
+    `model.fit(corrupt(...))` then sees `x` = corrupted and `y` = clean. The random
+    numbers behind an element are a function of `(seed, epoch, position in dataset)`
+    alone, and independent of those of `binarize` under the same seed.
+
+    With `redraw=False` the noise belongs to the position: corrupt *before*
+    `shuffled_batches`, which keeps each pair together. For fresh noise in every epoch
+    corrupt *after* it, with `redraw=True` and the same `iterations`.
+
+    Args:
+        dataset: `tf.data.Dataset` of float tensors (V,) or (B, V) in [0, 1], or of
+            tuples that begin with one; further components follow the pair. Keras
+            takes the one after it as weights: leave labels out.
+        corruption: `flip(...)`, `occlude(...)`, or a function `(clean, key) ->
+            corrupted` that keeps the shape and draws from `key`, int64 (2,), by
+            stateless random functions.
+        seed: int, the key of the noise.
+        redraw: bool. False draws once, so that every epoch sees the same pairs;
+            True draws new noise for every epoch.
+        iterations: optional counter as for `shuffled_batches`, used with
+            `redraw=True` in the place of the epoch's number, so that a resumed run
+            sees the noise it would have seen. By default the epoch's number is that
+            of the iterators used so far of the dataset that this call returns.
+
+    Returns:
+        A `tf.data.Dataset` of tuples `(corrupted, clean, *rest)`, the first two of
+        the same shape and type, with the cardinality of `dataset`.
+
+    Raises:
+        TypeError: if `dataset` is no dataset or `corruption` no function.
+        ValueError: if the elements do not begin with vectors of floats, the
+            corruption does not fit them, `seed` is not an integer, or `iterations` is
+            given with `redraw=False`.
+
+    Example:
+
+    >>> optimizer = keras.optimizers.SGD(0.1)
+    >>> counter = optimizer.iterations
+    >>> digits = np.zeros((100, 64), "float32")
+    >>> flip = keras_rbm.datasets.flip(0.1)
+
+    The same pairs in every epoch:
+
+    >>> pairs = tf.data.Dataset.from_tensor_slices(digits)
+    >>> pairs = keras_rbm.datasets.corrupt(pairs, flip, seed=1)
+    >>> train = keras_rbm.datasets.shuffled_batches(
+    ...     pairs, 20, seed=0, iterations=counter
+    ... )
+
+    Fresh noise in every epoch:
+
+    >>> batches = keras_rbm.datasets.shuffled_batches(
+    ...     digits, 20, seed=0, iterations=counter
+    ... )
+    >>> train = keras_rbm.datasets.corrupt(
+    ...     batches, flip, seed=1, redraw=True, iterations=counter
+    ... )
+    >>> [noisy.shape == clean.shape == (20, 64) for noisy, clean in train]
+    [True, True, True, True, True]
+    """
+    _check_dataset(dataset)
+    if not callable(corruption):
+        raise TypeError(
+            "Expected a corruption. "
+            f"Received: corruption={corruption!r}. Pass for example "
+            "keras_rbm.datasets.flip(0.1)."
+        )
+    if iterations is not None and not redraw:
+        raise ValueError(
+            "Expected redraw=True with a counter, which tells the epochs apart. "
+            f"Received: redraw={redraw!r}, iterations={iterations!r}. Pass "
+            "redraw=True, or leave iterations out."
+        )
+
+    def pair(element, key):
+        clean, *rest = element if isinstance(element, tuple) else (element,)
+        corrupted = tf.ensure_shape(corruption(clean, key), clean.shape)
+        return (corrupted, clean, *rest)
+
+    return pipeline.map_with_keys(
+        dataset,
+        pair,
+        stream=pipeline.CORRUPTING,
+        seed=seed,
+        redraw=redraw,
+        iterations=iterations,
+    )
+
+
+def flip(probability):
+    """Returns a corruption that replaces each pixel v by 1 - v with a probability.
+
+    Args:
+        probability: float in [0, 1], the same for all pixels, which are flipped
+            independently.
+
+    Raises:
+        ValueError: if the probability is outside [0, 1].
+
+    Example:
+
+    >>> dataset = tf.data.Dataset.from_tensors([0.0, 1.0])
+    >>> certain = keras_rbm.datasets.corrupt(dataset, keras_rbm.datasets.flip(1.0))
+    >>> [noisy.numpy().tolist() for noisy, clean in certain]
+    [[1.0, 0.0]]
+    """
+    _check_fraction(probability=probability)
+
+    def corruption(clean, key):
+        uniform = tf.random.stateless_uniform(tf.shape(clean), key, alg="philox")
+        return tf.where(uniform < probability, 1 - clean, clean)
+
+    return corruption
+
+
+def occlude(size, value=0.0, image_shape=None):
+    """Returns a corruption that covers one square patch of each image.
+
+    All positions at which the patch lies inside the image are equally likely.
+
+    Args:
+        size: int, the side of the patch in pixels.
+        value: float in [0, 1], the value of the covered pixels.
+        image_shape: `(height, width)`, or `None` for square images.
+
+    Raises:
+        ValueError: if the size is no int ≥ 1 or the value is outside [0, 1]; from
+            `corrupt`, if the vectors make no image of the shape or the patch does not
+            fit into it.
+
+    Example:
+
+    >>> dataset = tf.data.Dataset.from_tensors(tf.ones([16]))
+    >>> covered = keras_rbm.datasets.corrupt(dataset, keras_rbm.datasets.occlude(2))
+    >>> [int(sum(noisy)) for noisy, clean in covered]
+    [12]
+    """
+    size = pipeline.as_int("size", size)
+    if size < 1:
+        raise ValueError(
+            f"Expected a patch of at least one pixel. Received: size={size}. Pass a "
+            "positive int."
+        )
+    _check_fraction(value=value)
+
+    def corruption(clean, key):
+        height, width = _image_shape(image_shape, size, clean.shape[-1])
+        num_rows, num_columns = height - size + 1, width - size + 1
+        position = tf.random.stateless_uniform(
+            tf.concat([tf.shape(clean)[:-1], [1]], 0),
+            key,
+            maxval=num_rows * num_columns,
+            dtype=tf.int32,
+            alg="philox",
+        )
+        top, left = position // num_columns, position % num_columns
+        row, column = np.divmod(np.arange(height * width, dtype=np.int32), width)
+        covered = (top <= row) & (row < top + size)
+        covered &= (left <= column) & (column < left + size)
+        return tf.where(covered, tf.constant(value, clean.dtype), clean)
+
+    return corruption
+
+
+def _check_dataset(dataset):
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            f"Expected a tf.data.Dataset. Received: dataset of {type(dataset)}. Make "
+            "one of an array with tf.data.Dataset.from_tensor_slices(array)."
+        )
+    spec = dataset.element_spec
+    first = spec[0] if isinstance(spec, tuple) else spec
+    if (
+        not isinstance(first, tf.TensorSpec)
+        or not first.dtype.is_floating
+        or not first.shape.rank
+        or first.shape[-1] is None
+    ):
+        raise ValueError(
+            "Expected elements that begin with vectors of floats, of known width. "
+            f"Received: dataset.element_spec={spec}. Map the dataset to such vectors, "
+            "with tf.cast, tf.reshape or tf.ensure_shape."
+        )
+
+
+def _check_fraction(**values):
+    for name, value in values.items():
+        if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+            raise ValueError(
+                f"Expected a number from 0 to 1. Received: {name}={value!r}. Pass for "
+                f"example {name}=0.1."
+            )
+
+
+def _image_shape(image_shape, size, num_pixels):
+    shape = (math.isqrt(num_pixels),) * 2 if image_shape is None else image_shape
+    is_pair = isinstance(shape, tuple | list) and len(shape) == 2
+    if not is_pair or math.prod(shape) != num_pixels:
+        raise ValueError(
+            "Expected square images, or their image_shape. Received: "
+            f"image_shape={image_shape!r} for vectors of {num_pixels} pixels. Pass "
+            "image_shape=(height, width) with that number of pixels."
+        )
+    if size > min(shape):
+        raise ValueError(
+            f"Expected a patch that fits into images of shape {tuple(shape)}. "
+            f"Received: size={size}. Pass at most size={min(shape)}."
+        )
+    return shape

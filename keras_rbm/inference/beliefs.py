@@ -1,0 +1,135 @@
+"""What approximate inference returns, and how it takes many models at once."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.units import BernoulliParameters
+
+PAIRWISE = ("mean", "each", None)
+
+
+class Beliefs(NamedTuple):
+    """Approximate marginals of a binary model, or of a batch of B models.
+
+    Without a batch dimension in the potentials there is none here.
+
+    Attributes:
+        visible: tensor (B, V), beliefs that a visible unit is 1.
+        hidden: tensor (B, H), likewise.
+        pairwise: beliefs that both units are 1: the weighted mean over the models,
+            (V, H), or those of each model, (B, V, H), or `None`, as asked for.
+        log_partition: tensor (B,), estimate of log Z in nats; the routine says
+            which.
+        num_iterations: int32 tensor (B,), sweeps made.
+        converged: bool tensor (B,).
+        residual: tensor (B,), largest change of a belief in the last sweep.
+    """
+
+    visible: tf.Tensor
+    hidden: tf.Tensor
+    pairwise: tf.Tensor | None
+    log_partition: tf.Tensor
+    num_iterations: tf.Tensor
+    converged: tf.Tensor
+    residual: tf.Tensor
+
+
+class BinaryModels(NamedTuple):
+    """The potentials of B binary models with one kernel, as float32 tensors.
+
+    Attributes:
+        kernel: tensor (V, H).
+        visible_bias: tensor (B, V).
+        hidden_bias: tensor (B, H).
+        weights: tensor (B,), of the models in means.
+    """
+
+    kernel: tf.Tensor
+    visible_bias: tf.Tensor
+    hidden_bias: tf.Tensor
+    weights: tf.Tensor
+
+    @classmethod
+    def of(cls, potentials, weights=None):
+        """Returns the models of binary `Potentials`, one if there is no batch.
+
+        Raises:
+            ValueError: if a layer is not binary.
+        """
+        for side, units in (
+            ("visible", potentials.visible),
+            ("hidden", potentials.hidden),
+        ):
+            if not isinstance(units, BernoulliParameters):
+                raise ValueError(
+                    "Expected binary units in both layers for message passing and "
+                    f"mean field. Received: {side} units {type(units).__name__}. "
+                    "Sample from the model by Gibbs sampling instead."
+                )
+        batch = potentials.batch_size
+        count = 1 if batch is None else static_size(potentials, batch)
+
+        def rows(bias):
+            bias = tf.cast(bias, tf.float32)
+            return tf.broadcast_to(bias, (count, bias.shape[-1]))
+
+        if weights is None:
+            weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
+        return cls(
+            tf.cast(potentials.kernel, tf.float32),
+            rows(potentials.visible_bias),
+            rows(potentials.hidden_bias),
+            tf.cast(weights, tf.float32),
+        )
+
+    def potentials(self):
+        """Returns these models as `Potentials`."""
+        return Potentials(self.kernel, self.visible_bias, self.hidden_bias)
+
+
+def static_size(potentials, batch):
+    """Returns the number of models as an int where it is known, else `batch`."""
+    for bias in (potentials.visible_bias, potentials.hidden_bias):
+        if bias.shape.rank == 2 and bias.shape[0] is not None:
+            return bias.shape[0]
+    return batch
+
+
+def pairwise_products(visible, hidden, weights, pairwise):
+    """Returns pairwise beliefs of independent (or decoded) units."""
+    if pairwise == "each":
+        return visible[:, :, tf.newaxis] * hidden[:, tf.newaxis, :]
+    if pairwise == "mean":
+        return tf.matmul(visible * weights[:, tf.newaxis], hidden, transpose_a=True)
+    return None
+
+
+def without_batch(beliefs, pairwise):
+    """Returns the beliefs of the only model of a batch."""
+    parts = beliefs._asdict()
+    mean = parts.pop("pairwise")
+    alone = {name: part[0] for name, part in parts.items()}
+    return Beliefs(**alone, pairwise=mean[0] if pairwise == "each" else mean)
+
+
+def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
+    """Raises a ValueError unless the options of an inference routine are valid."""
+    if not tf.is_tensor(max_iterations) and not isinstance(max_iterations, tf.Variable):
+        check_counts(max_iterations=max_iterations)
+    if not tolerance >= 0.0:
+        raise ValueError(f"Expected tolerance ≥ 0. Received: tolerance={tolerance}.")
+    if not 0.0 <= damping < 1.0:
+        raise ValueError(f"Expected damping in [0, 1). Received: damping={damping}.")
+    if pairwise not in PAIRWISE:
+        raise ValueError(
+            f"Expected pairwise to be one of {PAIRWISE}. Received: "
+            f"pairwise={pairwise!r}."
+        )
+
+
+def as_limits(max_iterations, tolerance):
+    """Returns the two as tensors: other values then need no new trace."""
+    return tf.cast(max_iterations, tf.int32), tf.cast(tolerance, tf.float32)

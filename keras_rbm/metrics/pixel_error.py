@@ -1,0 +1,90 @@
+"""The share of wrong pixels among all."""
+
+import math
+import numbers
+
+import keras
+import tensorflow as tf
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class PixelError(keras.metrics.Mean):
+    """Share of the pixels that are restored wrongly, in per cent [1].
+
+    `100 · mean[(y_pred > threshold) != (y_true > threshold)]`, over all pixels of all
+    examples.
+
+    Args:
+        threshold: float, above which a pixel counts as on.
+        name: str, the name in the logs.
+        dtype: optional dtype of the computations, by default
+            `keras.config.floatx()`.
+
+    Raises:
+        ValueError: if the threshold is no finite number; from `update_state`, if
+            predictions and targets differ in shape.
+
+    Example:
+
+    >>> metric = keras_rbm.metrics.PixelError()
+    >>> metric.update_state([[0.0, 1.0, 1.0, 1.0]], [[0.2, 0.7, 0.4, 0.9]])
+    >>> float(metric.result())
+    25.0
+
+    References:
+        1. Ping, Ihler. Belief propagation in conditional RBMs for structured
+           prediction. 2017.
+    """
+
+    def __init__(self, threshold=0.5, name="pixel_error", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        if not isinstance(threshold, numbers.Real) or not math.isfinite(threshold):
+            raise ValueError(
+                f"Expected a finite number. Received: threshold={threshold!r}. Pass "
+                "for example threshold=0.5."
+            )
+        self.threshold = threshold
+        # Keras' only way to say that less is better; its tuners read it.
+        self._direction = "down"
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch.
+
+        Args:
+            y_true: (B, V), the clean states.
+            y_pred: (B, V), the restored states or their probabilities.
+            sample_weight: optional, (B,) for the examples or (B, V) for the pixels.
+        """
+        wrong = self.differs_from_target("y_pred", y_pred, y_true)
+        super().update_state(100 * wrong, sample_weight)
+
+    def differs_from_target(self, name, states, y_true):
+        """Returns 1 where `states` and `y_true` lie on two sides of the threshold.
+
+        Args:
+            name: str, what an error calls the states.
+            states: (B, V).
+            y_true: (B, V).
+
+        Returns:
+            (B, V) of 0 and 1.
+
+        Raises:
+            ValueError: if the shapes differ.
+        """
+        states, y_true = tf.convert_to_tensor(states), tf.convert_to_tensor(y_true)
+        if not states.shape.is_compatible_with(y_true.shape):
+            raise ValueError(
+                f"Expected {name} of the shape of y_true. Received: "
+                f"{name}.shape={states.shape}, y_true.shape={y_true.shape}. Use this "
+                "metric only where both are images of the same pixels."
+            )
+        return tf.cast(
+            tf.not_equal(self._is_on(states), self._is_on(y_true)), self.dtype
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "threshold": self.threshold}
+
+    def _is_on(self, states):
+        return tf.cast(states, self.dtype) > self.threshold

@@ -1,0 +1,90 @@
+"""The perceptron loss with contrastive divergence."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference import conditional_moments
+from keras_rbm.inference.gibbs import noisy_sweep, sweep_noise
+from keras_rbm.rules.rule import LearningRule, Phases
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class ContrastiveDivergencePerceptron(LearningRule):
+    """CD-PercLoss: descends from rivals that the model likes better than the data [1].
+
+    A chain starts at `v ~ sigmoid(b(x))`, the model without hidden units, makes k
+    Gibbs sweeps and remembers the state v* of lowest free energy. Examples with
+    `F(v* | x) < F(v | x)` are learnt from, the others have loss 0 and no gradient:
+    the loss is `max(0, F(v | x) - F(v* | x))`, in nats.
+
+    Args:
+        gibbs_steps: int ≥ 1, k.
+        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+
+    Raises:
+        ValueError: for a model without input, or if `gibbs_steps` is not an
+            int ≥ 1.
+
+    Example:
+
+    >>> x = np.eye(6, dtype="float32")
+    >>> crbm = keras_rbm.CRBM(4, inference="mean_field", seed=0)
+    >>> crbm.compile("sgd", rule="cd_perceptron")
+    >>> history = crbm.fit(x, 1.0 - x, verbose=0)
+
+    References:
+        1. Mnih, Larochelle, Hinton. Conditional restricted Boltzmann machines for
+           structured output prediction. UAI 2011.
+    """
+
+    def __init__(self, gibbs_steps=10, **kwargs):
+        super().__init__(**kwargs)
+        check_counts(gibbs_steps=gibbs_steps)
+        self.gibbs_steps = gibbs_steps
+
+    def check(self, model):
+        super().check(model)
+        if not model.conditional:
+            raise ValueError(
+                "Expected a model with input for ContrastiveDivergencePerceptron: "
+                f"its chains start at the prediction from x. Received: "
+                f"{type(model).__name__}. Use a CRBM, or the rule 'cd'."
+            )
+
+    def phases(self, potentials, visible, weights, seed):
+        rival, losses = self._rival(potentials, visible, seed)
+        weights *= tf.cast(losses > 0.0, weights.dtype)
+        return Phases(
+            conditional_moments(potentials, visible, weights),
+            conditional_moments(potentials, rival, weights),
+            losses,
+        )
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        return self.phases(potentials, visible, weights, seed).negative
+
+    def losses(self, potentials, visible, seed):
+        return self._rival(potentials, visible, seed)[1]
+
+    def _rival(self, potentials, visible, seed):
+        """Returns the best states that a chain visits, and the perceptron losses."""
+        start = random.uniform(tf.shape(visible), random.fold_in(seed, 0))
+        state = potentials.visible.sample(potentials.visible_bias, start)
+        best, lowest = state, potentials.free_energy(state)
+        noise = sweep_noise(
+            potentials,
+            tf.shape(visible)[0],
+            random.fold_in(seed, 1),
+            num_sweeps=self.gibbs_steps,
+        )
+        for sweep in range(self.gibbs_steps):
+            state = noisy_sweep(potentials, state, noise, sweep).visible
+            energy = potentials.free_energy(state)
+            best = tf.where((energy < lowest)[:, tf.newaxis], state, best)
+            lowest = tf.minimum(energy, lowest)
+        return best, tf.nn.relu(potentials.free_energy(visible) - lowest)
+
+    def get_config(self):
+        return super().get_config() | {"gibbs_steps": self.gibbs_steps}

@@ -1,0 +1,225 @@
+"""The conditional RBM: every combination with rules, and its own methods."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated
+from model_test_case import run_model_test
+
+import keras_rbm
+from keras_rbm import inference, rules
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (34, 5)).astype("float32")
+Y = RNG.integers(0, 2, (34, 6)).astype("float32")
+
+
+def make(infer="sum_product", scale=1.0, hidden_units=4):
+    """Returns a CRBM with random parameters of some size."""
+    crbm = keras_rbm.CRBM(
+        hidden_units, inference=infer, num_visible=6, num_features=5, seed=0
+    )
+    rng = np.random.default_rng(1)
+    for variable in crbm.trainable_variables:
+        variable.assign(rng.normal(0, scale, variable.shape))
+    return crbm
+
+
+@pytest.mark.parametrize(
+    ("infer", "make_rule", "stochastic"),
+    [
+        ("mean_field", rules.MaximumLikelihood, False),
+        ("sum_product", rules.MaximumLikelihood, False),
+        ("exact", rules.MaximumLikelihood, False),
+        ("mixed_product", rules.MaxMargin, False),
+        ("max_product", rules.MaxMargin, False),
+        ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
+        ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
+    ],
+    ids=["MLE-MF", "MLE-BP", "MLE-exact", "MSSVM", "LSSVM", "CD", "CD-PercLoss"],
+)
+def test_model_with_rule(infer, make_rule, stochastic):
+    run_model_test(lambda: make(infer, 0.1), make_rule, X, Y, stochastic)
+
+
+def models_of(crbm, x):
+    """Returns each example's RBM, enumerated."""
+    potentials = crbm.potentials(x)
+    rows = zip(potentials.visible_bias, potentials.hidden_bias, strict=True)
+    return [Enumerated(inference.Potentials(potentials.kernel, b, c)) for b, c in rows]
+
+
+def test_potentials_are_the_definition():
+    crbm = make()
+    for x, v in zip(X[:3], Y[:3], strict=True):
+        kernel, a, r = (
+            w.numpy() for w in (crbm.kernel, crbm.visible_kernel, crbm.hidden_kernel)
+        )
+        hidden = v @ kernel + x @ r + crbm.hidden_bias.numpy()
+        energy = -v @ (x @ a + crbm.visible_bias.numpy())
+        energy -= np.logaddexp(0, hidden).sum()
+        np.testing.assert_allclose(crbm.free_energy([x], [v]), [energy], rtol=1e-5)
+
+
+def test_exact_prediction_and_likelihood():
+    crbm = make("exact")
+    truth = models_of(crbm, X)
+    marginals = [model.moments()[1] for model in truth]
+    np.testing.assert_allclose(crbm.predict(X, verbose=0), marginals, atol=1e-5)
+    log_p = [
+        np.log(model.p_visible[(model.v == v).all(1)][0])
+        for model, v in zip(truth, Y, strict=True)
+    ]
+    exact = crbm.log_likelihood(X, Y, "exact")
+    np.testing.assert_allclose(exact, log_p, rtol=1e-5)
+
+
+def test_log_partition_methods():
+    crbm = make(scale=0.5)
+    truth = np.array([model.log_partition for model in models_of(crbm, X)])
+    ais = crbm.log_partition(X, "ais", betas=200, num_chains=200)
+    assert ais.value.shape == (34,)
+    assert (abs(ais.value - truth) < 5 * ais.stderr).numpy().all()
+    reverse = crbm.log_partition(X, "reverse_ais", betas=200, steps=100)
+    assert (abs(reverse.value - truth) < 5 * reverse.stderr + 0.02).numpy().all()
+    bethe = crbm.log_partition(X)
+    np.testing.assert_allclose(bethe.value, truth, rtol=0.02)
+    assert np.isnan(bethe.stderr).all()
+    bound = crbm.log_partition(X, "mean_field")
+    assert (bound.value < truth).numpy().all()
+    np.testing.assert_array_equal(bound.lower, bound.value)
+
+
+def test_sample_follows_the_conditional_distribution():
+    crbm = make(scale=0.7)
+    model = models_of(crbm, X[:1])[0]
+    count = 20_000
+    states = crbm.sample(np.repeat(X[:1], count, 0), steps=60, seed=0)
+    error = abs(model.frequencies(states) - model.p_visible)
+    assert (error < 5 * np.sqrt(model.p_visible / count) + 1e-4).all()
+
+
+def test_sample_keeps_clamped_units():
+    crbm = make()
+    clamp = np.array([True, True, False, False, False, False])
+    states = crbm.sample(X, steps=5, initial_visible=Y, clamp=clamp).numpy()
+    np.testing.assert_array_equal(states[:, :2], Y[:, :2])
+    assert (states[:, 2:] != Y[:, 2:]).any()
+
+
+@pytest.mark.parametrize("infer", ["max_product", "mixed_product", "sum_product"])
+def test_predict_map(infer):
+    crbm = make(infer, 0.5, hidden_units=1)  # a star: belief propagation is exact
+    found = crbm.predict_map(X, batch_size=10).numpy()
+    for model, state in zip(models_of(crbm, X), found, strict=True):
+        best = {
+            "max_product": lambda m: m.v[m.log_joint.max(1).argmax()],
+            "mixed_product": lambda m: m.v[m.p_visible.argmax()],
+            "sum_product": lambda m: m.moments()[1] > 0.5,
+        }[infer](model)
+        np.testing.assert_array_equal(state, best)
+
+
+def test_metrics_see_the_prediction_and_the_input():
+    metrics = [keras_rbm.metrics.PixelError(), keras_rbm.metrics.ChangedPixelError()]
+    noisy = RNG.integers(0, 2, Y.shape).astype("float32")
+    crbm = keras_rbm.CRBM(4, seed=0)
+    crbm.compile(keras.optimizers.SGD(0.1), rule="maximum_likelihood", metrics=metrics)
+    history = crbm.fit(noisy, Y, epochs=2, validation_data=(noisy, Y), verbose=0)
+    wrong = (crbm.predict(noisy, verbose=0) > 0.5) != Y
+    logs = crbm.evaluate(noisy, Y, return_dict=True, verbose=0)
+    assert logs["pixel_error"] == pytest.approx(100 * wrong.mean(), abs=1e-3)
+    changed = 100 * wrong[noisy != Y].mean()
+    assert logs["changed_pixel_error"] == pytest.approx(changed, abs=1e-3)
+    assert history.history["val_pixel_error"][-1] == pytest.approx(100 * wrong.mean())
+
+
+def test_targets_may_be_probabilities():
+    crbm = keras_rbm.CRBM(4, seed=0)
+    crbm.compile("sgd", rule="maximum_likelihood")
+    assert np.isfinite(crbm.fit(X, 0.3 + 0.4 * Y, verbose=0).history["loss"]).all()
+
+
+def test_mixed_precision():
+    crbm = keras_rbm.CRBM(4, seed=0, dtype="mixed_bfloat16")
+    crbm.compile("sgd", rule="maximum_likelihood")
+    assert np.isfinite(crbm.fit(X, Y, verbose=0).history["loss"]).all()
+    assert crbm.kernel.dtype == "float32"
+
+
+def compiled(**kwargs):
+    crbm = keras_rbm.CRBM(4, seed=0, **kwargs)
+    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    return crbm
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.fit(X), "fit\\(x, y\\)"),
+        (lambda m: m.fit(X, Y + 0.5), r"y in \[0, 1\]"),
+        (lambda m: m.fit(X, np.where(Y > 2, Y, np.nan)), "finite y"),
+        (lambda m: m.fit(np.where(X > 2, X, np.inf), Y), "finite x"),
+        (lambda m: m.fit(X[:, :3], Y), r"x of shape \(examples, 5\)"),
+        (lambda m: m.fit(X, Y[:, :3]), r"y of shape \(examples, 6\)"),
+        (lambda m: m.fit(X[:5], Y), "one length"),
+        (lambda m: m.evaluate(X[:, :3], Y), r"x of shape \(examples, 5\)"),
+        (lambda m: m.evaluate(X), "fit\\(x, y\\)"),
+        (lambda m: m.predict_map(X[:, :3]), r"x of shape \(examples, 5\)"),
+        (lambda m: m.free_energy(X, Y[:4]), "one length"),
+        (lambda m: m.log_partition(X, "magic"), "Received: method='magic'"),
+        (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
+        (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
+        (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
+        (lambda m: m.compile("sgd", rule="pcd"), "chains of its own"),
+        (lambda m: m.compile("sgd", rule="magic"), "Received: 'magic'"),
+    ],
+)
+def test_bad_input_changes_nothing(call, message):
+    crbm = compiled(num_visible=6, num_features=5)
+    before = [w.numpy() for w in crbm.weights]
+    with pytest.raises(ValueError, match=message):
+        call(crbm)
+    for w, old in zip(crbm.weights, before, strict=True):
+        np.testing.assert_array_equal(w, old)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: keras_rbm.CRBM(0), "Received: hidden_units=0"),
+        (lambda: keras_rbm.CRBM(4, inference="magic"), "Received: 'magic'"),
+        (lambda: keras_rbm.CRBM(4, num_features=0), "Received: num_features=0"),
+        (lambda: keras_rbm.CRBM(4).predict(X), "built model in predict"),
+        (lambda: keras_rbm.CRBM(4).build((None, 5)), "num_visible="),
+        (lambda: keras_rbm.CRBM(4, num_visible=6).build((None, 2, 2)), "Flatten"),
+    ],
+)
+def test_bad_construction(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_rules_that_need_input_say_so():
+    for rule in ("max_margin", "cd_perceptron"):
+        with pytest.raises(ValueError, match="Use a CRBM"):
+            keras_rbm.RBM(4).compile("sgd", rule=rule)
+    with pytest.raises(ValueError, match="yields marginals"):
+        keras_rbm.CRBM(4, inference="max_product").compile(
+            "sgd", rule="maximum_likelihood"
+        )
+
+
+def test_dataset_of_pairs():
+    a, b = compiled(), compiled()
+    a.fit(X, Y, batch_size=10, shuffle=False, verbose=0)
+    b.fit(tf.data.Dataset.from_tensor_slices((X, Y)).batch(10), verbose=0)
+    np.testing.assert_array_equal(a.kernel, b.kernel)
+
+
+def test_features_may_have_any_width_and_sign():
+    x = RNG.normal(0, 3, (34, 9))
+    crbm = compiled()
+    crbm.fit(x, Y, verbose=0)
+    assert crbm.predict(x, verbose=0).shape == Y.shape
