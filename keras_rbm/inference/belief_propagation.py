@@ -21,6 +21,7 @@ from keras_rbm.inference.beliefs import (
     BinaryModels,
     as_limits,
     check_options,
+    odds_of,
     pairwise_products,
     without_batch,
 )
@@ -136,7 +137,7 @@ def _propagate(
     models = BinaryModels.of(potentials, weights)
     num_visible, num_hidden = models.kernel.shape
     padded = _padded(models)
-    odds = tf.exp(padded.kernel)
+    odds = odds_of(padded.kernel)
 
     def run(block):
         def chunk(part):
@@ -223,7 +224,10 @@ def _chunk(
     def step(count, r, visible, hidden, iterations, residual):
         going = active(iterations, residual)
         new = sweep(r, visible, hidden)
-        change = tf.maximum(_change(new[1], visible), _change(new[2], hidden))
+        before = tf.where(count == 0, b, visible)
+        change = tf.maximum(_change(new[1], before), _change(new[2], hidden))
+        # XLA's maximum passes over NaN, which has not converged.
+        change = tf.where(tf.reduce_all(new[1] == new[1], -1), change, float("inf"))
         r = tf.where(going[:, tf.newaxis, tf.newaxis], new[0], r)
         visible = tf.where(going[:, tf.newaxis], new[1], visible)
         hidden = tf.where(going[:, tf.newaxis], new[2], hidden)

@@ -98,6 +98,11 @@ def static_size(potentials, batch):
     return batch
 
 
+def odds_of(kernel):
+    """Returns exp(W), finite: weights beyond ±80 count as ±80."""
+    return tf.exp(tf.clip_by_value(kernel, -80.0, 80.0))
+
+
 def pairwise_products(visible, hidden, weights, pairwise):
     """Returns pairwise beliefs of independent (or decoded) units."""
     if pairwise == "each":
@@ -132,4 +137,6 @@ def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
 
 def as_limits(max_iterations, tolerance):
     """Returns the two as tensors: other values then need no new trace."""
-    return tf.cast(max_iterations, tf.int32), tf.cast(tolerance, tf.float32)
+    # A variable becomes its value: a trace must not depend on an object that may go.
+    max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)
+    return max_iterations, tf.cast(tolerance, tf.float32)

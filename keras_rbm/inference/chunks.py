@@ -6,6 +6,8 @@ from keras_rbm.inference.beliefs import Beliefs, BinaryModels
 
 #: Numbers in a chunk's (rows, V, H) array of messages: what a cache holds.
 CHUNK_SIZE = 2**20
+#: Rows of a chunk of small models when the size of the batch is not known.
+_MOST_ROWS = 64
 
 
 def in_chunks(function, models, pairwise):
@@ -23,9 +25,10 @@ def in_chunks(function, models, pairwise):
         `Beliefs` of all models.
     """
     sizes = num_visible, num_hidden = models.kernel.shape
-    rows = max(1, CHUNK_SIZE // (num_visible * num_hidden))
-    if models.weights.shape[0] is not None:
-        rows = max(1, min(rows, models.weights.shape[0]))
+    rows = min(
+        CHUNK_SIZE // (num_visible * num_hidden), models.weights.shape[0] or _MOST_ROWS
+    )
+    rows = max(1, rows)
     count = tf.shape(models.weights)[0]
     num_chunks = -(-count // rows)
     filled = _filled_up(models, num_chunks * rows)

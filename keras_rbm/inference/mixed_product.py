@@ -14,6 +14,7 @@ from keras_rbm.inference.beliefs import (
     BinaryModels,
     as_limits,
     check_options,
+    odds_of,
     pairwise_products,
     without_batch,
 )
@@ -53,7 +54,7 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
            prediction. AISTATS 2017, equation 15.
     """
     check_options(max_iterations, pairwise=pairwise)
-    beliefs = _search(potentials, *as_limits(max_iterations, 0.0))
+    beliefs = _search(potentials, as_limits(max_iterations, 0.0)[0])
     models = BinaryModels.of(potentials, weights)
     v, h = beliefs.visible, beliefs.hidden
     pairs = pairwise_products(v, h, models.weights, pairwise)
@@ -64,9 +65,9 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
 
 
 @tf.function
-def _search(potentials, max_iterations, _):
+def _search(potentials, max_iterations):
     models = BinaryModels.of(potentials)
-    odds = tf.exp(models.kernel)
+    odds = odds_of(models.kernel)
 
     def chunk(part):
         return _chunk(models.kernel, odds, *part[1:3], max_iterations)

@@ -1,0 +1,57 @@
+import message_passing as reference
+import numpy as np
+import pytest
+from brute_force import Enumerated, random_gaussian_potentials, random_potentials
+from message_passing import random_batch, rows
+
+from keras_rbm.inference import Exact
+
+
+def assert_exact(beliefs, model):
+    truth = Enumerated(model)
+    pairs, visible, hidden = truth.moments()
+    np.testing.assert_allclose(beliefs.visible, visible, atol=1e-5)
+    np.testing.assert_allclose(beliefs.hidden, hidden, atol=1e-5)
+    np.testing.assert_allclose(beliefs.pairwise, pairs, atol=1e-5)
+    np.testing.assert_allclose(beliefs.log_partition, truth.log_partition, rtol=1e-5)
+    assert beliefs.converged
+
+
+@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), (1, 1)], ids=str)
+def test_equals_enumeration(sizes):
+    model = random_potentials(*sizes)
+    assert_exact(Exact()(model), model)
+
+
+def test_equals_enumeration_in_batches():
+    potentials = random_batch(9, 5, batch_size=6)
+    beliefs = Exact()(potentials, pairwise="each")
+    for n, model in enumerate(rows(potentials)):
+        row = type(beliefs)(*(np.asarray(leaf)[n] for leaf in beliefs))
+        assert_exact(row, model)
+
+
+def test_either_bias_may_have_the_batch():
+    reference.assert_either_bias_may_have_the_batch(Exact())
+
+
+def test_shapes_and_weights():
+    reference.assert_shapes(Exact())
+    reference.assert_pairwise_is_weighted(Exact())
+
+
+def test_compiles_for_any_batch_size():
+    reference.assert_compiles_for_any_batch_size(Exact())
+
+
+def test_saved_and_restored():
+    reference.assert_saved_and_restored(Exact())
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="at most 25 binary units"):
+        Exact()(random_potentials(30, 31))
+    with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
+        Exact()(random_potentials(3, 2), pairwise="all")
+    with pytest.raises(ValueError, match="binary units"):
+        Exact()(random_gaussian_potentials(3, 2))

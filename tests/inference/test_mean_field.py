@@ -1,0 +1,155 @@
+import message_passing as reference
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated, random_gaussian_potentials, random_potentials
+from message_passing import random_batch, rows
+
+from keras_rbm.inference import MeanField, Potentials, mean_field
+
+
+def test_equals_the_iteration_sweep_by_sweep():
+    potentials = random_batch(12, 8, batch_size=5)
+    for sweep, want in enumerate(reference.mean_field(potentials, 6)):
+        means = mean_field(
+            potentials, max_iterations=sweep + 1, tolerance=0.0, pairwise="each"
+        )
+        np.testing.assert_allclose(means.visible, want.visible, atol=1e-5)
+        np.testing.assert_allclose(means.hidden, want.hidden, atol=1e-5)
+        np.testing.assert_allclose(means.pairwise, want.pairwise, atol=1e-5)
+        np.testing.assert_allclose(means.log_partition, want.log_partition, atol=1e-4)
+
+
+@pytest.mark.parametrize("max_iterations", [1, 100])
+def test_bound_is_below_log_partition(max_iterations):
+    """On 200 models, converged or not; a mean-field fit is never exact on these."""
+    for seed in range(10):
+        potentials = random_batch(8, 5, batch_size=20, seed=seed)
+        bound = mean_field(potentials, max_iterations=max_iterations).log_partition
+        truth = [Enumerated(model).log_partition for model in rows(potentials)]
+        assert np.all(bound < truth)
+        assert np.all(bound > np.array(truth) - 5)
+
+
+def test_bound_rises_with_every_sweep():
+    potentials = random_batch(12, 8, batch_size=5)
+    bounds = [
+        mean_field(potentials, max_iterations=n, tolerance=0.0).log_partition
+        for n in range(1, 6)
+    ]
+    assert np.all(np.diff(bounds, axis=0) > -1e-4)
+    assert np.all(bounds[-1] - bounds[0] > 1e-4)
+
+
+def test_stops_by_itself():
+    potentials = random_batch(12, 8, batch_size=5)
+    sweeps = reference.mean_field(potentials, 60)
+    residuals = np.stack([sweep.residual for sweep in sweeps])
+    means = mean_field(potentials, tolerance=1e-3)
+    num_iterations = np.argmax(residuals < 1e-3, axis=0) + 1
+    np.testing.assert_array_equal(means.num_iterations, num_iterations)
+    assert np.all(means.converged)
+    assert np.all(means.residual < 1e-3)
+    means = mean_field(potentials, max_iterations=2)
+    np.testing.assert_array_equal(means.num_iterations, [2] * 5)
+    assert not np.any(means.converged)
+    np.testing.assert_allclose(means.residual, residuals[1], atol=1e-5)
+
+
+def test_exact_without_coupling():
+    b, c = np.linspace(-2, 2, 12), np.linspace(-1, 3, 8)
+    potentials = Potentials(
+        tf.zeros((12, 8)), tf.constant(b, tf.float32), tf.constant(c, tf.float32)
+    )
+    means = mean_field(potentials)
+    assert means.converged
+    np.testing.assert_allclose(means.visible, 1 / (1 + np.exp(-b)), rtol=1e-5)
+    np.testing.assert_allclose(means.hidden, 1 / (1 + np.exp(-c)), rtol=1e-5)
+    log_partition = np.logaddexp(0, b).sum() + np.logaddexp(0, c).sum()
+    np.testing.assert_allclose(means.log_partition, log_partition, rtol=1e-5)
+
+
+def test_damping():
+    """Means move half way, to the same fixed point."""
+    potentials = random_batch(12, 8, batch_size=5, scale=0.5)
+    want = reference.mean_field(potentials, 4, damping=0.5)[-1]
+    means = mean_field(potentials, max_iterations=4, tolerance=0.0, damping=0.5)
+    np.testing.assert_allclose(means.visible, want.visible, atol=1e-5)
+    np.testing.assert_allclose(means.hidden, want.hidden, atol=1e-5)
+    plain = mean_field(potentials, max_iterations=200, tolerance=1e-6)
+    damped = mean_field(potentials, max_iterations=200, tolerance=1e-6, damping=0.5)
+    assert np.all(damped.converged)
+    assert np.all(damped.num_iterations > plain.num_iterations)
+    np.testing.assert_allclose(damped.visible, plain.visible, atol=1e-4)
+    np.testing.assert_allclose(damped.hidden, plain.hidden, atol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 7), (9, 17), (17, 1)], ids=str)
+def test_any_number_of_units(sizes):
+    potentials = random_batch(*sizes, batch_size=3)
+    means = mean_field(potentials, max_iterations=3, tolerance=0.0)
+    want = reference.mean_field(potentials, 3)[-1]
+    np.testing.assert_allclose(means.visible, want.visible, atol=1e-5)
+    np.testing.assert_allclose(means.hidden, want.hidden, atol=1e-5)
+    np.testing.assert_allclose(means.log_partition, want.log_partition, atol=1e-4)
+
+
+@pytest.mark.parametrize("largest", [1, 50])
+def test_extreme_models(largest):
+    """Also at means of exactly 0 and 1, where the entropy needs care."""
+    rng = np.random.default_rng(largest)
+    kernel = rng.uniform(-largest, largest, (12, 8))
+    kernel, visible, hidden = reference.with_random_biases(kernel, 5, rng)
+    for bias in (-100.0, 0.0, 100.0):
+        potentials = Potentials(kernel, visible.bias + bias, hidden.bias)
+        means = mean_field(potentials, max_iterations=3, tolerance=0.0, pairwise="each")
+        want = reference.mean_field(potentials, 3)[-1]
+        np.testing.assert_allclose(means.visible, want.visible, atol=1e-4)
+        np.testing.assert_allclose(means.hidden, want.hidden, atol=1e-4)
+        np.testing.assert_allclose(means.pairwise, want.pairwise, atol=1e-4)
+        np.testing.assert_allclose(
+            means.log_partition, want.log_partition, rtol=1e-4, atol=1e-2
+        )
+
+
+def test_what_every_method_promises():
+    reference.assert_rows_do_not_depend_on_the_batch(mean_field, sizes=(5, 17))
+    reference.assert_either_bias_may_have_the_batch(mean_field)
+    reference.assert_shapes(mean_field)
+    reference.assert_pairwise_is_weighted(mean_field)
+
+
+def test_compiled():
+    reference.assert_compiles_for_any_batch_size(mean_field)
+    reference.assert_max_iterations_may_be_a_tensor(mean_field)
+    reference.assert_max_iterations_is_no_constant(MeanField(tolerance=0.0))
+
+
+def test_objects_share_nothing():
+    reference.assert_objects_share_nothing(MeanField)
+
+
+def test_object_is_the_function():
+    potentials = random_batch(12, 8, batch_size=5)
+    options = {"max_iterations": 9, "tolerance": 1e-4, "damping": 0.3}
+    infer = MeanField(**options)
+    reference.assert_same(infer(potentials), mean_field(potentials, **options))
+    reference.assert_saved_and_restored(infer)
+
+
+@pytest.mark.parametrize(
+    "option", [{"max_iterations": 0}, {"tolerance": -1.0}, {"damping": 1.0}], ids=str
+)
+def test_options_out_of_range(option):
+    (name,) = option
+    with pytest.raises(ValueError, match=name):
+        mean_field(random_potentials(3, 2), **option)
+    with pytest.raises(ValueError, match=name):
+        MeanField(**option)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
+        mean_field(random_potentials(3, 2), pairwise="all")
+    with pytest.raises(ValueError, match="binary units"):
+        mean_field(random_gaussian_potentials(3, 2))
