@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import check_counts, is_int
 from keras_rbm.images import image_grid
 from keras_rbm.models.inputs import as_rows
 
@@ -117,15 +117,48 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
     _check_built(rbm, "reconstructions")
     check_counts(max_examples=max_examples)
     rows = _states(x, "x")[:max_examples]
-    states = np.concatenate([rows, rbm.reconstruct(rows).numpy()])
-    grid = image_grid(states, image_shape, num_columns=len(rows))
+    rows = {"data": rows, "reconstruction": rbm.reconstruct(rows).numpy()}
     title = "Reconstructions" if title is None else title
+    return comparison(rows, image_shape, title)
+
+
+def comparison(rows, image_shape=None, title=None):
+    """Draws versions of the same examples below each other.
+
+    Args:
+        rows: dict of name to array (N, V), for example clean, corrupted and restored
+            images; a row of pictures each.
+        image_shape: `(height, width)`, or `None` for square images.
+        title: str or `None`.
+
+    Returns:
+        `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        ValueError: if the arrays differ in shape, or make no image of the shape.
+
+    Example:
+
+    >>> clean = np.eye(64)[:5]
+    >>> figure = keras_rbm.plots.comparison({"clean": clean, "inverted": 1 - clean})
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['clean', 'inverted']
+    """
+    states = [_states(row, name) for name, row in rows.items()]
+    shapes = [row.shape for row in states]
+    if len(set(shapes)) != 1:
+        raise ValueError(
+            "Expected arrays of one shape, a row of pictures each. Received: shapes "
+            f"{dict(zip(rows, shapes, strict=True))}."
+        )
+    grid = image_grid(np.concatenate(states), image_shape, num_columns=len(states[0]))
     figure, axes = _image_figure(grid, title, margin=0.9)
     _show_grey(axes, grid)
-    height = grid.shape[0]
+    height = grid.shape[0] / len(states)
     axes.set_axis_on()
     axes.set_xticks([])
-    axes.set_yticks([height / 4, 3 * height / 4], ["data", "reconstruction"])
+    axes.set_yticks([(row + 0.5) * height for row in range(len(states))], list(rows))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return figure
@@ -135,7 +168,8 @@ def history(history, every=None, title=None):
     """Draws the course of training, one panel a metric.
 
     A metric and its `val_…` share a panel; `…_lower` and `…_upper` become a band
-    around theirs.
+    around theirs. Counts get whole ticks, and `…converged`, a share, an axis from 0
+    to 1.
 
     Args:
         history: what `fit` returned, or its dict `history`.
@@ -184,7 +218,11 @@ def history(history, every=None, title=None):
             axes.legend(frameon=False)
         axes.set_title(name.replace("_", " "))
         axes.spines[["top", "right"]].set_visible(False)
-        axes.locator_params(axis="x", integer=True)
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        if all(map(is_int, metrics[name])):
+            axes.locator_params(axis="y", integer=True, min_n_ticks=1)
+        if name.endswith("converged"):
+            axes.set_ylim(-0.02, 1.05)  # room for markers at both ends
     return figure
 
 

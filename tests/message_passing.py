@@ -392,7 +392,8 @@ def assert_pairwise_is_weighted(infer):
 
 
 def assert_compiles_for_any_batch_size(infer, jit_compile=(False, True)):
-    kernel, visible, hidden = random_batch(12, 8, 5)
+    # Weakly coupled: no max-marginal is so near a tie that rounding decides.
+    kernel, visible, hidden = random_batch(12, 8, 5, scale=0.3)
     specs = [tf.TensorSpec([None, size]) for size in (12, 8)]
     want = infer(Potentials(kernel, visible, hidden))
     for jit in jit_compile:
@@ -402,8 +403,8 @@ def assert_compiles_for_any_batch_size(infer, jit_compile=(False, True)):
             jit_compile=jit,
         )
         assert_same(compiled(visible.bias, hidden.bias), want)
-        if not jit:
-            assert compiled(visible.bias[:2], hidden.bias[:2]).visible.shape == (2, 12)
+        many = compiled(*(tf.tile(units.bias, (30, 1)) for units in (visible, hidden)))
+        np.testing.assert_allclose(many.visible[-5:], want.visible, atol=1e-5)
 
 
 def assert_max_iterations_is_no_constant(infer):

@@ -110,6 +110,20 @@ def test_history_takes_what_fit_returns(rbm):
     assert line.get_xdata().tolist() == [3, 4]
 
 
+def test_history_of_sweeps_and_convergence(tmp_path):
+    """Ticks stood at 7.5 sweeps, at epoch 0.96 and at a share of 1.04."""
+    metrics = {"max_iterations": [7, 8, 9, 10], "bp_converged": [1.0] * 4}
+    for count in (4, 1):
+        figure = plots.history({k: values[:count] for k, values in metrics.items()})
+        figure.savefig(tmp_path / "history.png")
+        sweeps, share = figure.axes
+        assert share.get_title() == "bp converged"
+        assert share.get_ylim() == pytest.approx((0.0, 1.0), abs=0.1)
+        for ticks in (sweeps.get_xticks(), sweeps.get_yticks(), share.get_xticks()):
+            assert (ticks == ticks.round()).all()
+        assert set(metrics["max_iterations"][:count]) <= set(sweeps.get_yticks())
+
+
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -132,3 +146,13 @@ def test_history_takes_what_fit_returns(rbm):
 def test_bad_input(rbm, draw, message):
     with pytest.raises(ValueError, match=message):
         draw(rbm)
+
+
+def test_comparison_has_a_row_of_pictures_each():
+    rows = {name: np.full((3, 16), value) for name, value in (("a", 0.0), ("b", 1.0))}
+    figure = plots.comparison(rows, title="Two")
+    image = figure.axes[0].images[0].get_array()
+    half = image.shape[0] // 2
+    assert image[:half].min() < image[half:].max()
+    with pytest.raises(ValueError, match="one shape"):
+        plots.comparison({"a": np.zeros((3, 16)), "b": np.zeros((2, 16))})

@@ -18,6 +18,7 @@ FLOORS = (
     "inference",
     "rules",
     "models",
+    "metrics",
     "images",
     "plots",
     "callbacks",
@@ -30,12 +31,14 @@ def public(module):
 
 def test_public_names():
     assert public(keras_rbm) == {
+        "CRBM",
         "RBM",
         "callbacks",
         "checks",
         "datasets",
         "images",
         "inference",
+        "metrics",
         "models",
         "plots",
         "random",
@@ -43,18 +46,38 @@ def test_public_names():
         "units",
         "version",
     }
-    assert public(keras_rbm.models) >= {"RBM"}
+    assert public(keras_rbm.models) >= {"CRBM", "RBM"}
     assert public(keras_rbm.rules) >= {
         "ContrastiveDivergence",
+        "ContrastiveDivergencePerceptron",
         "LearningRule",
+        "MaxMargin",
+        "MaximumLikelihood",
         "PersistentContrastiveDivergence",
         "deserialize",
         "get",
         "serialize",
     }
     assert public(keras_rbm.units) >= {"Bernoulli", "Gaussian", "Unit", "get"}
+    assert public(keras_rbm.metrics) == {"ChangedPixelError", "PixelError"} | {
+        "changed_pixel_error",
+        "pixel_error",
+    }
+    assert public(keras_rbm.inference) >= {
+        "BeliefPropagation",
+        "Beliefs",
+        "Exact",
+        "Inference",
+        "MeanField",
+        "max_product",
+        "mean_field",
+        "mixed_product",
+        "sum_product",
+    }
     assert public(keras_rbm.callbacks) >= {
+        "BPConvergence",
         "FreeEnergyGap",
+        "IterationSchedule",
         "LogLikelihood",
         "TensorBoardImages",
     }

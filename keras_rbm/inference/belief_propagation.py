@@ -202,15 +202,16 @@ def _chunk(
         rest = r * complement
         return combine(rest, odds * alpha), combine(rest, alpha)
 
-    def to_visible(s, log_odds):
-        """Returns `r`."""
+    def to_visible(numerator, denominator, log_odds):
+        """Returns `r`, given `s` as a fraction."""
+        if block == 1:  # the weights are large: their products may overflow
+            numerator, denominator = numerator / denominator, 1.0
         beta, complement = _row(tf.sigmoid(log_odds)), _row(_off(log_odds))
-        rest = s * complement
-        return combine(rest, odds * beta) / combine(rest, beta)
+        rest, on = numerator * complement, denominator * beta
+        return combine(rest, odds * on) / combine(rest, on)
 
     def sweep(r, visible, hidden):
-        numerator, denominator = to_hidden(r, visible)
-        new = to_visible(numerator / denominator, hidden)
+        new = to_visible(*to_hidden(r, visible), hidden)
         if damping:
             new = r**damping * new ** (1.0 - damping)
         visible = b + _sum_of_logs(new, block, 2)

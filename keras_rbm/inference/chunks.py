@@ -85,7 +85,8 @@ def _filled_up(models, total):
 
 def _part(models, start, rows):
     def part(array):
-        return tf.ensure_shape(array[start : start + rows], (rows, *array.shape[1:]))
+        sizes = (rows, *array.shape[1:])
+        return tf.slice(array, [start] + [0] * len(sizes[1:]), sizes)
 
     kernel, *arrays = models
     return BinaryModels(kernel, *map(part, arrays))

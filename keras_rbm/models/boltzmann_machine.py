@@ -172,8 +172,8 @@ class BoltzmannMachine(RuleModel):
                 validation_data = tuple(p if p is None else p[cut:] for p in parts)
             self._prepare((x, y, sample_weight))
             if shuffle:
-                parts = x
-                if y is not None or sample_weight is not None:
+                parts = x if y is None else (x, y)
+                if sample_weight is not None:
                     parts = (x, () if y is None else y, sample_weight)
                 x = shuffled_batches(
                     parts, batch_size or 32, seed=0, iterations=epoch_key

@@ -58,11 +58,6 @@ class MaxMargin(LearningRule):
                 "MSSVM, or BeliefPropagation('max_product') for LSSVM."
             )
 
-    def build(self, model):
-        super().build(model)
-        self._infer = model.inference
-        self._joint = model.inference.method == "max_product"
-
     def phases(self, potentials, visible, weights, seed):
         rival, losses = self._rival(potentials, visible)
         return Phases(
@@ -78,13 +73,17 @@ class MaxMargin(LearningRule):
     def losses(self, potentials, visible, seed):
         return self._rival(potentials, visible)[1]
 
+    @property
+    def _joint(self):
+        return self.model.inference.method == "max_product"
+
     def _rival(self, potentials, visible):
         """Returns the states that violate the margin most, and by how much."""
         reward = 1.0 - 2.0 * visible  # of a 1; the Hamming distance is linear
         augmented = Potentials(
             potentials.kernel, potentials.visible_bias + reward, potentials.hidden_bias
         )
-        found = self._infer(augmented, pairwise=None).visible
+        found = self.model.inference(augmented, pairwise=None).visible
         rival = tf.cast(found > 0.5, visible.dtype)
         distance = tf.reduce_sum(visible + rival * reward, -1)
         score = self._score(potentials, rival) - self._score(potentials, visible)

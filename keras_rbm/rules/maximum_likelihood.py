@@ -49,22 +49,18 @@ class MaximumLikelihood(LearningRule):
 
     def check(self, model):
         super().check(model)
+        if model.inference is None and self.inference is None:
+            self.inference = inference_module.BeliefPropagation()
         inference = self.inference or model.inference
-        if inference is not None and inference.finds_state:
+        if inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals for MaximumLikelihood. "
                 f"Received: {inference!r}. Use BeliefPropagation('sum_product'), "
                 "MeanField() or Exact(), or the rule MaxMargin()."
             )
 
-    def build(self, model):
-        super().build(model)
-        self._infer = self.inference or model.inference
-        if self._infer is None:
-            self._infer = inference_module.BeliefPropagation()
-
     def phases(self, potentials, visible, weights, seed):
-        beliefs = self._infer(potentials, weights=weights)
+        beliefs = self._beliefs(potentials, weights)
         return Phases(
             self.positive_phase(potentials, visible, weights),
             _moments(potentials, beliefs, weights),
@@ -73,13 +69,20 @@ class MaximumLikelihood(LearningRule):
         )
 
     def negative_phase(self, potentials, visible, weights, seed):
-        beliefs = self._infer(potentials, weights=weights)
-        return _moments(potentials, beliefs, weights)
+        return _moments(potentials, self._beliefs(potentials, weights), weights)
 
     def assess(self, potentials, visible, seed):
         beliefs = self._infer(potentials, pairwise=None)
         losses = potentials.free_energy(visible) + beliefs.log_partition
         return losses, _prediction(beliefs)
+
+    def _beliefs(self, potentials, weights):
+        if potentials.batch_size is None:  # one model for all examples
+            weights = None
+        return self._infer(potentials, weights=weights)
+
+    def _infer(self, *args, **kwargs):
+        return (self.inference or self.model.inference)(*args, **kwargs)
 
     def get_config(self):
         inference = self.inference
@@ -90,7 +93,7 @@ class MaximumLikelihood(LearningRule):
 
 def _moments(potentials, beliefs, weights):
     v, h, kernel = beliefs.visible, beliefs.hidden, beliefs.pairwise
-    if v.shape.rank == 1:  # one model for all examples
+    if v.shape.rank == 1:
         weights = tf.reduce_sum(weights, keepdims=True)
         v, h, kernel = v[tf.newaxis], h[tf.newaxis], kernel * weights
     v, h = potentials.visible.statistics(v), potentials.hidden.statistics(h)

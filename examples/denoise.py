@@ -1,0 +1,133 @@
+"""Restore corrupted images with a conditional RBM, trained by belief propagation.
+
+    python examples/denoise.py
+    python examples/denoise.py --dataset mnist --task occlude
+
+A model that sees corrupted images predicts the clean ones: a CRBM trained by maximum
+likelihood with sum-product beliefs, beside logistic regression on the same data. Prints
+the share of wrong pixels of both and writes `restored.png`, `history.png` and
+`model.keras`.
+"""
+
+import argparse
+import pathlib
+
+import keras
+
+import keras_rbm as kr
+from keras_rbm import plots
+
+# What is good for each data set; every figure can be changed on the command line.
+RECIPES = {
+    "digits": dict(hidden=64, epochs=60, batch_size=20, learning_rate=0.4, size=3),
+    "mnist": dict(hidden=256, epochs=20),
+    "caltech101_silhouettes": dict(hidden=256, epochs=60, value=1.0, size=12),
+}
+
+
+def main():
+    args = parse_arguments()
+    out = pathlib.Path(args.out or f"out/{args.dataset}_{args.task}")
+    out.mkdir(parents=True, exist_ok=True)
+
+    # Data: pairs of a corrupted and a clean binary image. Training draws the corruption
+    # anew for each epoch, validation and test once.
+    if args.task == "flip":
+        corruption = kr.datasets.flip(args.probability)
+    else:
+        corruption = kr.datasets.occlude(args.size, args.value)
+    clean = kr.datasets.load(args.dataset, "train", binarize="threshold")
+    validation, test = (
+        kr.datasets.corrupt(
+            kr.datasets.load(args.dataset, split, binarize="threshold"),
+            corruption,
+            seed=seed,
+        ).batch(500)
+        for seed, split in enumerate(("validation", "test"), start=1)
+    )
+
+    def compiled(model, rate, **kwargs):
+        """Compiles a model; returns it and its stream of training pairs."""
+        steps = args.epochs * -(-len(clean) // args.batch_size)
+        optimizer = keras.optimizers.SGD(
+            keras.optimizers.schedules.CosineDecay(rate, steps)
+        )
+        metrics = [kr.metrics.PixelError()]
+        model.compile(optimizer=optimizer, metrics=metrics, **kwargs)
+        counter = {"seed": args.seed, "iterations": optimizer.iterations}
+        batches = kr.datasets.shuffled_batches(clean, args.batch_size, **counter)
+        return model, kr.datasets.corrupt(batches, corruption, redraw=True, **counter)
+
+    # The baseline: each pixel by itself, linear in the corrupted image.
+    num_pixels = clean.element_spec.shape[0]
+    print("Logistic regression")
+    logistic, train = compiled(
+        keras.Sequential([keras.layers.Dense(num_pixels, "sigmoid")]),
+        100.0 * args.learning_rate,  # its loss is a mean over pixels, not a sum
+        loss="binary_crossentropy",
+    )
+    logistic.fit(train, epochs=args.epochs, verbose=2)
+
+    print("\nConditional RBM")
+    infer = kr.inference.BeliefPropagation(max_iterations=7)
+    crbm, train = compiled(
+        kr.CRBM(args.hidden, inference=infer, seed=args.seed),
+        args.learning_rate,
+        rule=kr.rules.MaximumLikelihood(),
+    )
+    history = crbm.fit(
+        train,
+        validation_data=validation,
+        epochs=args.epochs,
+        callbacks=[kr.callbacks.IterationSchedule(lambda epoch: 7 + epoch // 2)],
+        verbose=2,
+    )
+
+    print(f"\nWrong pixels of {args.dataset}, {args.task}, test set:")
+    print(f"{'':24}{'all':>8}{'changed':>10}")
+    for name, model in (("logistic regression", logistic), ("conditional RBM", crbm)):
+        errors = pixel_errors(model, test)
+        print(f"{name:24}{errors[0]:7.3f}%{errors[1]:9.3f}%")
+
+    noisy, images = next(iter(test))
+    rows = {"clean": images, "corrupted": noisy, "restored": crbm.predict(noisy)}
+    first = {name: states[:12] for name, states in rows.items()}
+    plots.comparison(first).savefig(out / "restored.png")
+    plots.history(history).savefig(out / "history.png")
+    crbm.save(out / "model.keras")
+    print(f"\nWrote restored.png, history.png, model.keras to {out}")
+
+
+def pixel_errors(model, pairs):
+    """Returns the per cent of wrong pixels, of all and of those changed."""
+    every, changed = kr.metrics.PixelError(), kr.metrics.ChangedPixelError()
+    for noisy, clean in pairs:
+        restored = model(noisy)
+        changed.observe(noisy)
+        for metric in (every, changed):
+            metric.update_state(clean, restored)
+    return float(every.result()), float(changed.result())
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dataset", choices=sorted(RECIPES), default="digits")
+    parser.add_argument("--task", choices=("flip", "occlude"), default="flip")
+    parser.add_argument("--probability", type=float, default=0.1, help="of a flip")
+    parser.add_argument("--size", type=int, default=8, help="of the occluded square")
+    parser.add_argument("--value", type=float, default=0.0, help="of the square")
+    parser.add_argument("--hidden", type=int, help="number of hidden units")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--batch-size", type=int, default=40)
+    parser.add_argument("--learning-rate", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", help="folder, by default out/<dataset>_<task>")
+    dataset = parser.parse_known_args()[0].dataset
+    parser.set_defaults(**RECIPES[dataset])
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""How often inference converges during training."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.callbacks.iteration_schedule import learning_inference
+from keras_rbm.inference import Beliefs
+from keras_rbm.models.inputs import as_rows
+
+_ROWS_AT_ONCE = 1000
+
+
+class BPConvergence(keras.callbacks.Callback):
+    """Writes the share of examples on which inference converges into the logs.
+
+    `bp_converged = mean_n 1[the beliefs given x_n converged]`, from 0 to 1, after
+    every epoch, by the inference that the model learns by (the rule's own, else the
+    model's) with its present `max_iterations` and `tolerance`. This is figure 4 of
+    [1]. A share that falls far asks for more sweeps, see `IterationSchedule`, or a
+    lower learning rate: beliefs short of convergence make poor gradients.
+
+    Args:
+        x: array (N, X) or `tf.data.Dataset`, inputs; of a dataset of pairs (x, y)
+            the first part. Read once, when the callback is made.
+        name: str, the key in the logs. `keras_rbm.plots.history` draws what ends in
+            `converged` from 0 to 1.
+
+    Raises:
+        TypeError: if x is no array of numbers or dataset; as training begins, if
+            the model has no input or no inference that returns `Beliefs` of many
+            examples.
+        ValueError: if `name` is empty; as training begins, if x cannot be the
+            model's input.
+
+    Example:
+
+    >>> x = np.eye(6, dtype="float32")
+    >>> crbm = keras_rbm.CRBM(4, inference="sum_product", seed=0)
+    >>> crbm.compile("sgd", rule="maximum_likelihood")
+    >>> share = keras_rbm.callbacks.BPConvergence(x)
+    >>> history = crbm.fit(x, 1.0 - x, epochs=2, callbacks=[share], verbose=0)
+    >>> history.history["bp_converged"]
+    [1.0, 1.0]
+
+    References:
+        1. Ping, Ihler. Belief propagation in conditional RBMs for structured
+           prediction. AISTATS 2017.
+    """
+
+    def __init__(self, x, name="bp_converged"):
+        super().__init__()
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"Expected a str, the key in the logs. Received: name={name!r}."
+            )
+        self.x = as_rows(x)
+        self.name = name
+
+    def on_train_begin(self, logs=None):
+        model = self.model
+        if not getattr(model, "conditional", False):
+            raise TypeError(
+                "Expected a model with input, whose inference has one result for each "
+                f"example, for BPConvergence. Received: {type(model).__name__} "
+                f"'{model.name}'. Use it with keras_rbm.CRBM."
+            )
+        model.check_features(self.x)
+        rows = self.x[:_ROWS_AT_ONCE]
+        beliefs = self._beliefs(rows)
+        shape = tuple(beliefs.converged.shape) if isinstance(beliefs, Beliefs) else None
+        if shape != (rows.shape[0],):
+            raise TypeError(
+                "Expected inference that returns keras_rbm.inference.Beliefs, with "
+                f"converged of shape ({rows.shape[0]},) for as many examples. "
+                f"Received: {type(beliefs).__name__}, converged of shape {shape}, "
+                f"from {learning_inference(model)!r}."
+            )
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is None:
+            return
+        count = self.x.shape[0]
+        starts = range(0, count, _ROWS_AT_ONCE)
+        parts = (self.x[start : start + _ROWS_AT_ONCE] for start in starts)
+        converged = sum(
+            int(tf.math.count_nonzero(self._beliefs(part).converged)) for part in parts
+        )
+        logs[self.name] = converged / count
+
+    def _beliefs(self, rows):
+        infer = learning_inference(self.model)
+        return infer(self.model.potentials(rows), pairwise=None)

@@ -1,0 +1,87 @@
+"""The sweeps of inference, epoch by epoch."""
+
+import keras
+
+from keras_rbm.checks import is_int
+
+
+class IterationSchedule(keras.callbacks.Callback):
+    """Sets the sweeps of inference at the beginning of each epoch.
+
+    `max_iterations = schedule(epoch)`, of the inference that the model learns by: the
+    rule's own, else the model's. As weights grow belief propagation takes longer to
+    converge, so Ping and Ihler give it `7 + epoch` sweeps [1, section 6].
+
+    The sweeps are a variable: no step is traced anew. After the last epoch they stay
+    as they are, and are saved with the model, whose predictions should use as many
+    as its training did. The logs get `max_iterations`.
+
+    Args:
+        schedule: function of the epoch, an int counted from 0, that returns an
+            int ≥ 1. A resumed fit goes on with the epoch it resumes at.
+        verbose: int, 0 for silence, 1 for a line an epoch.
+
+    Raises:
+        TypeError: if the schedule is not callable; as training begins, if the model
+            does not learn by inference that iterates.
+        ValueError: as an epoch begins, if the schedule returns no int ≥ 1.
+
+    Example:
+
+    >>> x = np.eye(6, dtype="float32")
+    >>> crbm = keras_rbm.CRBM(4, inference="sum_product", seed=0)
+    >>> crbm.compile("sgd", rule="maximum_likelihood")
+    >>> sweeps = keras_rbm.callbacks.IterationSchedule(lambda epoch: 7 + epoch)
+    >>> history = crbm.fit(x, 1.0 - x, epochs=3, callbacks=[sweeps], verbose=0)
+    >>> history.history["max_iterations"]
+    [7, 8, 9]
+
+    References:
+        1. Ping, Ihler. Belief propagation in conditional RBMs for structured
+           prediction. AISTATS 2017.
+    """
+
+    def __init__(self, schedule, verbose=0):
+        super().__init__()
+        if not callable(schedule):
+            raise TypeError(
+                "Expected a function of the epoch that returns the number of sweeps. "
+                f"Received: schedule={schedule!r}. Pass for example "
+                "lambda epoch: 7 + epoch."
+            )
+        self.schedule = schedule
+        self.verbose = verbose
+        self._inference = None
+
+    def on_train_begin(self, logs=None):
+        model = self.model
+        self._inference = learning_inference(model)
+        if not hasattr(self._inference, "max_iterations"):
+            raise TypeError(
+                "Expected a model that learns by inference that iterates for "
+                f"IterationSchedule. Received: {type(model).__name__} '{model.name}' "
+                f"with inference {self._inference!r}. Give it for example "
+                "inference='belief_propagation' or 'mean_field', or leave the "
+                "callback out."
+            )
+
+    def on_epoch_begin(self, epoch, logs=None):
+        sweeps = self.schedule(epoch)
+        if not is_int(sweeps) or sweeps < 1:
+            raise ValueError(
+                "Expected a schedule that returns an int ≥ 1, the number of sweeps. "
+                f"Received: schedule({epoch}) = {sweeps!r}."
+            )
+        self._inference.max_iterations = int(sweeps)
+        if self.verbose:
+            print(f"\nEpoch {epoch + 1}: IterationSchedule sets {int(sweeps)} sweeps.")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs["max_iterations"] = self._inference.max_iterations
+
+
+def learning_inference(model):
+    """Returns the inference that a model learns by: the rule's, else its own."""
+    rule = getattr(model, "rule", None)
+    return getattr(rule, "inference", None) or getattr(model, "inference", None)

@@ -1,0 +1,212 @@
+"""The share of examples on which inference converges, against counting it."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_test_case import two_cpus
+from watched_training import assert_training_unchanged
+
+import keras_rbm
+from keras_rbm import inference, rules
+from keras_rbm.callbacks import BPConvergence, IterationSchedule, bp_convergence
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (34, 5)).astype("float32")
+Y = RNG.integers(0, 2, (34, 6)).astype("float32")
+PAIRS = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)
+RULES = {"mixed_product": "max_margin", "max_product": "max_margin"}
+
+
+def compiled(infer=None, rule=None, scale=3.0):
+    """Returns a CRBM whose inference converges for some examples only."""
+    infer = inference.get(infer or "sum_product")
+    crbm = keras_rbm.CRBM(4, inference=infer, num_visible=6, num_features=5, seed=0)
+    rng = np.random.default_rng(1)
+    for variable in crbm.trainable_variables:
+        variable.assign(rng.normal(0, scale, variable.shape))
+    rule = rule or RULES.get(getattr(infer, "method", None), "maximum_likelihood")
+    crbm.compile(keras.optimizers.SGD(0.1), rule=rule, jit_compile=False)
+    return crbm
+
+
+def logged(crbm, *callbacks, **kwargs):
+    history = crbm.fit(X, Y, callbacks=[*callbacks], verbose=0, **kwargs)
+    return history.history["bp_converged"]
+
+
+def counted(infer, crbm):
+    """The share, one example at a time."""
+    beliefs = [infer(crbm.potentials(x[np.newaxis])) for x in X]
+    return np.mean([b.converged.numpy()[0] for b in beliefs])
+
+
+@pytest.mark.parametrize(
+    ("infer", "sweeps"),
+    [("sum_product", 4), ("max_product", 3), ("mixed_product", 2), ("mean_field", 6)],
+)
+def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
+    monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 10)  # 34: the last has 4
+    crbm = compiled(infer)
+    crbm.inference.max_iterations = sweeps
+    share = logged(crbm, BPConvergence(X), epochs=2)
+    assert share[-1] == counted(crbm.inference, crbm)
+    assert 0.0 < share[-1] < 1.0
+
+
+def test_uses_the_sweeps_and_tolerance_of_the_moment():
+    crbm = compiled(inference.BeliefPropagation(tolerance=1e-4))
+    crbm.optimizer.learning_rate = 0.0
+    schedule = IterationSchedule([1, 5, 7, 200].__getitem__)
+    # Before or after it in the list: the epoch's sweeps are those of its end.
+    share = logged(crbm, BPConvergence(X), schedule, epochs=4)
+    assert share == sorted(share) and share[0] == 0.0
+    for sweeps, value in zip([1, 5, 7, 200], share, strict=True):
+        infer = inference.BeliefPropagation(max_iterations=sweeps, tolerance=1e-4)
+        assert value == counted(infer, crbm)
+    assert len(set(share)) > 2
+
+
+def test_exact_inference_always_converges():
+    assert logged(compiled("exact"), BPConvergence(X)) == [1.0]
+
+
+def test_watches_the_inference_that_learns():
+    learns = inference.BeliefPropagation(max_iterations=1)
+    crbm = compiled("mean_field", rules.MaximumLikelihood(learns))
+    crbm.inference.max_iterations = 1000
+    assert logged(crbm, BPConvergence(X)) == [0.0]
+
+
+def test_a_few_examples_at_a_time(monkeypatch):
+    monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 8)
+    crbm, sizes = compiled(), []
+    potentials = crbm.potentials
+    monkeypatch.setattr(
+        crbm, "potentials", lambda x: sizes.append(x.shape[0]) or potentials(x)
+    )
+    callback = BPConvergence(X)
+    callback.set_model(crbm)
+    callback.on_epoch_end(0, {})
+    assert sizes == [8, 8, 8, 8, 2]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        PAIRS,
+        PAIRS.unbatch(),
+        PAIRS.map(lambda x, y: x),
+        tf.data.Dataset.from_tensor_slices(X),
+        X.astype(int),
+        X.tolist(),
+    ],
+    ids=["pairs", "unbatched pairs", "batches", "rows", "ints", "lists"],
+)
+def test_accepts(x):
+    np.testing.assert_array_equal(BPConvergence(x).x, X)
+
+
+def test_reads_a_dataset_once():
+    reads = []
+
+    def generate():
+        reads.append(1)
+        yield from zip(X, Y, strict=True)
+
+    spec = (tf.TensorSpec(5), tf.TensorSpec(6))
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=spec)
+    logged(compiled(), BPConvergence(dataset), epochs=3)
+    assert len(reads) == 1
+
+
+def test_name():
+    callbacks = [BPConvergence(X), BPConvergence(X[:10], name="val_bp_converged")]
+    history = compiled().fit(X, Y, callbacks=callbacks, verbose=0).history
+    assert {"bp_converged", "val_bp_converged"} <= set(history)
+
+
+@pytest.mark.parametrize("infer", ["sum_product", "mean_field", "mixed_product"])
+def test_training_goes_on_as_without_it(infer):
+    assert_training_unchanged(lambda: compiled(infer), PAIRS, BPConvergence(X))
+
+
+def test_traces_the_step_once():
+    crbm = compiled()
+    traces, step = [], crbm.train_step
+    crbm.train_step = lambda data: traces.append(1) or step(data)
+    crbm.fit(PAIRS.take(3), epochs=3, callbacks=[BPConvergence(X)], verbose=0)
+    assert len(traces) == 1
+
+
+def test_two_replicas():
+    with two_cpus().scope():
+        crbm = compiled()
+    crbm.inference.max_iterations = 4
+    share = logged(crbm, BPConvergence(X), shuffle=False)
+    assert share == [counted(crbm.inference, crbm)] and 0.0 < share[0] < 1.0
+
+
+class NoBeliefs(inference.Inference):
+    """Inference that returns something else."""
+
+    def __call__(self, potentials, weights=None, pairwise="mean"):
+        return tf.sigmoid(potentials.visible_bias)
+
+
+class OneBelief(inference.Inference):
+    """Inference that forgets the examples."""
+
+    def __call__(self, potentials, weights=None, pairwise="mean"):
+        beliefs = inference.mean_field(potentials, pairwise=pairwise)
+        return beliefs._replace(converged=tf.reduce_all(beliefs.converged))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X[:, :3], r"x of shape \(examples, 5\)"),
+        (X[0], r"x of shape \(examples, 5\)"),
+        (np.where(X > 0, np.nan, X), "finite x"),
+        (X[:0], "at least one example"),
+    ],
+)
+def test_bad_data_stop_before_the_first_step(x, message):
+    crbm = compiled()
+    before = crbm.kernel.numpy()
+    with pytest.raises(ValueError, match=message):
+        logged(crbm, BPConvergence(x))
+    np.testing.assert_array_equal(crbm.kernel, before)
+
+
+@pytest.mark.parametrize(
+    ("infer", "message"),
+    [
+        (NoBeliefs, r"Received: EagerTensor.*NoBeliefs\(\)"),
+        (OneBelief, r"Received: Beliefs, converged of shape \(\), from OneBelief\(\)"),
+    ],
+)
+def test_other_inference_is_refused_before_the_first_step(infer, message):
+    crbm = compiled(infer(), rule="cd")
+    before = crbm.kernel.numpy()
+    with pytest.raises(TypeError, match=message):
+        logged(crbm, BPConvergence(X))
+    np.testing.assert_array_equal(crbm.kernel, before)
+
+
+def test_a_model_without_input_is_refused():
+    rbm = keras_rbm.RBM(4, num_visible=6)
+    rbm.compile("sgd", rule="maximum_likelihood")
+    with pytest.raises(TypeError, match=r"Received: RBM .* keras_rbm\.CRBM"):
+        rbm.fit(Y, callbacks=[BPConvergence(Y)], verbose=0)
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_bad_name(name):
+    with pytest.raises(ValueError, match="Received: name="):
+        BPConvergence(X, name=name)
+
+
+def test_what_is_no_data_is_refused():
+    with pytest.raises(TypeError, match="Expected an array of numbers"):
+        BPConvergence("train")

@@ -1,0 +1,244 @@
+"""The perceptron loss: its rivals by enumeration, its gradient by differentiation."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated, random_potentials, tempered_sweep
+
+import keras_rbm
+from keras_rbm import inference, random, rules
+
+ROWS = 20_000
+SEED = tf.constant([0, 1])
+
+
+def make(gibbs_steps=3):
+    """Returns a CRBM of five units and three features with random parameters."""
+    crbm = keras_rbm.CRBM(
+        4, inference="mean_field", num_visible=5, num_features=3, seed=0
+    )
+    rng = np.random.default_rng(0)
+    for variable in crbm.trainable_variables:
+        variable.assign(rng.normal(0, 1, variable.shape))
+    rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
+    crbm.compile("sgd", rule=rule, jit_compile=False)
+    return crbm
+
+
+def pairs(count=30):
+    """Returns examples with unequal weights, normalised."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(0, 1, (count, 3))
+    v = rng.integers(0, 2, (count, 5))
+    weights = rng.random(count)
+    weights /= weights.sum()
+    return tuple(tf.constant(a, tf.float32) for a in (x, v, weights))
+
+
+def gradients(crbm, x, v, weights, seed=SEED):
+    """Returns the rule's gradients and losses."""
+    phases = crbm.rule.phases(crbm.potentials(x), v, weights, seed)
+    return crbm.gradients(x, phases.positive, phases.negative), phases.losses
+
+
+def of_rows(potentials, count):
+    """Returns a batch of one and the same model."""
+    return inference.Potentials(
+        potentials.kernel,
+        tf.repeat(potentials.visible_bias[None], count, 0),
+        tf.repeat(potentials.hidden_bias[None], count, 0),
+    )
+
+
+def distribution_of_rivals(potentials, gibbs_steps):
+    """Returns p(v*) over all states: the best on a chain from sigmoid(b)."""
+    model = Enumerated(potentials)
+    start = Enumerated(
+        potentials._replace(kernel=tf.zeros_like(potentials.kernel))
+    ).p_visible
+    _, sweep = tempered_sweep(potentials, np.zeros(len(model.v[0])), 1.0)
+    energy = -np.log(model.p_visible)
+    # Of chains at state i that were best at j: p[i, j].
+    p = np.diag(start)
+    for _ in range(gibbs_steps):
+        moved = np.zeros_like(p)
+        for new in range(len(p)):
+            arriving = sweep[:, new] @ p
+            stays = energy <= energy[new]
+            moved[new, stays] += arriving[stays]
+            moved[new, new] += arriving[~stays].sum()
+        p = moved
+    return p.sum(0)
+
+
+@pytest.mark.parametrize("gibbs_steps", [1, 6])
+def test_rivals_are_the_best_states_of_gibbs_chains(gibbs_steps):
+    """Also of chains that leave a good state: these are not a greedy search."""
+    potentials = random_potentials(4, 3, scale=2.0)
+    model = Enumerated(potentials)
+    rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
+    # The data matter neither to the start nor to the chain.
+    v = tf.repeat(tf.constant(model.v[[5]], tf.float32), ROWS, 0)
+    rivals, losses = rule._rival(of_rows(potentials, ROWS), v, SEED)
+    p = distribution_of_rivals(potentials, gibbs_steps)
+    error = abs(model.frequencies(rivals) - p)
+    assert (error < 5 * np.sqrt(p / ROWS) + 1e-4).all()
+    log_p = np.log(model.p_visible)
+    expected = np.maximum(0.0, log_p - log_p[5])
+    stderr = np.sqrt(p @ (expected - p @ expected) ** 2 / ROWS)
+    assert abs(np.mean(losses) - p @ expected) < 5 * stderr
+
+
+@pytest.mark.parametrize("gibbs_steps", [1, 3])
+def test_expected_gradient(gibbs_steps):
+    """The rivals that beat the data count, as often as chains find them."""
+    potentials = random_potentials(4, 3, seed=1)
+    model = Enumerated(potentials)
+    row = model.p_visible.argsort()[-4]  # three states are better
+    p = distribution_of_rivals(potentials, gibbs_steps)
+    beats = model.p_visible > model.p_visible[row]
+    assert 0.2 < p @ beats < 0.8
+    hidden = model.joint @ model.h / model.p_visible[:, None]
+    products = model.v[:, :, None] * hidden[:, None, :]
+
+    rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
+    v = tf.repeat(tf.constant(model.v[[row]], tf.float32), ROWS, 0)
+    weights = tf.fill([ROWS], 1.0 / ROWS)
+    phases = rule.phases(of_rows(potentials, ROWS), v, weights, SEED)
+    positive, negative = phases.positive.mean(), phases.negative.mean()
+    for got, states in (
+        (positive.visible.bias - negative.visible.bias, model.v),
+        (positive.hidden.bias - negative.hidden.bias, hidden),
+        (positive.kernel - negative.kernel, products),
+    ):
+        learnt = np.where(beats, (states[row] - states).T, 0.0)
+        want = learnt @ p
+        error = np.sqrt((learnt**2 @ p - want**2).clip(0) / ROWS).T
+        assert abs(want).max() > 10 * error.max()
+        assert (abs(got.numpy() - want.T) < 5 * error + 1e-5).all()
+
+
+def test_gradient_is_that_of_the_perceptron_loss():
+    crbm = make()
+    x, v, weights = pairs()
+    got, losses = gradients(crbm, x, v, weights)
+    rivals, same = crbm.rule._rival(crbm.potentials(x), v, SEED)
+    np.testing.assert_array_equal(same, losses)
+    assert 3 < np.count_nonzero(losses) < 30
+    parameters = {v.name: v.value for v in crbm.trainable_variables}
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        potentials = crbm.potentials(x)
+        gaps = potentials.free_energy(v) - potentials.free_energy(rivals)
+        loss = tf.reduce_sum(weights * tf.maximum(0.0, gaps))
+    np.testing.assert_allclose(losses, tf.maximum(0.0, gaps), atol=1e-5)
+    assert len(got) == 5
+    for name, want in tape.gradient(loss, parameters).items():
+        np.testing.assert_allclose(got[name], want, atol=1e-5, err_msg=name)
+
+
+def test_examples_without_a_better_rival_teach_nothing():
+    crbm = make(gibbs_steps=1)
+    x, v, weights = pairs(300)
+    potentials = crbm.potentials(x)
+    _, losses = gradients(crbm, x, v, weights)
+    rivals, _ = crbm.rule._rival(potentials, v, SEED)
+    beaten = potentials.free_energy(rivals) < potentials.free_energy(v)
+    np.testing.assert_array_equal(losses > 0.0, beaten)
+    worse = potentials.free_energy(rivals) > potentials.free_energy(v)
+    assert worse.numpy().sum() > 5
+    # With only them, nothing at all.
+    unbeaten = weights * tf.cast(~beaten, tf.float32)
+    got, _ = gradients(crbm, x, v, unbeaten)
+    for gradient in got.values():
+        np.testing.assert_array_equal(gradient, tf.zeros_like(gradient))
+    # And without them the same as with them.
+    whole, _ = gradients(crbm, x, v, weights)
+    rest, _ = gradients(crbm, x, v, weights - unbeaten)
+    for name in whole:
+        np.testing.assert_allclose(whole[name], rest[name], atol=1e-6)
+        assert abs(whole[name].numpy()).max() > 0.01
+
+
+@pytest.mark.parametrize("gibbs_steps", [1, 10])
+def test_a_rival_is_no_worse_than_the_start(gibbs_steps):
+    crbm = make(gibbs_steps)
+    x, v, _ = pairs(300)
+    potentials = crbm.potentials(x)
+    noise = random.uniform((300, 5), random.fold_in(SEED, 0))
+    start = tf.cast(noise < tf.sigmoid(potentials.visible_bias), tf.float32)
+    rivals, _ = crbm.rule._rival(potentials, v, SEED)
+    lower = potentials.free_energy(start) - potentials.free_energy(rivals)
+    assert (lower >= 0.0).numpy().all()
+    kept = tf.reduce_all(rivals == start, 1)
+    assert 0 < np.count_nonzero(kept) < 300
+    np.testing.assert_array_equal(lower > 0.0, ~kept)
+
+
+def test_more_steps_find_better_rivals():
+    x, v, _ = pairs(300)
+    means = []
+    for gibbs_steps in (1, 3, 10):
+        crbm = make(gibbs_steps)
+        potentials = crbm.potentials(x)
+        rivals, _ = crbm.rule._rival(potentials, v, SEED)
+        means.append(float(tf.reduce_mean(potentials.free_energy(rivals))))
+    assert means[0] > means[1] > means[2]
+
+
+def test_evaluation_negative_phase_and_step_agree():
+    crbm = make()
+    x, v, weights = pairs()
+    potentials = crbm.potentials(x)
+    phases = crbm.rule.phases(potentials, v, weights, SEED)
+    losses, prediction = crbm.rule.assess(potentials, v, SEED)
+    np.testing.assert_array_equal(losses, phases.losses)
+    assert prediction is None and phases.prediction is None
+    alone = crbm.rule.negative_phase(potentials, v, weights, SEED)
+    tf.nest.map_structure(np.testing.assert_array_equal, alone, phases.negative)
+
+
+def test_a_step_descends_along_the_gradient():
+    crbm = make()
+    crbm.compile(keras.optimizers.SGD(0.5), rule=crbm.rule, run_eagerly=True)
+    x, v, weights = pairs()
+    before = {w.name: w.numpy() for w in crbm.trainable_variables}
+    state = crbm.seed_generator.state.numpy()
+    seed = crbm.next_seed()
+    want, losses = gradients(crbm, x, v, weights, seed)
+    crbm.seed_generator.state.assign(state)
+    loss = crbm.train_on_batch(x, v, sample_weight=3.0 * weights)
+    np.testing.assert_allclose(loss, tf.reduce_sum(weights * losses), rtol=1e-5)
+    for w in crbm.trainable_variables:
+        moved = (before[w.name] - w.numpy()) / 0.5
+        np.testing.assert_allclose(moved, want[w.name], atol=1e-5, err_msg=w.name)
+
+
+def test_training_lowers_the_loss():
+    x, v, _ = pairs()
+    crbm = make()
+    crbm.compile(
+        keras.optimizers.SGD(0.1),
+        rule=rules.ContrastiveDivergencePerceptron(),
+        jit_compile=False,
+    )
+    before = crbm.evaluate(x, v, verbose=0)
+    crbm.fit(x, v, batch_size=10, epochs=10, verbose=0)
+    assert crbm.evaluate(x, v, verbose=0) < 0.5 * before
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "3", None])
+def test_gibbs_steps_must_be_a_positive_int(count):
+    with pytest.raises(ValueError, match="gibbs_steps ≥ 1. Received: gibbs_steps="):
+        rules.ContrastiveDivergencePerceptron(gibbs_steps=count)
+
+
+def test_config_round_trip():
+    rule = rules.ContrastiveDivergencePerceptron(
+        3, sparsity_target=0.1, sparsity_cost=0.2
+    )
+    again = rules.deserialize(rules.serialize(rule))
+    assert type(again) is rules.ContrastiveDivergencePerceptron
+    assert again.get_config() == rule.get_config()
+    assert again.gibbs_steps == 3

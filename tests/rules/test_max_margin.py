@@ -1,0 +1,292 @@
+"""Max-margin learning, against an objective maximised by enumeration."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated, binary_states
+
+import keras_rbm
+from keras_rbm import inference, rules
+
+SEED = tf.constant([0, 1])
+METHODS = pytest.mark.parametrize("method", ["mixed_product", "max_product"])
+
+
+class Enumeration(inference.Inference):
+    """Finds the most probable v, or that of the most probable (v, h), in NumPy."""
+
+    finds_state = True
+
+    def __init__(self, method):
+        self.method = method
+
+    def __call__(self, potentials, weights=None, pairwise="mean"):
+        rows = zip(potentials.visible_bias, potentials.hidden_bias, strict=True)
+        states = [
+            self.state(Enumerated(inference.Potentials(potentials.kernel, b, c)))
+            for b, c in rows
+        ]
+        return inference.Beliefs(tf.constant(states, tf.float32), *[None] * 6)
+
+    def state(self, model):
+        joint = self.method == "max_product"
+        return model.v[(model.log_joint.max(1) if joint else model.p_visible).argmax()]
+
+
+class Constant(Enumeration):
+    """Finds zeros, whatever the model."""
+
+    def state(self, model):
+        return 0.0 * model.v[0]
+
+
+def make(infer, sizes=(5, 4), seed=0, scale=1.0):
+    """Returns a CRBM of three features with random parameters."""
+    crbm = keras_rbm.CRBM(
+        sizes[1], inference=infer, num_visible=sizes[0], num_features=3, seed=0
+    )
+    rng = np.random.default_rng(seed)
+    for variable in crbm.trainable_variables:
+        variable.assign(rng.normal(0, scale, variable.shape))
+    crbm.compile("sgd", rule="max_margin", run_eagerly=True)
+    return crbm
+
+
+def pairs(num_visible=5, count=7, seed=1):
+    """Returns examples with unequal weights, normalised."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0, 1, (count, 3))
+    v = rng.integers(0, 2, (count, num_visible))
+    weights = rng.random(count)
+    weights /= weights.sum()
+    return tuple(tf.constant(a, tf.float32) for a in (x, v, weights))
+
+
+def parameters(crbm):
+    return {v.name: v.numpy().astype(np.float64) for v in crbm.trainable_variables}
+
+
+def scores(p, x, states, method):
+    """Returns the scores of states (S, V) given x: a column for each h.
+
+    Mixed-product sums h out: a single column.
+    """
+    b = p["visible_bias"] + x @ p["visible_kernel"]
+    c = p["hidden_bias"] + x @ p["hidden_kernel"]
+    if method == "mixed_product":
+        hidden = np.logaddexp(0, states @ p["kernel"] + c).sum(1, keepdims=True)
+        return (states @ b)[:, None] + hidden
+    h = binary_states(len(c))
+    return (states @ b)[:, None] + states @ p["kernel"] @ h.T + h @ c
+
+
+def violations(p, x, v, method):
+    """Returns Hamming + score for all (v*, h), minus the data's score, sorted."""
+    states = binary_states(len(v))
+    distance = abs(states - v).sum(1, keepdims=True)
+    data = scores(p, x, v[None], method).max()
+    return np.sort((distance + scores(p, x, states, method) - data).ravel())
+
+
+def objectives(p, x, v, method):
+    """Returns each example's objective in float64."""
+    x, v = np.float64(x), np.float64(v)
+    return np.array([violations(p, *row, method)[-1] for row in zip(x, v, strict=True)])
+
+
+def finite_differences(p, x, v, weights, method, step=1e-5):
+    """Returns central differences of the weighted mean objective, by name."""
+    gradients = {name: np.zeros_like(value) for name, value in p.items()}
+    for name, value in p.items():
+        for index in np.ndindex(value.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = value.copy()
+                moved[index] += sign * step
+                objective = objectives(p | {name: moved}, x, v, method)
+                ends.append(np.float64(weights) @ objective)
+            gradients[name][index] = (ends[0] - ends[1]) / (2 * step)
+    return gradients
+
+
+def gradients(crbm, x, v, weights):
+    """Returns the rule's gradients and losses."""
+    phases = crbm.rule.phases(crbm.potentials(x), v, weights, SEED)
+    return crbm.gradients(x, phases.positive, phases.negative), phases.losses
+
+
+def has_a_margin(p, x, v, method):
+    """Returns whether both maxima, over (v*, h) and over h, beat the next by 0.01."""
+    data = np.sort(scores(p, x, v[None], method).ravel())
+    gaps = [np.diff(violations(p, x, v, method)[-2:]), np.diff(data[-2:])]
+    return all((gap > 0.01).all() for gap in gaps)
+
+
+@METHODS
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_gradient_is_that_of_the_objective(method, scale):
+    crbm = make(Enumeration(method), scale=scale)
+    p = parameters(crbm)
+    rows = zip(*pairs(count=20), strict=True)
+    unique = [
+        row
+        for row in rows
+        if has_a_margin(p, *(np.float64(part) for part in row[:2]), method)
+    ]
+    assert len(unique) > 10
+    x, v, weights = (tf.stack(parts) for parts in zip(*unique, strict=True))
+    got, losses = gradients(crbm, x, v, weights)
+    assert np.count_nonzero(losses) > 5
+    want = finite_differences(p, x, v, weights, method)
+    assert len(want) == 5 and set(got) == set(want)
+    for name in want:
+        assert abs(want[name]).max() > 0.01
+        np.testing.assert_allclose(got[name], want[name], atol=1e-5, err_msg=name)
+
+
+@METHODS
+def test_loss_is_the_objective_and_bounds_the_wrong_pixels(method):
+    num_wrong = 0
+    for seed, scale in itertools.product(range(5), (0.1, 1.0, 3.0)):
+        crbm = make(Enumeration(method), seed=seed, scale=scale)
+        x, v, weights = pairs(count=10, seed=seed)
+        _, losses = gradients(crbm, x, v, weights)
+        want = objectives(parameters(crbm), x, v, method)
+        np.testing.assert_allclose(losses, want, rtol=1e-5, atol=1e-4)
+        evaluated, _ = crbm.rule.assess(crbm.potentials(x), v, SEED)
+        np.testing.assert_array_equal(evaluated, losses)
+        wrong = abs(crbm.predict_map(x) - v).numpy().sum(1)
+        assert (losses.numpy() > wrong - 1e-4).all()
+        num_wrong += wrong.sum()
+    assert num_wrong > 100
+
+
+@METHODS
+def test_targets_may_be_probabilities(method):
+    crbm = make(Enumeration(method))
+    x, v, weights = pairs()
+    v = 0.2 + 0.5 * v
+    want = objectives(parameters(crbm), x, v, method)
+    np.testing.assert_allclose(gradients(crbm, x, v, weights)[1], want, rtol=1e-5)
+
+
+@METHODS
+def test_data_that_win_by_a_margin_teach_nothing(method):
+    crbm = make(Enumeration(method), scale=0.1)
+    x, _, weights = pairs()
+    v = tf.cast(x @ tf.ones((3, 5)) > 0.0, tf.float32)
+    crbm.visible_kernel.assign(tf.fill((3, 5), 100.0))
+    got, losses = gradients(crbm, x, v, weights)
+    np.testing.assert_array_equal(losses, np.zeros(7))
+    for gradient in got.values():
+        np.testing.assert_array_equal(gradient, tf.zeros_like(gradient))
+    # The wrong way round every example has a loss, and so a gradient.
+    got, losses = gradients(crbm, x, 1.0 - v, weights)
+    assert (losses > 5.0).numpy().all()
+    assert (abs(got["visible_bias"]) > 0.01).numpy().all()
+
+
+@METHODS
+def test_only_examples_with_a_loss_count(method):
+    crbm = make(Enumeration(method), scale=0.1)
+    x, v, weights = pairs()
+    crbm.visible_kernel.assign(tf.fill((3, 5), 100.0))
+    right = tf.cast(x @ tf.ones((3, 5)) > 0.0, tf.float32)
+    v = tf.concat([right[:4], v[4:]], 0)
+    got, losses = gradients(crbm, x, v, weights)
+    np.testing.assert_array_equal(losses[:4], np.zeros(4))
+    rest, _ = gradients(crbm, x[4:], v[4:], weights[4:])
+    for name in rest:
+        np.testing.assert_allclose(got[name], rest[name], atol=1e-6)
+
+
+@METHODS
+def test_a_worse_state_than_the_data_is_no_rival(method):
+    """Where inference fails there is nothing to learn from what it found."""
+    crbm = make(Constant(method), scale=0.1)
+    x, v, weights = pairs()
+    crbm.visible_bias.assign(tf.fill((5,), 100.0))
+    # Zeros lose to whatever has a 1 by 100, less at most 5 wrong pixels.
+    v = tf.concat([tf.ones((7, 1)), v[:, 1:]], 1)
+    got, losses = gradients(crbm, x, v, weights)
+    np.testing.assert_array_equal(losses, np.zeros(7))
+    for gradient in got.values():
+        np.testing.assert_array_equal(gradient, tf.zeros_like(gradient))
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes", "exact"),
+    [
+        ("mixed_product", (1, 4), True),
+        ("max_product", (1, 4), True),
+        ("max_product", (5, 1), True),
+        ("mixed_product", (5, 4), False),
+        ("max_product", (5, 4), False),
+    ],
+)
+def test_belief_propagation_reaches_the_objective_on_stars(method, sizes, exact):
+    """Elsewhere it may miss the maximum, and the loss is a lower bound, never < 0."""
+    for seed in range(5):
+        crbm = make(method, sizes, seed=seed)
+        x, v, weights = pairs(sizes[0], count=20, seed=seed)
+        _, losses = gradients(crbm, x, v, weights)
+        want = objectives(parameters(crbm), x, v, method)
+        if exact:
+            np.testing.assert_allclose(losses, want, rtol=1e-5, atol=1e-4)
+        assert (losses >= 0.0).numpy().all()
+        assert (losses < want + 1e-4).numpy().all()
+
+
+@METHODS
+def test_negative_phase_alone_is_that_of_the_step(method):
+    crbm = make(Enumeration(method))
+    x, v, weights = pairs()
+    potentials = crbm.potentials(x)
+    negative = crbm.rule.phases(potentials, v, weights, SEED).negative
+    alone = crbm.rule.negative_phase(potentials, v, weights, SEED)
+    tf.nest.map_structure(np.testing.assert_array_equal, alone, negative)
+
+
+@METHODS
+def test_a_step_descends_along_the_gradient(method):
+    crbm = make(Enumeration(method))
+    rate = 0.5
+    crbm.compile(keras.optimizers.SGD(rate), rule="max_margin", run_eagerly=True)
+    x, v, weights = pairs()
+    want, losses = gradients(crbm, x, v, weights)
+    before = parameters(crbm)
+    loss = crbm.train_on_batch(x, v, sample_weight=3.0 * weights)
+    for name, value in parameters(crbm).items():
+        moved = (before[name] - value) / rate
+        np.testing.assert_allclose(moved, want[name], atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(loss, tf.reduce_sum(weights * losses), rtol=1e-5)
+
+
+@METHODS
+def test_training_lowers_the_loss_and_removes_noise(method):
+    rng = np.random.default_rng(0)
+    v = np.repeat(rng.integers(0, 2, (40, 2)), 3, 1).astype("float32")
+    x = abs(v - (rng.random((40, 6)) < 0.1))
+    crbm = keras_rbm.CRBM(4, inference=method, seed=0)
+    crbm.compile(keras.optimizers.SGD(0.1), rule="max_margin")
+    losses = crbm.fit(x, v, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < 1.0 < 5.0 < losses[0]
+    wrong = abs(crbm.predict_map(x) - v).numpy().mean()
+    assert wrong < 0.5 * abs(x - v).mean()
+
+
+@pytest.mark.parametrize("infer", ["sum_product", "mean_field", "exact"])
+def test_inference_must_find_states(infer):
+    crbm = keras_rbm.CRBM(4, inference=infer)
+    with pytest.raises(ValueError, match=r"finds states.*Received: \w+\("):
+        crbm.compile("sgd", rule="max_margin")
+
+
+def test_config_round_trip():
+    rule = rules.MaxMargin(sparsity_target=0.1, sparsity_cost=0.2)
+    again = rules.deserialize(rules.serialize(rule))
+    assert type(again) is rules.MaxMargin
+    assert again.get_config() == rule.get_config()
