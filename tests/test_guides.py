@@ -11,6 +11,8 @@ PAGES = [
     "docs/index.md",
     "docs/guides/train-score-sample-save.md",
     "docs/guides/gaussian-units.md",
+    "docs/guides/structured-prediction.md",
+    "docs/guides/which-inference-which-rule.md",
     "docs/guides/write-your-own-rule.md",
 ]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)

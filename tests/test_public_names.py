@@ -13,6 +13,7 @@ ROOT = pathlib.Path(keras_rbm.__file__).parent
 #: From the ground up: a folder may import only from those before it.
 FLOORS = (
     "checks",
+    "configured",
     "random",
     "units",
     "inference",
@@ -35,6 +36,7 @@ def test_public_names():
         "RBM",
         "callbacks",
         "checks",
+        "configured",
         "datasets",
         "images",
         "inference",

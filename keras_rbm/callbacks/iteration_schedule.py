@@ -82,6 +82,6 @@ class IterationSchedule(keras.callbacks.Callback):
 
 
 def learning_inference(model):
-    """Returns the inference that a model learns by: the rule's, else its own."""
+    """Returns the inference that a compiled model learns by, or `None`."""
     rule = getattr(model, "rule", None)
-    return getattr(rule, "inference", None) or getattr(model, "inference", None)
+    return rule.inference_for(model) if rule is not None else None

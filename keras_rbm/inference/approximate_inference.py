@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.checks import check_counts
+from keras_rbm.configured import Configured, find
 from keras_rbm.inference.belief_propagation import max_product, sum_product
 from keras_rbm.inference.beliefs import (
     Beliefs,
@@ -20,14 +21,16 @@ from keras_rbm.inference.mixed_product import mixed_product
 _METHODS = ("sum_product", "max_product", "mixed_product")
 
 
-class Inference(abc.ABC):
+class Inference(Configured, abc.ABC):
     """A way to get `Beliefs` from `Potentials`, as a serialisable object.
 
     A subclass implements `__call__` and `get_config`, and is registered with Keras.
     """
 
-    #: Whether the beliefs are of the most probable state, not marginals.
+    #: Whether the beliefs are of the most probable state, not marginals;
     finds_state = False
+    #: and whether that is one of both layers, or of the visible one.
+    is_joint = False
     #: Whether XLA compiles it in any case, on its own.
     is_compiled = False
 
@@ -40,19 +43,6 @@ class Inference(abc.ABC):
             weights: tensor (B,), of the models in `pairwise="mean"`.
             pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
         """
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config):
-        """Returns the object that `get_config` described."""
-        return cls(**config)
-
-    def __repr__(self):
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
 
 
 class IterativeInference(Inference):
@@ -140,6 +130,10 @@ class BeliefPropagation(IterativeInference):
     def finds_state(self):
         return self.method != "sum_product"
 
+    @property
+    def is_joint(self):
+        return self.method == "max_product"
+
     def __call__(self, potentials, weights=None, pairwise="mean"):
         options = {
             "max_iterations": self._max_iterations,
@@ -198,7 +192,7 @@ class Exact(Inference):
     >>> model = keras_rbm.inference.Potentials(tf.ones((3, 2)), [0.0] * 3, [0.0] * 2)
     >>> beliefs = keras_rbm.inference.Exact()(model)
     >>> print(beliefs.hidden.numpy().round(4))
-    [0.8595 0.8595]
+    [0.9153 0.9153]
     """
 
     def __call__(self, potentials, weights=None, pairwise="mean"):
@@ -254,15 +248,10 @@ def get(identifier):
     >>> keras_rbm.inference.get("mean_field").max_iterations
     50
     """
-    inference = identifier
-    if isinstance(identifier, dict):
-        inference = keras.saving.deserialize_keras_object(identifier)
-    elif isinstance(identifier, str) and identifier.lower() in _BY_NAME:
-        inference = _BY_NAME[identifier.lower()]()
-    if not isinstance(inference, Inference):
-        raise ValueError(
-            f"Expected an inference method, one of {sorted(_BY_NAME)} or a "
-            f"keras_rbm.inference object. Received: {identifier!r}. Pass for example "
-            "keras_rbm.inference.BeliefPropagation(max_iterations=7)."
-        )
-    return inference
+    return find(
+        identifier,
+        Inference,
+        _BY_NAME,
+        "an inference method",
+        "keras_rbm.inference.BeliefPropagation(max_iterations=7)",
+    )

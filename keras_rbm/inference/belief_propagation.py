@@ -71,7 +71,7 @@ def sum_product(
     >>> beliefs = keras_rbm.inference.sum_product(model)
     >>> exact = keras_rbm.inference.exact_log_partition(model)
     >>> print(np.round([beliefs.log_partition, exact], 4))
-    [1.6936 1.6936]
+    [1.6265 1.6265]
 
     References:
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured

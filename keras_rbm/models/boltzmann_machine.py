@@ -81,7 +81,7 @@ class BoltzmannMachine(RuleModel):
             )
         compiled = jit_compile
         if jit_compile == "auto":
-            infers = rule.inference or self.inference
+            infers = rule.inference_for(self)
             compiled = self.supports_jit and not run_eagerly and not distributed
             compiled &= infers is None or not infers.is_compiled
         super().compile(

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_rbm.configured import find as _find
 from keras_rbm.rules.contrastive_divergence import (
     ContrastiveDivergence as ContrastiveDivergence,
 )
@@ -40,18 +41,13 @@ def get(identifier):
     >>> keras_rbm.rules.get("pcd").num_chains
     100
     """
-    rule = identifier
-    if isinstance(identifier, dict):
-        rule = deserialize(identifier)
-    elif isinstance(identifier, str) and identifier.lower() in _BY_NAME:
-        rule = _BY_NAME[identifier.lower()]()
-    if not isinstance(rule, LearningRule):
-        raise ValueError(
-            f"Expected a learning rule, one of {sorted(_BY_NAME)} or a "
-            f"keras_rbm.rules object. Received: {identifier!r}. Pass for example "
-            "'cd' or keras_rbm.rules.ContrastiveDivergence(gibbs_steps=5)."
-        )
-    return rule
+    return _find(
+        identifier,
+        LearningRule,
+        _BY_NAME,
+        "a learning rule",
+        "keras_rbm.rules.ContrastiveDivergence(gibbs_steps=5)",
+    )
 
 
 def serialize(rule):

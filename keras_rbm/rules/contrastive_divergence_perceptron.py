@@ -12,9 +12,9 @@ from keras_rbm.rules.rule import LearningRule, Phases
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class ContrastiveDivergencePerceptron(LearningRule):
-    """CD-PercLoss: descends from rivals that the model likes better than the data [1].
+    """CD-PercLoss: pushes away states that the model likes better than the data [1].
 
-    A chain starts at `v ~ sigmoid(b(x))`, the model without hidden units, makes k
+    A chain starts at `v ~ sigmoid(b(x))`, the model without coupling, makes k
     Gibbs sweeps and remembers the state v* of lowest free energy. Examples with
     `F(v* | x) < F(v | x)` are learnt from, the others have loss 0 and no gradient:
     the loss is `max(0, F(v | x) - F(v* | x))`, in nats.
@@ -55,15 +55,12 @@ class ContrastiveDivergencePerceptron(LearningRule):
 
     def phases(self, potentials, visible, weights, seed):
         rival, losses = self._rival(potentials, visible, seed)
-        weights *= tf.cast(losses > 0.0, weights.dtype)
+        rival = tf.where(losses[:, tf.newaxis] > 0.0, rival, visible)
         return Phases(
             conditional_moments(potentials, visible, weights),
             conditional_moments(potentials, rival, weights),
             losses,
         )
-
-    def negative_phase(self, potentials, visible, weights, seed):
-        return self.phases(potentials, visible, weights, seed).negative
 
     def losses(self, potentials, visible, seed):
         return self._rival(potentials, visible, seed)[1]
@@ -72,18 +69,24 @@ class ContrastiveDivergencePerceptron(LearningRule):
         """Returns the best states that a chain visits, and the perceptron losses."""
         start = random.uniform(tf.shape(visible), random.fold_in(seed, 0))
         state = potentials.visible.sample(potentials.visible_bias, start)
-        best, lowest = state, potentials.free_energy(state)
         noise = sweep_noise(
             potentials,
             tf.shape(visible)[0],
             random.fold_in(seed, 1),
             num_sweeps=self.gibbs_steps,
         )
-        for sweep in range(self.gibbs_steps):
-            state = noisy_sweep(potentials, state, noise, sweep).visible
+
+        def sweep(index, state, best, lowest):
+            state = noisy_sweep(potentials, state, noise, index).visible
             energy = potentials.free_energy(state)
             best = tf.where((energy < lowest)[:, tf.newaxis], state, best)
-            lowest = tf.minimum(energy, lowest)
+            return index + 1, state, best, tf.minimum(energy, lowest)
+
+        _, _, best, lowest = tf.while_loop(
+            lambda index, *_: index < self.gibbs_steps,
+            sweep,
+            (tf.constant(0), state, state, potentials.free_energy(state)),
+        )
         return best, tf.nn.relu(potentials.free_energy(visible) - lowest)
 
     def get_config(self):

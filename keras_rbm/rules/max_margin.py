@@ -15,18 +15,20 @@ class MaxMargin(LearningRule):
 
         max over v* of [ Hamming(v*, v) + score(v* | x) ] - score(v | x),
 
-    which bounds the number of wrong pixels from above. The model's inference says
+    which bounds the number of wrong pixels from above if the inference finds the
+    maximum. Targets should be binary: v* is. The model's inference says
     which score: `BeliefPropagation("mixed_product")` sums the hidden units out,
     `score = -F` (MSSVM); `BeliefPropagation("max_product")` maximises over them,
     `score = max over h of -E` (LSSVM, the positive phase too). Where the inference
     finds no v* better than the data, the example has loss 0 and no gradient.
 
     Args:
-        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`. LSSVM
+            counts the most probable h for E[h | v].
 
     Raises:
-        ValueError: for a model without input, or one whose inference yields
-            marginals.
+        ValueError: by `compile`, for a model without input, or one whose inference
+            yields marginals.
 
     Example:
 
@@ -66,16 +68,12 @@ class MaxMargin(LearningRule):
             losses,
         )
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        rival, _ = self._rival(potentials, visible)
-        return self._moments(potentials, rival, weights)
-
     def losses(self, potentials, visible, seed):
         return self._rival(potentials, visible)[1]
 
     @property
     def _joint(self):
-        return self.model.inference.method == "max_product"
+        return self.model.inference.is_joint
 
     def _rival(self, potentials, visible):
         """Returns the states that violate the margin most, and by how much."""

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm.inference import Moments
 from keras_rbm.rules.rule import LearningRule, Phases
+from keras_rbm.units import Bernoulli
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -27,7 +28,8 @@ class MaximumLikelihood(LearningRule):
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
 
     Raises:
-        ValueError: if the inference is unknown or finds states.
+        ValueError: if the inference is unknown; by `compile`, if it finds states or
+            the model's units are not binary.
 
     Example:
 
@@ -46,18 +48,30 @@ class MaximumLikelihood(LearningRule):
         if inference is not None:
             inference = inference_module.get(inference)
         self.inference = inference
+        self._default = None  # for a model without one
 
     def check(self, model):
         super().check(model)
-        if model.inference is None and self.inference is None:
-            self.inference = inference_module.BeliefPropagation()
+        for side in ("visible", "hidden"):
+            unit = getattr(model, side)
+            if not isinstance(unit, Bernoulli):
+                raise ValueError(
+                    "Expected binary units for MaximumLikelihood, which needs "
+                    f"inference. Received: {side}={unit!r}. Use the rule 'cd' or 'pcd'."
+                )
         inference = self.inference or model.inference
-        if inference.finds_state:
+        if inference is not None and inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals for MaximumLikelihood. "
                 f"Received: {inference!r}. Use BeliefPropagation('sum_product'), "
                 "MeanField() or Exact(), or the rule MaxMargin()."
             )
+
+    def inference_for(self, model):
+        inference = self.inference or model.inference or self._default
+        if inference is None:
+            inference = self._default = inference_module.BeliefPropagation()
+        return inference
 
     def phases(self, potentials, visible, weights, seed):
         beliefs = self._beliefs(potentials, weights)
@@ -68,24 +82,18 @@ class MaximumLikelihood(LearningRule):
             _prediction(beliefs),
         )
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        return _moments(potentials, self._beliefs(potentials, weights), weights)
-
     def assess(self, potentials, visible, seed):
-        beliefs = self._infer(potentials, pairwise=None)
+        beliefs = self.inference_for(self.model)(potentials, pairwise=None)
         losses = potentials.free_energy(visible) + beliefs.log_partition
         return losses, _prediction(beliefs)
 
     def _beliefs(self, potentials, weights):
         if potentials.batch_size is None:  # one model for all examples
             weights = None
-        return self._infer(potentials, weights=weights)
-
-    def _infer(self, *args, **kwargs):
-        return (self.inference or self.model.inference)(*args, **kwargs)
+        return self.inference_for(self.model)(potentials, weights=weights)
 
     def get_config(self):
-        inference = self.inference
+        inference = self.inference or self._default
         if inference is not None:
             inference = keras.saving.serialize_keras_object(inference)
         return super().get_config() | {"inference": inference}

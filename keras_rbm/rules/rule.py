@@ -1,12 +1,12 @@
 """The base of all learning rules."""
 
-import abc
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.configured import Configured
 from keras_rbm.inference import Moments, conditional_moments
 from keras_rbm.inference.pseudo_likelihood import (
     reconstruction_log_likelihood,
@@ -31,14 +31,15 @@ class Phases(NamedTuple):
     prediction: tf.Tensor | None = None
 
 
-class LearningRule(abc.ABC):
+class LearningRule(Configured):
     """How a model learns: a way to get the moments of its negative phase.
 
     The gradient of the mean log-likelihood is the model's expected statistics
     given the data (positive phase) minus its expected statistics (negative
     phase). The base computes the first, sequences a step and hands the
-    difference to the optimizer; a subclass implements `negative_phase`, and
-    `check` if it does not fit every model. State that must last from step to
+    difference to the optimizer; a subclass implements `negative_phase` (or
+    `phases`, where both depend on each other), and `check` if it does not fit every
+    model. State that must last from step to
     step is made in `build` by `add_variable`; it is saved with the model.
 
     Args:
@@ -62,8 +63,6 @@ class LearningRule(abc.ABC):
 
     #: Optimizer updates that one step makes.
     updates_per_step = 1
-    #: The rule's own inference method, if it has one.
-    inference = None
 
     def __init__(self, sparsity_target=None, sparsity_cost=0.0):
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
@@ -97,6 +96,10 @@ class LearningRule(abc.ABC):
                 f"belongs to model '{self.model.name}'. Make a new one for each "
                 "model: its state (chains) cannot be shared."
             )
+
+    def inference_for(self, model):
+        """Returns the `Inference` that a model learns or predicts by, or `None`."""
+        return model.inference
 
     def build(self, model):
         """Makes the rule's variables; called once, when the model is built."""
@@ -161,7 +164,6 @@ class LearningRule(abc.ABC):
         """Returns the `Moments` of the training states."""
         return conditional_moments(potentials, visible, weights)
 
-    @abc.abstractmethod
     def negative_phase(self, potentials, visible, weights, seed):
         """Returns the `Moments` of the model, by the rule's approximation.
 
@@ -171,6 +173,9 @@ class LearningRule(abc.ABC):
             weights: tensor (B,), normalised over all replicas.
             seed: seed tensor of shape (2,).
         """
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement negative_phase, or phases."
+        )
 
     def losses(self, potentials, visible, seed):
         """Returns what `fit` and `evaluate` report as `loss`, (B,), in nats.
@@ -197,15 +202,6 @@ class LearningRule(abc.ABC):
             "sparsity_target": self.sparsity_target,
             "sparsity_cost": self.sparsity_cost,
         }
-
-    @classmethod
-    def from_config(cls, config):
-        """Returns the rule that `get_config` described."""
-        return cls(**config)
-
-    def __repr__(self):
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
 
 
 def chain_weights(num_chains, weights):

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_rbm.configured import find as _find
 from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
 from keras_rbm.units.bernoulli import BernoulliParameters as BernoulliParameters
 from keras_rbm.units.gaussian import Gaussian as Gaussian
@@ -26,18 +27,9 @@ def get(identifier):
     >>> keras_rbm.units.get("bernoulli")
     Bernoulli()
     """
-    unit = identifier
-    if isinstance(identifier, dict):
-        unit = deserialize(identifier)
-    elif isinstance(identifier, str) and identifier.lower() in _BY_NAME:
-        unit = _BY_NAME[identifier.lower()]()
-    if not isinstance(unit, Unit):
-        raise ValueError(
-            f"Expected a unit type, one of {sorted(_BY_NAME)} or a keras_rbm.units "
-            f"object. Received: {identifier!r}. Pass for example 'bernoulli' or "
-            "keras_rbm.units.Gaussian()."
-        )
-    return unit
+    return _find(
+        identifier, Unit, _BY_NAME, "a unit type", "keras_rbm.units.Gaussian()"
+    )
 
 
 def serialize(unit):

@@ -4,8 +4,10 @@ import abc
 
 import keras
 
+from keras_rbm.configured import Configured
 
-class Unit(abc.ABC):
+
+class Unit(Configured, abc.ABC):
     """Base of all unit types.
 
     A unit with state `y` is an exponential family: given the other layer its
@@ -56,19 +58,6 @@ class Unit(abc.ABC):
             mean: array of shape (units,).
             variance: array of shape (units,).
         """
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config):
-        """Returns the unit type that `get_config` described."""
-        return cls(**config)
-
-    def __repr__(self):
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
 
 
 def constant(value):

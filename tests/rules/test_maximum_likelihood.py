@@ -127,15 +127,6 @@ def test_evaluation_and_prediction_are_those_of_the_step(sizes, infer):
         np.testing.assert_allclose(got, marginals, atol=1e-5)
 
 
-def test_negative_phase_alone_is_that_of_the_step():
-    crbm = make((5, 4))
-    crbm.compile("sgd", rule="maximum_likelihood")
-    x, v, weights = pairs(5)
-    _, phases = gradients(crbm, x, v, weights)
-    alone = crbm.rule.negative_phase(crbm.potentials(x), v, weights, SEED)
-    tf.nest.map_structure(np.testing.assert_array_equal, alone, phases.negative)
-
-
 def test_a_step_descends_along_the_weighted_gradient():
     crbm = make((5, 4), "exact")
     rate = 0.5

@@ -1,0 +1,46 @@
+"""Objects that a name or a config stands for: unit types, inference, rules."""
+
+import keras
+
+
+class Configured:
+    """Base of small registered objects that are made again from their config."""
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        """Returns the object that `get_config` described."""
+        return cls(**config)
+
+    def __repr__(self):
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+def find(identifier, kind, by_name, expected, example):
+    """Returns the object that a name, config or object stands for.
+
+    Args:
+        identifier: str, a serialised config, or an object of the kind.
+        kind: class.
+        by_name: dict of lower-case name to a function that makes an object.
+        expected: str, what is expected, for the error.
+        example: str, an object that could be passed.
+
+    Raises:
+        ValueError: if it stands for none.
+    """
+    found = identifier
+    if isinstance(identifier, dict):
+        found = keras.saving.deserialize_keras_object(identifier)
+    elif isinstance(identifier, str) and identifier.lower() in by_name:
+        found = by_name[identifier.lower()]()
+    if not isinstance(found, kind):
+        raise ValueError(
+            f"Expected {expected}, one of {sorted(by_name)} or an object. Received: "
+            f"{identifier!r}. Pass for example {example}."
+        )
+    return found
