@@ -8,9 +8,9 @@ from keras_rbm.checks import is_int
 class IterationSchedule(keras.callbacks.Callback):
     """Sets the sweeps of inference at the beginning of each epoch.
 
-    `max_iterations = schedule(epoch)`, of the inference that the model learns by: the
-    rule's own, else the model's. As weights grow belief propagation takes longer to
-    converge, so Ping and Ihler give it `7 + epoch` sweeps [1, section 6].
+    `max_iterations = schedule(epoch)`, of the inference that the model learns or
+    predicts by: the rule's own, else the model's. As weights grow belief propagation
+    takes longer to converge, so Ping and Ihler give it `7 + epoch` sweeps [1, sec. 6].
 
     The sweeps are a variable: no step is traced anew. After the last epoch they stay
     as they are, and are saved with the model, whose predictions should use as many
@@ -23,7 +23,7 @@ class IterationSchedule(keras.callbacks.Callback):
 
     Raises:
         TypeError: if the schedule is not callable; as training begins, if the model
-            does not learn by inference that iterates.
+            has no inference that iterates.
         ValueError: as an epoch begins, if the schedule returns no int ≥ 1.
 
     Example:

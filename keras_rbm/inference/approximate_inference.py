@@ -54,7 +54,8 @@ class IterativeInference(Inference):
         damping: float in [0, 1), weight of the old values.
 
     Attributes:
-        max_iterations: int; may be set at any time, without a new trace.
+        max_iterations: int; may be set at any time, without a new trace. Models that
+            share the object share it.
     """
 
     def __init__(self, max_iterations, tolerance, damping):

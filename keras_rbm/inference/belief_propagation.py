@@ -23,6 +23,7 @@ from keras_rbm.inference.beliefs import (
     check_options,
     odds_of,
     pairwise_products,
+    with_true_odds,
     without_batch,
 )
 from keras_rbm.inference.chunks import in_chunks
@@ -49,7 +50,8 @@ def sum_product(
     diameter. Each model of a batch stops by itself, whatever the others do.
 
     Args:
-        potentials: `Potentials` of binary units, |W| up to 50.
+        potentials: `Potentials` of binary units, |W| up to 50 or so. Weights beyond
+            ±80 count as ±80, and nothing is said to have converged.
         max_iterations: int ≥ 1, sweeps (messages both ways) at most; a tensor or
             variable can change without a new trace.
         tolerance: float ≥ 0; a model has converged when no belief changed by as much
@@ -147,6 +149,7 @@ def _propagate(
             )  # fmt: skip
 
         beliefs = in_chunks(chunk, padded, pairwise)
+        # `tf.cond` has no place for None.
         return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
 
     beliefs = tf.cond(
@@ -155,6 +158,7 @@ def _propagate(
         lambda: run(1),
     )
     beliefs = beliefs._replace(
+        converged=with_true_odds(models.kernel, beliefs.converged),
         visible=beliefs.visible[:, :num_visible],
         hidden=beliefs.hidden[:, :num_hidden],
         pairwise=None

@@ -1,5 +1,6 @@
 """What approximate inference returns, and how it takes many models at once."""
 
+import numbers
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -9,6 +10,7 @@ from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
+_LARGEST_WEIGHT = 80.0
 
 
 class Beliefs(NamedTuple):
@@ -78,6 +80,14 @@ class BinaryModels(NamedTuple):
 
         if weights is None:
             weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
+        weights = tf.convert_to_tensor(weights)
+        if not weights.shape.is_compatible_with(
+            [None if tf.is_tensor(count) else count]
+        ):
+            raise ValueError(
+                f"Expected a weight for each of {count} models. Received: weights of "
+                f"shape {tuple(weights.shape)}."
+            )
         return cls(
             tf.cast(potentials.kernel, tf.float32),
             rows(potentials.visible_bias),
@@ -100,7 +110,12 @@ def static_size(potentials, batch):
 
 def odds_of(kernel):
     """Returns exp(W), finite: weights beyond ±80 count as ±80."""
-    return tf.exp(tf.clip_by_value(kernel, -80.0, 80.0))
+    return tf.exp(tf.clip_by_value(kernel, -_LARGEST_WEIGHT, _LARGEST_WEIGHT))
+
+
+def with_true_odds(kernel, converged):
+    """Returns `converged`, but False where `odds_of` had to clip the weights."""
+    return converged & (tf.reduce_max(tf.abs(kernel)) <= _LARGEST_WEIGHT)
 
 
 def pairwise_products(visible, hidden, weights, pairwise):
@@ -124,10 +139,14 @@ def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
     """Raises a ValueError unless the options of an inference routine are valid."""
     if not tf.is_tensor(max_iterations) and not isinstance(max_iterations, tf.Variable):
         check_counts(max_iterations=max_iterations)
-    if not tolerance >= 0.0:
-        raise ValueError(f"Expected tolerance ≥ 0. Received: tolerance={tolerance}.")
-    if not 0.0 <= damping < 1.0:
-        raise ValueError(f"Expected damping in [0, 1). Received: damping={damping}.")
+    if not isinstance(tolerance, numbers.Real) or not tolerance >= 0.0:
+        raise ValueError(
+            f"Expected a number tolerance ≥ 0. Received: tolerance={tolerance!r}."
+        )
+    if not isinstance(damping, numbers.Real) or not 0.0 <= damping < 1.0:
+        raise ValueError(
+            f"Expected a number damping in [0, 1). Received: damping={damping!r}."
+        )
     if pairwise not in PAIRWISE:
         raise ValueError(
             f"Expected pairwise to be one of {PAIRWISE}. Received: "
@@ -139,4 +158,5 @@ def as_limits(max_iterations, tolerance):
     """Returns the two as tensors: other values then need no new trace."""
     # A variable becomes its value: a trace must not depend on an object that may go.
     max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)
+    max_iterations = tf.maximum(max_iterations, 1)
     return max_iterations, tf.cast(tolerance, tf.float32)

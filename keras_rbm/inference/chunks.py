@@ -29,7 +29,8 @@ def in_chunks(function, models, pairwise):
         CHUNK_SIZE // (num_visible * num_hidden), models.weights.shape[0] or _MOST_ROWS
     )
     rows = max(1, rows)
-    count = tf.shape(models.weights)[0]
+    mean = pairwise == "mean"
+    count = tf.shape(models.visible_bias)[0]
     num_chunks = -(-count // rows)
     filled = _filled_up(models, num_chunks * rows)
 
@@ -57,7 +58,6 @@ def in_chunks(function, models, pairwise):
         }
         return number + 1, arrays, total + beliefs.pairwise if mean else total
 
-    mean = pairwise == "mean"
     _, arrays, total = tf.while_loop(
         lambda number, *_: number < num_chunks,
         step,
@@ -73,7 +73,7 @@ def in_chunks(function, models, pairwise):
 
 def _filled_up(models, total):
     """Returns `total` models: copies of the last, without weight, at the end."""
-    count = tf.shape(models.weights)[0]
+    count = tf.shape(models.visible_bias)[0]
     index = tf.minimum(tf.range(total), count - 1)
     return BinaryModels(
         models.kernel,

@@ -16,6 +16,7 @@ from keras_rbm.inference.beliefs import (
     check_options,
     odds_of,
     pairwise_products,
+    with_true_odds,
     without_batch,
 )
 from keras_rbm.inference.chunks import in_chunks
@@ -29,7 +30,8 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
     A cycle of two states ends the search.
 
     Args:
-        potentials: `Potentials` of binary units, |W| up to 50.
+        potentials: `Potentials` of binary units, |W| up to 50 or so, as for
+            `sum_product`.
         max_iterations: int ≥ 1, sweeps at most; may be a tensor or variable.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
@@ -72,7 +74,9 @@ def _search(potentials, max_iterations):
     def chunk(part):
         return _chunk(models.kernel, odds, *part[1:3], max_iterations)
 
-    return in_chunks(chunk, models, None)
+    beliefs = in_chunks(chunk, models, None)
+    converged = with_true_odds(models.kernel, beliefs.converged)
+    return beliefs._replace(converged=converged)
 
 
 @functools.partial(tf.function, jit_compile=True)
@@ -117,7 +121,7 @@ def _chunk(kernel, odds, b, c, max_iterations):
         step,
         (
             start,
-            start - 1.0,
+            start - 1.0,  # no state comes before
             start,
             free_energy(start, hidden_log_odds(start)),
             tf.zeros(rows, tf.int32),

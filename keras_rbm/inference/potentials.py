@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.units import BernoulliParameters
@@ -38,7 +39,7 @@ class Potentials(_Fields):
     __slots__ = ()
 
     def __new__(cls, kernel, visible, hidden):
-        if isinstance(kernel, list):
+        if isinstance(kernel, (list, np.ndarray)):
             kernel = tf.convert_to_tensor(kernel, tf.float32)
         visible, hidden = _layer(visible), _layer(hidden)
         if tf.is_tensor(kernel):
@@ -210,6 +211,6 @@ def _check_shapes(kernel, visible, hidden):
 def _layer(units):
     if isinstance(units, tuple):
         return units
-    if isinstance(units, list):
+    if isinstance(units, (list, np.ndarray)):
         units = tf.convert_to_tensor(units, tf.float32)
     return BernoulliParameters(units)

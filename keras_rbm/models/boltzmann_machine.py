@@ -143,7 +143,8 @@ class BoltzmannMachine(RuleModel):
 
         Args:
             x: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or
-                generator.
+                generator; for a conditional model the input (N, X), or pairs.
+            y: array (N, V), the visible states of a conditional model.
             validation_data: the same, without shuffling.
             **kwargs: the other arguments are those of `keras.Model.fit`.
 
@@ -162,6 +163,11 @@ class BoltzmannMachine(RuleModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
+        if not 0.0 <= validation_split < 1.0:
+            raise ValueError(
+                "Expected validation_split in [0, 1). Received: "
+                f"validation_split={validation_split}."
+            )
         epoch_key = EpochKey()
         if is_array(x):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
@@ -183,6 +189,12 @@ class BoltzmannMachine(RuleModel):
                 x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
             shuffle = False
         else:
+            if y is not None:
+                raise TypeError(
+                    "Expected x as an array beside y. Received: x of type "
+                    f"{type(x).__name__}. Convert it (a sparse matrix: x.toarray()), "
+                    "or pass a dataset of (x, y) alone."
+                )
             if validation_split:
                 raise ValueError(
                     "Expected an array, to split validation data from. Received: "
@@ -230,6 +242,8 @@ class BoltzmannMachine(RuleModel):
     def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
         self.assert_built("predict")
+        if is_array(x):
+            self.check_features(as_rows(x))
         return super().predict(x, *args, **kwargs)
 
     def _checked_validation(self, data, batch_size):
@@ -257,6 +271,10 @@ class BoltzmannMachine(RuleModel):
         """Raises a ValueError unless a batch fits the model; changes nothing."""
         _, visible = self.roles(x, y)
         self.check_visible(visible, "x")
+
+    def check_features(self, features):
+        """Raises a ValueError unless the model can be called on `features`."""
+        check_rows(features, "x", self.kernel.shape[0])
 
     def check_visible(self, visible, name="x"):
         """Raises a ValueError unless `visible` can be visible states."""

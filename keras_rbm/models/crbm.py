@@ -17,7 +17,8 @@ class CRBM(BoltzmannMachine):
     `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x an RBM of binary
     units whose biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule
     that fits, and predicts by its inference: called on x it returns the marginals
-    `p(v_i = 1 | x)`, (B, V).
+    `p(v_i = 1 | x)`, (B, V). As a layer in another model it is fixed: no gradient
+    passes through the inference.
 
     Args:
         hidden_units: int ≥ 1, H.
@@ -61,6 +62,10 @@ class CRBM(BoltzmannMachine):
     """
 
     conditional = True
+    _cure_unbuilt = (
+        "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
+        "first."
+    )
 
     def __init__(
         self,
@@ -211,7 +216,7 @@ class CRBM(BoltzmannMachine):
         if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
             raise ValueError(
                 f"Expected an input of shape (examples, {width}). Received: shape "
-                f"{tuple(inputs.shape)}."
+                f"{inputs.shape}."
             )
         beliefs = self.inference(self.potentials(inputs), pairwise=None)
         # Training is the rules' matter: nothing flows back through the sweeps.
@@ -235,7 +240,7 @@ class CRBM(BoltzmannMachine):
         """Predicts one state of the visible units.
 
         Max-product inference finds the most probable (v, h), mixed-product the most
-        probable v; both approximately. Of marginals (sum-product, mean field) it
+        probable v; both approximately. Of marginals (sum-product, mean field, exact) it
         returns which exceed 1/2: the state with the fewest expected errors.
 
         Args:
@@ -307,10 +312,10 @@ class CRBM(BoltzmannMachine):
 
         Args:
             x: array (B, X).
-            method: `"bethe"` (sum-product; error not known), `"mean_field"` (a lower
-                bound), `"exact"` (enumerates up to 25 units), `"ais"` or
-                `"reverse_ais"` (annealing, `num_chains` chains for each example,
-                from the model without coupling).
+            method: `"bethe"` (sum-product to 1e-3 or 100 sweeps, whatever the model's
+                inference; error not known), `"mean_field"` (a lower bound), `"exact"`
+                (enumerates up to 25 units), `"ais"` or `"reverse_ais"` (annealing,
+                `num_chains` chains for each example, from the model without coupling).
             num_chains, betas, steps, seed, progress: of the two annealing methods,
                 see `keras_rbm.inference.estimate_log_partition`.
 
@@ -348,8 +353,15 @@ class CRBM(BoltzmannMachine):
         """
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)
+        free_energy = tf.cast(self.free_energy(x, v), tf.float64)
         value = tf.cast(getattr(log_partition, "value", log_partition), tf.float64)
-        return -tf.cast(self.free_energy(x, v), tf.float64) - value
+        if value.shape != free_energy.shape:
+            raise ValueError(
+                "Expected log_partition of the same x, a value for each of "
+                f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
+                "log_partition(x) with it, or pass a method's name."
+            )
+        return -free_energy - value
 
     def _pairs(self, x, v, method):
         rows = self.feature_rows(x, method)

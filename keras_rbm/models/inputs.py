@@ -47,6 +47,11 @@ def as_arrays(x, y, sample_weight):
     weights = arrays[2]
     if weights is not None:
         weights = np.asarray(weights, np.float64)
+        if weights.ndim > 2 or weights.size != len(weights):
+            raise ValueError(
+                "Expected a sample_weight for each example. Received: sample_weight "
+                f"of shape {weights.shape}."
+            )
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
                 "Expected finite sample_weight ≥ 0. Received: sample_weight with "
@@ -135,6 +140,10 @@ def check_rows(rows, name, width=None, support=None):
         raise ValueError(
             f"Expected {name} of at least one example. Received: {name}.shape={shape}."
         )
+    if values.dtype.kind not in "biuf" and values.dtype != "bfloat16":
+        raise TypeError(
+            f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
+        )
     low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
     if not np.isfinite([low, high]).all():
         raise ValueError(
@@ -145,5 +154,5 @@ def check_rows(rows, name, width=None, support=None):
         raise ValueError(
             f"Expected {name} in [{support[0]:g}, {support[1]:g}], the states of the "
             f"model's units. Received: values from {low:g} to {high:g}. Scale the "
-            "data, or use visible='gaussian'."
+            "data (or, in an RBM, use visible='gaussian')."
         )

@@ -23,6 +23,10 @@ class RuleModel(keras.Model):
         **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
     """
 
+    _cure_unbuilt = (
+        "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
+    )
+
     def __init__(self, seed=None, **kwargs):
         super().__init__(**kwargs)
         if self.variable_dtype != "float32":
@@ -53,8 +57,7 @@ class RuleModel(keras.Model):
         if not self.built:
             raise ValueError(
                 f"Expected a built model in {method}(). Received: model "
-                f"'{self.name}', which has no variables yet. Pass num_visible= to "
-                "the constructor, or call build(), adapt() or fit() first."
+                f"'{self.name}', which has no variables yet. {self._cure_unbuilt}"
             )
 
     def _build_training(self):

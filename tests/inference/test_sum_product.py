@@ -7,6 +7,7 @@ import tensorflow as tf
 from brute_force import Enumerated, random_gaussian_potentials, random_potentials
 from message_passing import random_batch, random_trees, rows
 
+from keras_rbm import inference
 from keras_rbm.inference import BeliefPropagation, Potentials, sum_product
 
 #: Kernel, visible and hidden bias, and the marginals that PGMax 0.6.1 (jax 0.4.38,
@@ -356,3 +357,21 @@ def test_binary_units_only():
     ):
         with pytest.raises(ValueError, match="binary units"):
             infer(potentials)
+
+
+def test_arrays_are_taken_as_they_are():
+    arrays = np.ones((3, 2)), np.zeros((4, 3)), np.zeros((4, 2))
+    for infer in ("sum_product", "max_product", "mean_field", "exact"):
+        assert inference.get(infer)(Potentials(*arrays)).visible.shape == (4, 3)
+
+
+def test_each_model_needs_a_weight():
+    potentials = random_batch(3, 2, 4)
+    with pytest.raises(ValueError, match="each of 4 models"):
+        sum_product(potentials, weights=tf.ones(3))
+
+
+def test_clipped_weights_have_not_converged():
+    potentials = Potentials(np.full((3, 2), 100.0), [-150.0] * 3, [0.0] * 2)
+    beliefs = sum_product(potentials)
+    assert np.isfinite(beliefs.visible).all() and not beliefs.converged

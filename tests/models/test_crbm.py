@@ -169,6 +169,10 @@ def compiled(**kwargs):
         (lambda m: m.predict_map(X[:, :3]), r"x of shape \(examples, 5\)"),
         (lambda m: m.free_energy(X, Y[:4]), "one length"),
         (lambda m: m.log_partition(X, "magic"), "Received: method='magic'"),
+        (lambda m: m.log_likelihood(X, Y, m.log_partition(X[:1])), "the same x"),
+        (lambda m: m.predict(np.full((3, 5), np.nan)), "finite x"),
+        (lambda m: m.fit(X, Y, validation_split=1.0), "validation_split=1.0"),
+        (lambda m: m.fit(X, Y, sample_weight=Y), "each example"),
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
         (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
         (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
@@ -199,6 +203,14 @@ def test_bad_input_changes_nothing(call, message):
 def test_bad_construction(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_other_types_are_named():
+    crbm = compiled(num_visible=6, num_features=5)
+    with pytest.raises(TypeError, match="dtype <U"):
+        crbm.fit(X.astype(str), Y)
+    with pytest.raises(TypeError, match="x as an array beside y"):
+        crbm.fit(tf.data.Dataset.from_tensor_slices(X).batch(5), Y)
 
 
 def test_rules_that_need_input_say_so():
