@@ -17,7 +17,8 @@ class BPConvergence(keras.callbacks.Callback):
     every epoch, by the inference that the model learns by (the rule's own, else the
     model's) with its present `max_iterations` and `tolerance`. This is figure 4 of
     [1]. A share that falls far asks for more sweeps, see `IterationSchedule`, or a
-    lower learning rate: beliefs short of convergence make poor gradients.
+    lower learning rate; early in training few examples converge, and it learns all
+    the same.
 
     Args:
         x: array (N, X) or `tf.data.Dataset`, inputs; of a dataset of pairs (x, y)

@@ -5,6 +5,11 @@ from keras_rbm.models.inputs import check_rows
 
 def check_model(callback, model, *methods):
     """Raises a TypeError unless the model has the methods a callback calls."""
+    if getattr(model, "conditional", False):
+        raise TypeError(
+            f"Expected a model without input for {type(callback).__name__}. Received: "
+            f"{type(model).__name__} '{model.name}'. Watch its loss and metrics."
+        )
     missing = [method for method in methods if not hasattr(model, method)]
     if missing:
         raise TypeError(

@@ -7,7 +7,7 @@ from keras_rbm.inference.beliefs import Beliefs, BinaryModels
 #: Numbers in a chunk's (rows, V, H) array of messages: what a cache holds.
 CHUNK_SIZE = 2**20
 #: Rows of a chunk of small models when the size of the batch is not known.
-_MOST_ROWS = 64
+_MOST_ROWS = 16
 
 
 def in_chunks(function, models, pairwise):

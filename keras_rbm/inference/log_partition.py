@@ -11,7 +11,8 @@ class LogPartition(NamedTuple):
 
     Attributes:
         value: the estimate.
-        stderr: its standard error (0 if exact).
+        stderr: its standard error (0 if exact, NaN if not known: `"bethe"`,
+            `"mean_field"`, whose `ess` is NaN too, and the ends of the first).
         lower: lower end of the interval `log(Z ± 3 standard errors)`; `-inf` where
             they exceed Z. It covers the estimate's chance, not its bias. Of
             `"reverse_ais"`: the mean of upper bounds, ± 3 standard errors.

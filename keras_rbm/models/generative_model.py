@@ -96,6 +96,8 @@ class GenerativeModel(BoltzmannMachine):
                 annealing: too low on average, so likelihoods are optimistic) or
                 `"reverse_ais"` (annealing model samples back to the base rate: too
                 high on average if the samples are exact, else a diagnostic).
+                For binary units also `"bethe"` (sum-product; error not known) and
+                `"mean_field"` (a lower bound).
             num_chains, betas, seed, progress: of the two annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
             initial_visible, steps: of `"reverse_ais"`.

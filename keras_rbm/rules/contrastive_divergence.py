@@ -12,7 +12,8 @@ from keras_rbm.rules.rule import LearningRule
 class ContrastiveDivergence(LearningRule):
     """CD-k: negative moments from k Gibbs sweeps started at the data [1].
 
-    Hidden units of the last state enter as probabilities, not samples.
+    Hidden units of the last state enter as probabilities, not samples. Fits models
+    with and without input.
 
     Args:
         gibbs_steps: int ≥ 1, k.

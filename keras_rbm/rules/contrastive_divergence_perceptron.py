@@ -19,6 +19,9 @@ class ContrastiveDivergencePerceptron(LearningRule):
     `F(v* | x) < F(v | x)` are learnt from, the others have loss 0 and no gradient:
     the loss is `max(0, F(v | x) - F(v* | x))`, in nats.
 
+    At small learning rates it may stop early, with loss 0: once chains find no better
+    state than the data, nothing is learnt, however poor the prediction.
+
     Args:
         gibbs_steps: int ≥ 1, k.
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.

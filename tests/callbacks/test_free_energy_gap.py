@@ -120,3 +120,10 @@ def test_another_model_is_refused():
 def test_what_is_no_data_is_refused():
     with pytest.raises(TypeError, match="Expected an array of numbers"):
         FreeEnergyGap("train", np.zeros((4, 9)))
+
+
+def test_models_with_input_are_refused(data):
+    crbm = keras_rbm.CRBM(4, seed=0)
+    crbm.compile("sgd", rule="maximum_likelihood")
+    with pytest.raises(TypeError, match="a model without input"):
+        crbm.fit(data, data, callbacks=[FreeEnergyGap(data, data)], verbose=0)
