@@ -233,7 +233,7 @@ def test_too_few_chains():
         inference.annealed_importance_sampling(potentials, num_chains=1)
     with pytest.raises(ValueError, match="num_chains ≥ 1. Received: num_chains=0"):
         inference.annealed_log_likelihood(potentials, tf.zeros((2, 3)), num_chains=0)
-    with pytest.raises(ValueError, match="'exact', 'ais' or 'reverse_ais'"):
+    with pytest.raises(ValueError, match="'exact', 'ais', 'reverse_ais'"):
         inference.estimate_log_partition(potentials, "magic")
 
 
