@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm import inference, random, rules
+from keras_rbm import rules
 from keras_rbm.checks import check_counts
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.inputs import (
@@ -288,35 +288,6 @@ class BoltzmannMachine(RuleModel):
         self.check_visible(rows, name)
         return rows
 
-    def _draw(self, potentials, base, shape, steps, initial_visible, clamp, seed):
-        """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
-        if not tf.is_tensor(steps):
-            check_counts(0, steps=steps)
-        if clamp is not None and initial_visible is None:
-            raise ValueError(
-                "Expected initial_visible to go with clamp: it holds the clamped "
-                "values. Received: initial_visible=None."
-            )
-        if initial_visible is not None:
-            initial_visible = self.visible_rows(
-                initial_visible, "sample", "initial_visible"
-            )
-            if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
-                raise ValueError(
-                    f"Expected initial_visible of shape {shape}. Received: shape "
-                    f"{tuple(initial_visible.shape)}."
-                )
-        if clamp is not None:
-            clamp = _checked_mask(clamp, shape)
-        seed = self.next_seed() if seed is None else random.as_seed(seed)
-        if initial_visible is None:
-            natural = tf.broadcast_to(base, shape)
-            noise = random.uniform(shape, random.fold_in(seed, -1))
-            initial_visible = potentials.visible.sample(natural, noise)
-        return inference.gibbs_chain(
-            potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
-        )
-
 
 def _extended(callbacks, *own):
     if isinstance(callbacks, keras.callbacks.CallbackList):
@@ -327,13 +298,3 @@ def _extended(callbacks, *own):
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
     return [*(callbacks or []), *own]
-
-
-def _checked_mask(clamp, shape):
-    clamp = tf.convert_to_tensor(clamp)
-    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
-        raise ValueError(
-            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
-            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
-        )
-    return clamp

@@ -8,6 +8,7 @@ from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.inputs import as_rows, check_rows
+from keras_rbm.models.sampling import draw
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -280,8 +281,15 @@ class CRBM(BoltzmannMachine):
         rows = self.feature_rows(x, "sample")
         potentials = self.potentials(rows)
         base = potentials.visible_bias
-        return self._draw(
-            potentials, base, tuple(base.shape), steps, initial_visible, clamp, seed
+        return draw(
+            self,
+            potentials,
+            base,
+            tuple(base.shape),
+            steps,
+            initial_visible,
+            clamp,
+            seed,
         )
 
     def free_energy(self, x, v):

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.sampling import draw
 
 _ROWS_AT_ONCE = 1000
 
@@ -200,7 +201,7 @@ class GenerativeModel(BoltzmannMachine):
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
         base = self.base(potentials)
-        return self._draw(potentials, base, shape, steps, initial_visible, clamp, seed)
+        return draw(self, potentials, base, shape, steps, initial_visible, clamp, seed)
 
 
 def _in_chunks(function, rows):

@@ -173,7 +173,7 @@ class LearningRule(Configured):
             weights: tensor (B,), normalised over all replicas.
             seed: seed tensor of shape (2,).
         """
-        raise NotImplementedError(
+        raise TypeError(
             f"{type(self).__name__} must implement negative_phase, or phases."
         )
 

@@ -1,0 +1,46 @@
+"""Samples of a model by block Gibbs sampling, with the checks of their arguments."""
+
+import tensorflow as tf
+
+from keras_rbm import inference, random
+from keras_rbm.checks import check_counts
+
+
+def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
+    """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
+    if not tf.is_tensor(steps):
+        check_counts(0, steps=steps)
+    if clamp is not None and initial_visible is None:
+        raise ValueError(
+            "Expected initial_visible to go with clamp: it holds the clamped "
+            "values. Received: initial_visible=None."
+        )
+    if initial_visible is not None:
+        initial_visible = model.visible_rows(
+            initial_visible, "sample", "initial_visible"
+        )
+        if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
+            raise ValueError(
+                f"Expected initial_visible of shape {shape}. Received: shape "
+                f"{tuple(initial_visible.shape)}."
+            )
+    if clamp is not None:
+        clamp = _checked_mask(clamp, shape)
+    seed = model.next_seed() if seed is None else random.as_seed(seed)
+    if initial_visible is None:
+        natural = tf.broadcast_to(base, shape)
+        noise = random.uniform(shape, random.fold_in(seed, -1))
+        initial_visible = potentials.visible.sample(natural, noise)
+    return inference.gibbs_chain(
+        potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
+    )
+
+
+def _checked_mask(clamp, shape):
+    clamp = tf.convert_to_tensor(clamp)
+    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
+        raise ValueError(
+            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
+            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
+        )
+    return clamp
