@@ -22,6 +22,9 @@ from keras_rbm.inference.approximate_inference import get as get
 from keras_rbm.inference.belief_propagation import max_product as max_product
 from keras_rbm.inference.belief_propagation import sum_product as sum_product
 from keras_rbm.inference.beliefs import Beliefs as Beliefs
+from keras_rbm.inference.bridge_sampling import (
+    tempered_log_partition as tempered_log_partition,
+)
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
 from keras_rbm.inference.exact import exact_moments as exact_moments
 from keras_rbm.inference.gibbs import GibbsState as GibbsState
@@ -50,6 +53,9 @@ from keras_rbm.inference.pseudo_likelihood import (
 )
 from keras_rbm.inference.tempered_path import TemperedPath as TemperedPath
 from keras_rbm.inference.tempered_path import temperatures as temperatures
+from keras_rbm.inference.tempering import TemperedChains as TemperedChains
+from keras_rbm.inference.tempering import equalized_betas as equalized_betas
+from keras_rbm.inference.tempering import parallel_tempering as parallel_tempering
 
 
 def __dir__():

@@ -8,11 +8,12 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing import anneal
 from keras_rbm.inference.belief_propagation import sum_product
+from keras_rbm.inference.bridge_sampling import tempered_log_partition
 from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.log_partition import LogPartition
 from keras_rbm.inference.mean_field import mean_field
-from keras_rbm.inference.potentials import Potentials, check_normalizable
+from keras_rbm.inference.potentials import check_normalizable
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 
@@ -147,7 +148,7 @@ def annealed_log_likelihood(
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
     _check(potentials, num_chains, minimum=1)
-    tiled = _tile(potentials, num_chains)
+    tiled = potentials.repeat(num_chains)
     chains = tf.tile(visible, (num_chains, 1))
     log_partitions = reverse_annealed_importance_sampling(
         tiled, chains, base=base, betas=betas, seed=seed, progress=progress
@@ -162,7 +163,7 @@ def estimate_log_partition(
     method="ais",
     *,
     base=None,
-    betas=1000,
+    betas=None,
     num_chains=100,
     initial_visible=None,
     steps=1000,
@@ -176,14 +177,16 @@ def estimate_log_partition(
         method: `"exact"`, enumeration of up to 25 units; `"ais"`, forward
             annealing, too low on average, so that likelihoods are optimistic;
             `"reverse_ais"`, annealing model samples back, too high on average if
-            the samples are exact, else a diagnostic; for binary units also
-            `"bethe"`, by `sum_product`, of unknown error, and `"mean_field"`, a
-            lower bound.
-        base, betas, num_chains, progress: as in `annealed_importance_sampling`.
+            the samples are exact, else a diagnostic; `"tempering"`, bridge sampling
+            between the replicas of parallel tempering, for a single model, see
+            `tempered_log_partition`; for binary units also `"bethe"`, by
+            `sum_product`, of unknown error, and `"mean_field"`, a lower bound.
+        base, num_chains, progress: as in `annealed_importance_sampling`.
+        betas: as there; by default 1000, for `"tempering"` 20.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             drawn by `steps` Gibbs sweeps from the base-rate model. With B models
             C is a multiple of B, and row i belongs to model i modulo B.
-        steps: int, see `initial_visible`.
+        steps: int, see `initial_visible`; for `"tempering"` sweeps of each replica.
         seed: int or integer tensor of shape (2,).
 
     Returns:
@@ -203,6 +206,16 @@ def estimate_log_partition(
     """
     if method == "exact":
         return LogPartition.exact(exact_log_partition(potentials))
+    if method == "tempering":
+        return tempered_log_partition(
+            potentials,
+            betas=20 if betas is None else betas,
+            num_chains=num_chains,
+            steps=steps,
+            base=base,
+            seed=seed,
+        )
+    betas = 1000 if betas is None else betas
     annealing = {"base": base, "betas": betas, "seed": seed, "progress": progress}
     if method == "ais":
         return annealed_importance_sampling(
@@ -216,15 +229,15 @@ def estimate_log_partition(
         return LogPartition.without_error(bound, lower=bound, upper=math.inf)
     if method != "reverse_ais":
         raise ValueError(
-            "Expected method 'exact', 'ais', 'reverse_ais', 'bethe' or 'mean_field'. "
-            f"Received: method={method!r}."
+            "Expected method 'exact', 'ais', 'reverse_ais', 'tempering', 'bethe' or "
+            f"'mean_field'. Received: method={method!r}."
         )
     _check(potentials, num_chains, minimum=2)
     check_counts(0, steps=steps)
     batch = potentials.batch_size
     if batch is not None and initial_visible is not None:
         num_chains = tf.shape(initial_visible)[0] // batch
-    tiled = _tile(potentials, num_chains)
+    tiled = potentials.repeat(num_chains)
     if initial_visible is None:
         path, _ = _path(tiled, base, None)
         rows = num_chains if batch is None else num_chains * batch
@@ -242,25 +255,10 @@ def _check(potentials, num_chains, minimum):
     check_counts(minimum, num_chains=num_chains)
 
 
-def _tile(potentials, num_chains):
-    """Repeats models with biases of their own, (B, …) to (num_chains · B, …)."""
-    if potentials.batch_size is None:
-        return potentials
-
-    def tile(units):
-        bias = units.bias
-        repeats = (num_chains, 1) if bias.shape.rank == 2 else (1,)
-        return units._replace(bias=tf.tile(bias, repeats))
-
-    return Potentials(
-        potentials.kernel, tile(potentials.visible), tile(potentials.hidden)
-    )
-
-
 def _path(potentials, base, num_chains):
     batch = potentials.batch_size
     if num_chains is not None:
-        potentials = _tile(potentials, num_chains)
+        potentials = potentials.repeat(num_chains)
     if base is None:
         base = tf.zeros(potentials.num_visible)
     base = tf.cast(base, tf.float32)

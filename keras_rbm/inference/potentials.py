@@ -74,6 +74,20 @@ class Potentials(_Fields):
         """Returns the same model with the layers' roles exchanged."""
         return Potentials(tf.transpose(self.kernel), self.hidden, self.visible)
 
+    def repeat(self, count):
+        """Returns `count` copies of each of B models, row i that of model i modulo B.
+
+        A single model, without a batch dimension, is returned as it is.
+        """
+        if self.batch_size is None:
+            return self
+
+        def tile(units):
+            repeats = (count, 1) if units.bias.shape.rank == 2 else (1,)
+            return units._replace(bias=tf.tile(units.bias, repeats))
+
+        return Potentials(self.kernel, tile(self.visible), tile(self.hidden))
+
     def hidden_input(self, visible):
         """Returns t(v)' W of shape (B, H) for visible states (B, V)."""
         first = self.visible.statistics(visible).bias

@@ -77,24 +77,24 @@ class TemperedPath(NamedTuple):
         return self.potentials.visible.sample(natural, random.uniform(shape, seed))
 
     def log_weight_difference(self, visible, hidden_natural, low, high):
-        """Returns log p*_high(v) - log p*_low(v), (C,), in float64."""
+        """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
+
+        `low` and `high` are scalars, or columns (C, 1).
+        """
         units = self.potentials.hidden
         hidden = units.log_partition(high * hidden_natural) - units.log_partition(
             low * hidden_natural
         )
         first = self.potentials.visible.statistics(visible).bias
-        bias = first * (self.potentials.visible_bias - self.base)
-        return tf.cast(
-            (high - low) * tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1),
-            tf.float64,
-        )
+        bias = (high - low) * first * (self.potentials.visible_bias - self.base)
+        return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
 
     def sweep(self, hidden_natural, beta, noise):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
 
         Args:
             hidden_natural: tensor (C, H), `v'W + c`, which the caller has anyway.
-            beta: scalar.
+            beta: scalar, or column (C, 1).
             noise: `GibbsState` of uniform noise, (C, V) and (C, H).
 
         Returns:

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.sampling import draw
+from keras_rbm.models.sampling import draw, draw_tempered
 
 _ROWS_AT_ONCE = 1000
 
@@ -84,7 +84,7 @@ class GenerativeModel(BoltzmannMachine):
         method="ais",
         *,
         num_chains=100,
-        betas=1000,
+        betas=None,
         initial_visible=None,
         steps=1000,
         seed=0,
@@ -94,14 +94,17 @@ class GenerativeModel(BoltzmannMachine):
 
         Args:
             method: `"exact"` (enumerates up to 25 units), `"ais"` (forward
-                annealing: too low on average, so likelihoods are optimistic) or
+                annealing: too low on average, so likelihoods are optimistic),
                 `"reverse_ais"` (annealing model samples back to the base rate: too
-                high on average if the samples are exact, else a diagnostic).
-                For binary units also `"bethe"` (sum-product; error not known) and
+                high on average if the samples are exact, else a diagnostic) or
+                `"tempering"` (bridge sampling between tempered replicas). For
+                binary units also `"bethe"` (sum-product; error not known) and
                 `"mean_field"` (a lower bound).
-            num_chains, betas, seed, progress: of the two annealing methods, see
+            num_chains, betas, seed: of the sampling methods, and `progress`, of the
+                two annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
-            initial_visible, steps: of `"reverse_ais"`.
+            initial_visible: of `"reverse_ais"`.
+            steps: of `"reverse_ais"` and `"tempering"`.
 
         Returns:
             `keras_rbm.inference.LogPartition`, nats.
@@ -175,13 +178,26 @@ class GenerativeModel(BoltzmannMachine):
         )
 
     def sample(
-        self, num_samples, *, steps=1000, initial_visible=None, clamp=None, seed=None
+        self,
+        num_samples,
+        *,
+        steps=1000,
+        method="gibbs",
+        betas=10,
+        initial_visible=None,
+        clamp=None,
+        seed=None,
     ):
-        """Draws visible states by block Gibbs sampling.
+        """Draws visible states by block Gibbs sampling or parallel tempering.
 
         Args:
             num_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
+            method: `"gibbs"`, or `"tempering"`, which mixes between modes at the
+                cost of a chain for each temperature, see
+                `keras_rbm.inference.parallel_tempering`.
+            betas: inverse temperatures of `"tempering"`, as
+                `keras_rbm.inference.temperatures` takes them.
             initial_visible: array (num_samples, V) to start from; by default drawn
                 from the base rate.
             clamp: bool array (V,) or (num_samples, V), units that keep the value
@@ -192,8 +208,8 @@ class GenerativeModel(BoltzmannMachine):
             tensor (num_samples, V). For smooth pictures take `reconstruct` of it.
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` comes without
-                `initial_visible`.
+            ValueError: if a count or shape is wrong, the method is unknown, or
+                `clamp` comes without `initial_visible`.
         """
         self.assert_built("sample")
         if not tf.is_tensor(num_samples):
@@ -201,7 +217,14 @@ class GenerativeModel(BoltzmannMachine):
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
         base = self.base(potentials)
-        return draw(self, potentials, base, shape, steps, initial_visible, clamp, seed)
+        chains = {"initial_visible": initial_visible, "clamp": clamp, "seed": seed}
+        if method == "gibbs":
+            return draw(self, potentials, base, shape, steps, **chains)
+        if method == "tempering":
+            return draw_tempered(self, potentials, base, shape, steps, betas, **chains)
+        raise ValueError(
+            f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."
+        )
 
 
 def _in_chunks(function, rows):

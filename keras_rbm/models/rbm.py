@@ -199,6 +199,8 @@ class RBM(GenerativeModel):
         self.base_rate.assign(mean)
         for name, value in self.visible.fitted(mean, variance).items():
             getattr(self, f"visible_{name}").assign(value)
+        if self.rule is not None:
+            self.rule.adapt(self)
 
     def get_config(self):
         config = super().get_config()

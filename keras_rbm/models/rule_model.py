@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.models.inputs import unpack
 from keras_rbm.models.named_state import load_named, save_named
+from keras_rbm.replicas import all_sum, num_replicas
 
 
 class RuleModel(keras.Model):
@@ -147,8 +148,8 @@ class RuleModel(keras.Model):
     def next_seed(self):
         """Draws a seed (2,) from the model's generator, different per replica."""
         seed = random.as_seed(self.seed_generator.next())
-        context = tf.distribute.get_replica_context()
-        if context is not None and context.num_replicas_in_sync > 1:
+        if num_replicas() > 1:
+            context = tf.distribute.get_replica_context()
             seed = random.fold_in(seed, context.replica_id_in_sync_group)
         return seed
 
@@ -176,8 +177,4 @@ class RuleModel(keras.Model):
 
 def normalized(weights):
     """Returns weights divided by their total over all replicas."""
-    total = tf.reduce_sum(weights)
-    context = tf.distribute.get_replica_context()
-    if context is not None and context.num_replicas_in_sync > 1:
-        total = context.all_reduce("sum", total)
-    return tf.math.divide_no_nan(weights, total)
+    return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))

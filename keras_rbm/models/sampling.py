@@ -1,4 +1,4 @@
-"""Samples of a model by block Gibbs sampling, with the checks of their arguments."""
+"""Samples of a model by Markov chains, with the checks of their arguments."""
 
 import tensorflow as tf
 
@@ -8,6 +8,39 @@ from keras_rbm.checks import check_counts
 
 def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
+    initial_visible, clamp, seed = _checked(
+        model, shape, steps, initial_visible, clamp, seed
+    )
+    if initial_visible is None:
+        natural = tf.broadcast_to(base, shape)
+        noise = random.uniform(shape, random.fold_in(seed, -1))
+        initial_visible = potentials.visible.sample(natural, noise)
+    return inference.gibbs_chain(
+        potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
+    )
+
+
+def draw_tempered(
+    model, potentials, base, shape, steps, betas, initial_visible, clamp, seed
+):
+    """Draws visible states (chains, V) by parallel tempering, see `sample`."""
+    initial_visible, clamp, seed = _checked(
+        model, shape, steps, initial_visible, clamp, seed
+    )
+    return inference.parallel_tempering(
+        potentials,
+        num_samples=shape[0],
+        steps=steps,
+        betas=betas,
+        base=base,
+        initial_visible=initial_visible,
+        clamp=clamp,
+        seed=seed,
+    ).visible[-1]
+
+
+def _checked(model, shape, steps, initial_visible, clamp, seed):
+    """Returns the states to start from, the mask and the seed, checked."""
     if not tf.is_tensor(steps):
         check_counts(0, steps=steps)
     if clamp is not None and initial_visible is None:
@@ -27,13 +60,7 @@ def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
     if clamp is not None:
         clamp = _checked_mask(clamp, shape)
     seed = model.next_seed() if seed is None else random.as_seed(seed)
-    if initial_visible is None:
-        natural = tf.broadcast_to(base, shape)
-        noise = random.uniform(shape, random.fold_in(seed, -1))
-        initial_visible = potentials.visible.sample(natural, noise)
-    return inference.gibbs_chain(
-        potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
-    )
+    return initial_visible, clamp, seed
 
 
 def _checked_mask(clamp, shape):

@@ -3,26 +3,42 @@
 import keras
 
 from keras_rbm.configured import find as _find
+from keras_rbm.rules.average_contrastive_divergence import (
+    AverageContrastiveDivergence as AverageContrastiveDivergence,
+)
 from keras_rbm.rules.contrastive_divergence import (
     ContrastiveDivergence as ContrastiveDivergence,
 )
 from keras_rbm.rules.contrastive_divergence_perceptron import (
     ContrastiveDivergencePerceptron as ContrastiveDivergencePerceptron,
 )
+from keras_rbm.rules.fast_persistent_contrastive_divergence import (
+    FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
+)
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence as PersistentContrastiveDivergence,
 )
+from keras_rbm.rules.population_contrastive_divergence import (
+    PopulationContrastiveDivergence as PopulationContrastiveDivergence,
+)
 from keras_rbm.rules.rule import LearningRule as LearningRule
 from keras_rbm.rules.rule import Phases as Phases
+from keras_rbm.rules.sdcp import SDCP as SDCP
 
 _BY_NAME = {
+    "acd": AverageContrastiveDivergence,
     "cd": ContrastiveDivergence,
     "cd_perceptron": ContrastiveDivergencePerceptron,
+    "fpcd": FastPersistentContrastiveDivergence,
     "max_margin": MaxMargin,
     "maximum_likelihood": MaximumLikelihood,
+    "parallel_tempering": ParallelTempering,
     "pcd": PersistentContrastiveDivergence,
+    "pop_cd": PopulationContrastiveDivergence,
+    "sdcp": SDCP,
 }
 
 
@@ -30,8 +46,10 @@ def get(identifier):
     """Returns the learning rule that a name, config or object stands for.
 
     Args:
-        identifier: str (`"cd"`, `"pcd"`, `"maximum_likelihood"`, `"max_margin"`,
-            `"cd_perceptron"`), a serialised config, or a `LearningRule`.
+        identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
+            `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
+            `"max_margin"`, `"cd_perceptron"`), a serialised config, or a
+            `LearningRule`.
 
     Raises:
         ValueError: if it stands for none.

@@ -17,7 +17,7 @@ class ContrastiveDivergence(LearningRule):
 
     Args:
         gibbs_steps: int ≥ 1, k.
-        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+        **kwargs: `sparsity_target`, `sparsity_cost`, `centered`; see `LearningRule`.
 
     Raises:
         ValueError: if `gibbs_steps` is not an int ≥ 1.

@@ -21,7 +21,7 @@ class PersistentContrastiveDivergence(LearningRule):
     Args:
         gibbs_steps: int ≥ 1, k sweeps of every chain a step.
         num_chains: int ≥ 1.
-        **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
+        **kwargs: `sparsity_target`, `sparsity_cost`, `centered`; see `LearningRule`.
 
     Attributes:
         chains: variable (num_chains, H), the chains' hidden states; made when the
@@ -44,22 +44,14 @@ class PersistentContrastiveDivergence(LearningRule):
            to the likelihood gradient. ICML 2008.
     """
 
+    fits_conditional = False
+
     def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
         self.chains = None
-
-    def check(self, model):
-        super().check(model)
-        if model.conditional:
-            raise ValueError(
-                "Expected a model without input for PersistentContrastiveDivergence: "
-                "given x each example is a model of its own, and would need chains of "
-                f"its own. Received: {type(model).__name__}. Use the rule 'cd' or "
-                "'maximum_likelihood'."
-            )
 
     def build(self, model):
         super().build(model)

@@ -12,6 +12,8 @@ from keras_rbm.inference.pseudo_likelihood import (
     reconstruction_log_likelihood,
     stochastic_pseudo_log_likelihood,
 )
+from keras_rbm.replicas import all_sum, num_replicas
+from keras_rbm.rules.centering import Centering
 from keras_rbm.units import BernoulliParameters
 
 
@@ -47,6 +49,10 @@ class LearningRule(Configured):
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
+        centered: bool, whether the update is the centred gradient, see
+            `Centering`; for models without input.
+        sliding_factor: float in [0, 1], how fast the centring offsets follow the
+            batches' means.
 
     Example:
 
@@ -63,8 +69,16 @@ class LearningRule(Configured):
 
     #: Optimizer updates that one step makes.
     updates_per_step = 1
+    #: Whether the rule fits models with input.
+    fits_conditional = True
 
-    def __init__(self, sparsity_target=None, sparsity_cost=0.0):
+    def __init__(
+        self,
+        sparsity_target=None,
+        sparsity_cost=0.0,
+        centered=False,
+        sliding_factor=0.01,
+    ):
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
@@ -81,6 +95,8 @@ class LearningRule(Configured):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
+        self.centering = Centering(sliding_factor) if centered else None
+        self.sliding_factor = sliding_factor
         self.variables = []
         self.model = None  # the owner, set by its compile()
         self.built = False
@@ -88,13 +104,22 @@ class LearningRule(Configured):
     def check(self, model):
         """Raises a ValueError if the rule does not fit the model.
 
-        The base checks that the rule does not belong to another one.
+        The base checks that the rule does not belong to another one, and that it is
+        for models with input if the model has one.
         """
         if self.model not in (None, model):
             raise ValueError(
                 f"Expected a rule of the model's own. Received: {self!r}, which "
                 f"belongs to model '{self.model.name}'. Make a new one for each "
                 "model: its state (chains) cannot be shared."
+            )
+        if model.conditional and (self.centering or not self.fits_conditional):
+            name = type(self).__name__ + ("(centered=True)" if self.centering else "")
+            raise ValueError(
+                f"Expected a model without input for {name}: given x each example is a "
+                "model of its own, and its chains and means cannot serve others. "
+                f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
+                "or 'maximum_likelihood'."
             )
 
     def inference_for(self, model):
@@ -104,6 +129,13 @@ class LearningRule(Configured):
     def build(self, model):
         """Makes the rule's variables; called once, when the model is built."""
         self.built = True
+        if self.centering is not None:
+            self.centering.build(self, model)
+
+    def adapt(self, model):
+        """Takes up what `model.adapt` has set; called by it."""
+        if self.centering is not None:
+            self.centering.reset(model)
 
     def add_variable(self, name, shape, initializer):
         """Makes a variable that is saved with the model.
@@ -143,9 +175,17 @@ class LearningRule(Configured):
         seed = model.next_seed()
         potentials = model.potentials(features)
         phases = self.phases(potentials, visible, weights, seed)
-        gradients = model.gradients(features, phases.positive, phases.negative)
-        model.update(self.sparsify(gradients, phases.positive))
+        if self.centering is not None:
+            self.centering.slide(phases.positive)
+        self.descend(model, features, phases.positive, phases.negative)
         return phases.losses, phases.prediction
+
+    def descend(self, model, features, positive, negative):
+        """Makes one optimizer update along the difference of two `Moments`."""
+        gradients = model.gradients(features, positive, negative)
+        if self.centering is not None:
+            gradients = self.centering.centered(gradients, positive, negative)
+        model.update(self.sparsify(gradients, positive))
 
     def phases(self, potentials, visible, weights, seed):
         """Returns the `Phases` of a step; arguments as of `negative_phase`."""
@@ -201,6 +241,8 @@ class LearningRule(Configured):
         return {
             "sparsity_target": self.sparsity_target,
             "sparsity_cost": self.sparsity_cost,
+            "centered": self.centering is not None,
+            "sliding_factor": self.sliding_factor,
         }
 
 
@@ -216,10 +258,5 @@ def chain_weights(num_chains, weights):
     Returns:
         tensor (C,).
     """
-    total = tf.reduce_sum(weights)
-    context = tf.distribute.get_replica_context()
-    replicas = 1
-    if context is not None and context.num_replicas_in_sync > 1:
-        replicas = context.num_replicas_in_sync
-        total = context.all_reduce("sum", total)
-    return tf.fill([num_chains], tf.sign(total) / (num_chains * replicas))
+    total = all_sum(tf.reduce_sum(weights))
+    return tf.fill([num_chains], tf.sign(total) / (num_chains * num_replicas()))

@@ -1,0 +1,105 @@
+"""The centred gradient."""
+
+import tensorflow as tf
+
+from keras_rbm.replicas import all_sum
+
+
+class Centering:
+    """Offsets mu of the visible and lambda of the hidden units, and their gradient.
+
+    The model `-E = (v - mu)' W (h - lambda) + …` is the same family of distributions
+    whatever the offsets; its gradient, written in the ordinary parameters, is
+
+    * `G_W = <(v - mu)(h - lambda)'>+ - <(v - mu)(h - lambda)'>-`,
+    * `G_b = <v>+ - <v>- - G_W lambda`,
+    * `G_c = <h>+ - <h>- - G_W' mu`,
+
+    and does not change its behaviour where data are inverted. As the parameters are
+    the ordinary ones, moving the offsets leaves the model alone. Before each update
+    `mu <- (1 - nu) mu + nu <v>+`, and lambda likewise: `dd_s^b` in [1].
+
+    Args:
+        sliding_factor: float in [0, 1], nu.
+
+    Raises:
+        ValueError: if it is outside.
+
+    References:
+        1. Melchior, Fischer, Wiskott. How to center deep Boltzmann machines.
+           JMLR 2016.
+    """
+
+    def __init__(self, sliding_factor):
+        if not 0.0 <= sliding_factor <= 1.0:
+            raise ValueError(
+                "Expected sliding_factor between 0 and 1. Received: "
+                f"sliding_factor={sliding_factor}."
+            )
+        self.sliding_factor = sliding_factor
+        self.visible_offset = self.hidden_offset = None
+
+    def build(self, rule, model):
+        """Makes the offsets: the data's mean, see `adapt`, and that of free units."""
+        hidden = model.potentials().hidden
+        starts = {
+            "visible_offset": _mean_statistic(model),
+            "hidden_offset": hidden.expected_statistics(hidden.bias).bias,
+        }
+        for name, start in starts.items():
+            variable = rule.add_variable(
+                name, start.shape, lambda shape, dtype=None, start=start: start
+            )
+            setattr(self, name, variable)
+
+    def reset(self, model):
+        """Starts again from the data's mean."""
+        if self.visible_offset is not None:
+            self.visible_offset.assign(_mean_statistic(model))
+
+    def slide(self, positive):
+        """Moves the offsets towards the means of the positive phase."""
+        mean = positive.mean()
+        visible, hidden, total = all_sum(
+            (mean.visible.bias, mean.hidden.bias, mean.weights)
+        )
+        # A batch whose weights are all zero leaves the offsets alone.
+        rate = self.sliding_factor * tf.sign(total)
+        for offset, target in (
+            (self.visible_offset, visible),
+            (self.hidden_offset, hidden),
+        ):
+            offset.assign(offset + rate * (target - offset))
+
+    def kernel(self, moments):
+        """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H)."""
+        mean = moments.mean()
+        mu, lam = tf.convert_to_tensor(self.visible_offset), self.hidden_offset
+        hidden = mean.hidden.bias - mean.weights * lam
+        return mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
+
+    def centered(self, gradients, positive, negative):
+        """Returns gradients by variable name with the centred ones in their place."""
+        return self.with_kernel(
+            gradients, self.kernel(negative) - self.kernel(positive)
+        )
+
+    def with_kernel(self, gradients, kernel):
+        """Returns gradients with a centred kernel's, and biases to go with it."""
+        mu, lam = self.visible_offset, self.hidden_offset
+        return gradients | {
+            "kernel": kernel,
+            "visible_bias": gradients["visible_bias"] - tf.linalg.matvec(kernel, lam),
+            "hidden_bias": gradients["hidden_bias"]
+            - tf.linalg.matvec(kernel, mu, transpose_a=True),
+        }
+
+
+def _mean_statistic(model):
+    return (
+        model.potentials().visible.statistics(tf.cast(model.base_rate, tf.float32)).bias
+    )
+
+
+def _outer(column, row):
+    return column[:, tf.newaxis] * row

@@ -1,0 +1,94 @@
+"""Persistent contrastive divergence with fast weights."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.inference import Potentials
+from keras_rbm.replicas import all_sum
+from keras_rbm.rules.persistent_contrastive_divergence import (
+    PersistentContrastiveDivergence,
+)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
+    """FPCD-k: PCD whose chains move under the weights plus fast weights [1].
+
+    The fast weights (of the kernel and both biases) learn along the same gradient,
+    `fast <- fast_decay * fast + fast_learning_rate * gradient`: they raise the energy
+    where the chains are, drive them away from there, and are forgotten soon.
+
+    Args:
+        gibbs_steps: int ≥ 1, k sweeps of every chain a step.
+        num_chains: int ≥ 1.
+        fast_learning_rate: float ≥ 0; at 0 this is PCD.
+        fast_decay: float in [0, 1).
+        **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
+
+    Attributes:
+        chains: variable (num_chains, H), the chains' hidden states.
+        fast: dict of the fast weights' variables, by the name of the parameter.
+
+    Raises:
+        ValueError: if an argument is out of range, or for a model with input.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rule = keras_rbm.rules.FastPersistentContrastiveDivergence(num_chains=20)
+    >>> rbm.compile("sgd", rule=rule)
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+
+    References:
+        1. Tieleman, Hinton. Using fast weights to improve persistent contrastive
+           divergence. ICML 2009.
+    """
+
+    def __init__(
+        self,
+        gibbs_steps=1,
+        num_chains=100,
+        fast_learning_rate=0.01,
+        fast_decay=0.95,
+        **kwargs,
+    ):
+        super().__init__(gibbs_steps, num_chains, **kwargs)
+        if fast_learning_rate < 0.0 or not 0.0 <= fast_decay < 1.0:
+            raise ValueError(
+                "Expected fast_learning_rate ≥ 0 and fast_decay in [0, 1). Received: "
+                f"fast_learning_rate={fast_learning_rate}, fast_decay={fast_decay}."
+            )
+        self.fast_learning_rate = fast_learning_rate
+        self.fast_decay = fast_decay
+        self.fast = {}
+
+    def build(self, model):
+        super().build(model)
+        for name in ("kernel", "visible_bias", "hidden_bias"):
+            shape = getattr(model, name).shape
+            self.fast[name] = self.add_variable(f"fast_{name}", shape, "zeros")
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        accelerated = Potentials(
+            potentials.kernel + tf.cast(self.fast["kernel"], potentials.kernel.dtype),
+            _biased(potentials.visible, self.fast["visible_bias"]),
+            _biased(potentials.hidden, self.fast["hidden_bias"]),
+        )
+        return super().negative_phase(accelerated, visible, weights, seed)
+
+    def descend(self, model, features, positive, negative):
+        gradients = all_sum(model.gradients(features, positive, negative))
+        for name, fast in self.fast.items():
+            step = self.fast_learning_rate * gradients[name]
+            fast.assign(self.fast_decay * fast - step)
+        super().descend(model, features, positive, negative)
+
+    def get_config(self):
+        return super().get_config() | {
+            "fast_learning_rate": self.fast_learning_rate,
+            "fast_decay": self.fast_decay,
+        }
+
+
+def _biased(units, bias):
+    return units._replace(bias=units.bias + bias)

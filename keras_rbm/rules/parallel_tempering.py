@@ -1,0 +1,135 @@
+"""Parallel tempering as a learning rule."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
+from keras_rbm.inference.tempering import (
+    equalized_betas,
+    start_tempering,
+    tempering_step,
+)
+from keras_rbm.rules.rule import LearningRule, chain_weights
+
+#: How fast averaged swap rates and adaptive temperatures move, a step.
+_RATE = 0.01
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class ParallelTempering(LearningRule):
+    """PT: negative moments from persistent, tempered chains [1].
+
+    Each chain is a ladder of replicas from the base-rate model to the model that
+    exchange their states, see `keras_rbm.inference.parallel_tempering`; the moments
+    are those of the model's own replicas. Where PCD's chains stay in one mode these
+    go on mixing, at `num_replicas` times the cost.
+
+    Args:
+        num_replicas: int ≥ 2, R.
+        num_chains: int ≥ 1.
+        gibbs_steps: int ≥ 1, sweeps (each with swaps) a step.
+        betas: `None`, equally spaced inverse temperatures; `"adaptive"`, moved every
+            step by a hundredth of the way to `equalized_betas` of the swap rates; or
+            R increasing values from 0 to 1.
+        **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
+
+    Attributes:
+        chains: variable (R, num_chains, V), visible states; the last are the model's.
+        betas: variable (R,).
+        swap_rates: variable (R - 1,), running averages of the accepted share.
+
+    Raises:
+        ValueError: if an argument is out of range, or for a model with input.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rule = keras_rbm.rules.ParallelTempering(num_replicas=5, num_chains=20)
+    >>> rbm.compile("sgd", rule=rule)
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+    >>> rule.swap_rates.shape
+    TensorShape([4])
+
+    References:
+        1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
+           Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
+    """
+
+    fits_conditional = False
+
+    def __init__(
+        self, num_replicas=10, num_chains=100, gibbs_steps=1, betas=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        check_counts(2, num_replicas=num_replicas)
+        check_counts(num_chains=num_chains, gibbs_steps=gibbs_steps)
+        self.num_replicas = num_replicas
+        self.num_chains = num_chains
+        self.gibbs_steps = gibbs_steps
+        self._requested_betas = betas
+        self._start = _start(betas, num_replicas)
+        self.chains = self.betas = self.swap_rates = None
+
+    def build(self, model):
+        super().build(model)
+        seed = model.next_seed()
+        path = self._path(model.potentials())
+        width = path.potentials.num_visible
+        replicas = self.num_replicas
+
+        def initializer(shape, dtype=None):
+            rows = path.sample_base((replicas * self.num_chains, width), seed)
+            return tf.reshape(rows, shape)
+
+        self.chains = self.add_variable(
+            "chains", (replicas, self.num_chains, width), initializer
+        )
+        self.betas = self.add_variable(
+            "betas", (replicas,), keras.initializers.Constant(self._start)
+        )
+        self.swap_rates = self.add_variable(
+            "swap_rates", (replicas - 1,), keras.initializers.Constant(0.5)
+        )
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        path = self._path(potentials)
+        visible, betas, swap_rates = (
+            tf.convert_to_tensor(variable)
+            for variable in (self.chains, self.betas, self.swap_rates)
+        )
+        chains = start_tempering(potentials, visible, betas)
+        for index in range(self.gibbs_steps):
+            chains = tempering_step(path, chains, random.fold_in(seed, index))
+            swap_rates += _RATE * (chains.swap_rates - swap_rates)
+        self.chains.assign(chains.visible)
+        self.swap_rates.assign(swap_rates)
+        if self._requested_betas == "adaptive":
+            self.betas.assign(
+                betas + _RATE * (equalized_betas(betas, swap_rates) - betas)
+            )
+        each = chain_weights(self.num_chains, weights)
+        return conditional_moments(potentials, chains.visible[-1], each)
+
+    def _path(self, potentials):
+        return TemperedPath(potentials, self.model.base(potentials))
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_replicas": self.num_replicas,
+            "num_chains": self.num_chains,
+            "gibbs_steps": self.gibbs_steps,
+            "betas": self._requested_betas,
+        }
+
+
+def _start(betas, num_replicas):
+    if betas is None or (isinstance(betas, str) and betas == "adaptive"):
+        return temperatures(num_replicas - 1)
+    if isinstance(betas, str) or len(betas) != num_replicas:
+        raise ValueError(
+            f"Expected betas None, 'adaptive', or {num_replicas} values, one for each "
+            f"replica. Received: betas={betas!r}, num_replicas={num_replicas}."
+        )
+    return temperatures(betas)

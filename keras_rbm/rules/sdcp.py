@@ -1,0 +1,88 @@
+"""Difference-of-convex programming."""
+
+import keras
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference import conditional_moments
+from keras_rbm.inference.gibbs import visible_chain
+from keras_rbm.rules.rule import LearningRule
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class SDCP(LearningRule):
+    """S-DCP, and with `centered=True` CS-DCP: several updates on each batch [1].
+
+    The log-likelihood is a difference `g - f` of convex functions. A step holds the
+    gradient of g, the positive phase, at the parameters it starts from, and
+    minimises `f - <grad g, theta>` by `inner_steps` updates of the optimizer. Each
+    goes on with the same chains, which start at the data, for `gibbs_steps` sweeps
+    under the parameters reached so far. With `inner_steps=1` it is CD; at equal cost
+    to CD-k, `inner_steps * gibbs_steps = k`.
+
+    With plain `keras.optimizers.SGD` this is algorithm 3 of [1] and, centred,
+    algorithm 4: there the offsets move in every inner step, and the positive phase
+    keeps those of the first.
+
+    Args:
+        inner_steps: int ≥ 1, d.
+        gibbs_steps: int ≥ 1, K'.
+        **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
+
+    Raises:
+        ValueError: if a count is not an int ≥ 1.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rule = keras_rbm.rules.SDCP(inner_steps=6, gibbs_steps=4, centered=True)
+    >>> rbm.compile(keras.optimizers.SGD(0.01), rule=rule)
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+
+    References:
+        1. Upadhya, Sastry. Learning RBM with a DC programming approach. ACML 2017.
+    """
+
+    def __init__(self, inner_steps=6, gibbs_steps=4, **kwargs):
+        super().__init__(**kwargs)
+        check_counts(inner_steps=inner_steps, gibbs_steps=gibbs_steps)
+        self.inner_steps = inner_steps
+        self.gibbs_steps = gibbs_steps
+
+    @property
+    def updates_per_step(self):
+        return self.inner_steps
+
+    def step(self, model, features, visible, weights):
+        seed = model.next_seed()
+        potentials = model.potentials(features)
+        losses = self.losses(potentials, visible, random.fold_in(seed, 0))
+        positive = self.positive_phase(potentials, visible, weights)
+        chains, positive_kernel = visible, None
+        for index in range(self.inner_steps):
+            potentials = model.potentials(features)
+            inner_seed = random.fold_in(seed, 1 + index)
+            chains, negative = self.inner_phase(potentials, chains, weights, inner_seed)
+            gradients = model.gradients(features, positive, negative)
+            if self.centering is not None:
+                self.centering.slide(positive)
+                if positive_kernel is None:
+                    positive_kernel = self.centering.kernel(positive)
+                kernel = self.centering.kernel(negative) - positive_kernel
+                gradients = self.centering.with_kernel(gradients, kernel)
+            model.update(self.sparsify(gradients, positive))
+        return losses, None
+
+    def inner_phase(self, potentials, visible, weights, seed):
+        """Returns the chains (B, V) after an inner step's sweeps, and their `Moments`.
+
+        Arguments as of `negative_phase`, but `visible` are the chains before.
+        """
+        visible = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
+        return visible, conditional_moments(potentials, visible, weights)
+
+    def get_config(self):
+        return super().get_config() | {
+            "inner_steps": self.inner_steps,
+            "gibbs_steps": self.gibbs_steps,
+        }
