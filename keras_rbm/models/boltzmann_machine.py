@@ -79,18 +79,13 @@ class BoltzmannMachine(RuleModel):
                 "under a distribution strategy: Keras fails with others. Received: "
                 f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
-        compiled = jit_compile
-        if jit_compile == "auto":
-            infers = rule.inference_for(self)
-            compiled = self.supports_jit and not run_eagerly and not distributed
-            compiled &= infers is None or not infers.is_compiled
         super().compile(
             optimizer=optimizer,
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             run_eagerly=run_eagerly,
             steps_per_execution=steps_per_execution,
-            jit_compile=compiled,
+            jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
         )
         self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
@@ -105,6 +100,16 @@ class BoltzmannMachine(RuleModel):
         rule.model = self
         if self.built:
             self._build_training()
+
+    def _wants_jit(self, requested, rule, run_eagerly):
+        """Returns whether XLA compiles the steps, see `compile`."""
+        if requested != "auto":
+            return requested
+        distributed = self.distribute_strategy.num_replicas_in_sync > 1
+        infers = rule.inference_for(self)
+        compiles_itself = infers is not None and infers.is_compiled
+        eager = run_eagerly or distributed or not self.supports_jit
+        return not eager and not compiles_itself
 
     def get_compile_config(self):
         config = super().get_compile_config()

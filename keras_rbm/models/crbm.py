@@ -91,7 +91,7 @@ class CRBM(BoltzmannMachine):
         inference = inference_module.get(inference)
         super().__init__(seed=seed, **kwargs)
         self.hidden_units = int(hidden_units)
-        self.inference = inference
+        self._inference = inference
         self.num_visible = None if num_visible is None else int(num_visible)
         self.num_features = None if num_features is None else int(num_features)
         self.visible = self.hidden = units.Bernoulli()
@@ -104,6 +104,26 @@ class CRBM(BoltzmannMachine):
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))
+
+    @property
+    def inference(self):
+        return self._inference
+
+    @inference.setter
+    def inference(self, inference):
+        previous, self._inference = self._inference, inference_module.get(inference)
+        if self.rule is None:
+            return
+        try:
+            self.rule.check(self)
+        except ValueError:
+            self._inference = previous
+            raise
+        self.jit_compile = self._wants_jit(
+            self._requested_jit, self.rule, self.run_eagerly
+        )
+        # Traced with the previous inference.
+        self.train_function = self.test_function = self.predict_function = None
 
     def build(self, input_shape):
         if self.built:

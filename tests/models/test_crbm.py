@@ -176,7 +176,7 @@ def compiled(**kwargs):
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
         (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
         (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
-        (lambda m: m.compile("sgd", rule="pcd"), "chains of its own"),
+        (lambda m: m.compile("sgd", rule="pcd"), "a model of its own"),
         (lambda m: m.compile("sgd", rule="magic"), "Received: 'magic'"),
     ],
 )
@@ -235,3 +235,18 @@ def test_features_may_have_any_width_and_sign():
     crbm = compiled()
     crbm.fit(x, Y, verbose=0)
     assert crbm.predict(x, verbose=0).shape == Y.shape
+
+
+def test_inference_can_be_exchanged_after_training():
+    crbm = make("sum_product")
+    crbm.compile("sgd", rule="maximum_likelihood")
+    crbm.fit(X, Y, epochs=1, verbose=0)
+    crbm.predict(X, verbose=0)
+    crbm.inference = "exact"
+    np.testing.assert_allclose(
+        crbm.predict(X, verbose=0), crbm.inference(crbm.potentials(X)).visible, 1e-5
+    )
+    crbm.fit(X, Y, epochs=1, verbose=0)
+    with pytest.raises(ValueError, match="marginals"):
+        crbm.inference = "max_product"
+    assert isinstance(crbm.inference, inference.Exact)

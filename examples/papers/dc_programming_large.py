@@ -1,0 +1,103 @@
+"""MNIST and OMNIGLOT of Upadhya & Sastry (2017): likelihoods by annealing."""
+
+import json
+import time
+
+import keras
+from dc_programming_rules import make_model, make_rule
+
+import keras_rbm as kr
+
+#: Figure 6 and 7's starts: deviation of the weights, visible bias at the base rate.
+STARTS = {
+    "base": (0.01, True),
+    "zero": (0.01, False),
+    "small": (0.001, True),
+    "small_zero": (0.001, False),
+}
+
+
+class Curve(keras.callbacks.Callback):
+    """Scores the test set every few epochs, and keeps the curve over a cut."""
+
+    def __init__(self, path, test, every, betas, resumed):
+        super().__init__()
+        self.path, self.every = path, every
+        self.score = kr.callbacks.LogLikelihood(test, every=every, betas=betas)
+        empty = {"epochs": [], "log_likelihood": [], "lower": [], "upper": []}
+        self.curve = json.loads(path.read_text()) if resumed else empty
+        self.seconds = self.curve.setdefault("seconds", [])
+
+    def set_model(self, model):
+        super().set_model(model)
+        self.score.set_model(model)
+
+    def on_train_begin(self, logs=None):
+        if not self.curve["epochs"]:
+            self._add(0, self.every - 1)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seconds[epoch:] = [round(time.perf_counter() - self.start, 2)]
+        if (epoch + 1) % self.every == 0:
+            self._add(epoch + 1, epoch)
+
+    def _add(self, epochs, index):
+        logs = {}
+        self.score.on_epoch_end(index, logs)
+        place = sum(done < epochs for done in self.curve["epochs"])
+        for key, name in (
+            ("log_likelihood", "log_likelihood"),
+            ("lower", "log_likelihood_lower"),
+            ("upper", "log_likelihood_upper"),
+        ):
+            self.curve[key][place:] = [round(logs[name], 4)]
+        self.curve["epochs"][place:] = [epochs]
+        self.path.write_text(json.dumps(self.curve))
+
+
+def run(settings, every, betas, folder, records):
+    """Trains one model, unless its record says that it has been trained."""
+    name = ".".join(map(str, settings.values()))
+    record = records / f"{name}.json"
+    if record.exists():
+        return
+    print(f"\n{name}", flush=True)
+    rule = make_rule(
+        "CD" if settings["rule"] == "SSD" else settings["rule"],
+        settings["gibbs_steps"],
+        settings["inner_steps"],
+        num_chains=settings["batch_size"],
+    )
+    fixed = {"binarize": "sample", "redraw": False, "seed": 0}
+    intensities = kr.datasets.load(settings["set"], "train")
+    test = kr.datasets.load(settings["set"], "test", **fixed).batch(1000)
+    optimizer = make_optimizer(settings)
+    train = kr.datasets.shuffled_batches(
+        intensities,
+        settings["batch_size"],
+        seed=settings["seed"],
+        iterations=optimizer.iterations,
+    )
+    train = kr.datasets.binarize(
+        train, "sample", seed=settings["seed"], iterations=optimizer.iterations
+    )
+    deviation, base_rate = STARTS[settings["start"]]
+    model = make_model(
+        intensities, settings["hidden_units"], settings["seed"], deviation, base_rate
+    )
+    model.compile(optimizer, rule=rule, steps_per_execution=10)
+    backup = folder / f"{name}.backup"
+    curve = Curve(folder / f"{name}.json", test, every, betas, backup.exists())
+    resume = keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)
+    model.fit(train, epochs=settings["epochs"], callbacks=[curve, resume], verbose=2)
+    record.write_text(json.dumps(settings | curve.curve) + "\n")
+
+
+def make_optimizer(settings):
+    """Returns plain gradient descent, or stochastic spectral descent."""
+    if settings["rule"] == "SSD":
+        return kr.optimizers.StochasticSpectralDescent(settings["rate"])
+    return keras.optimizers.SGD(settings["rate"])

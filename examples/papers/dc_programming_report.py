@@ -1,0 +1,201 @@
+"""Writes the page of `dc_programming.py`, and its figures, from its records."""
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+from dc_programming_rules import RULES
+from dc_programming_small import SETS
+
+#: Of the best model of 4 hidden units (150 starts of L-BFGS).
+ATTAINABLE = {"bars_and_stripes": -3.12, "shifting_bar": -2.197}
+
+HEADER = """# DC programming: the experiments of Upadhya & Sastry (2017)
+
+```bash
+python examples/papers/dc_programming.py small
+python examples/papers/dc_programming.py large --set mnist
+python examples/papers/dc_programming.py report
+```
+
+CD, PCD, CG (centred CD), S-DCP and CS-DCP (centred S-DCP), all with as many Gibbs
+sweeps a batch, the same starts and plain gradient descent at a fixed rate. Figures are
+mean log-likelihoods in nats.
+"""
+
+SMALL = """## Small sets: exact likelihoods
+
+4 hidden units, full batches, 12 sweeps an epoch (S-DCP: 3 inner steps of 4), means of
+the trials ± their standard error. Bars & Stripes is drawn as in the papers: all-0 and
+all-1 have probability 1/8, the other twelve patterns 1/16. The published entropy bounds
+-2.6 and -2.2 are not attainable with 4 units on Bars & Stripes: the best found is
+-3.12; on Shifting Bar it is -2.197. *Best* is the highest mean over the epochs: beyond
+it the sampling rules decline at rates this high.
+"""
+
+LARGE = """## {title}: likelihoods by annealed importance sampling
+
+{setting}, rate {rate}. Test set binarised once at random, training pixels drawn anew in
+each epoch; 100 chains, 1000 temperatures. *90 %* is the first epoch with
+`L >= L0 + 0.9 (L* - L0)`, L0 the common start, L* the best of all rules at this rate;
+± is the standard error over the {seeds} seeds.
+"""
+
+
+def write(folder, page):
+    """Writes the page and its figures from the records in a folder."""
+    records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    small = [record for record in records if "hidden_units" not in record]
+    large = [record for record in records if "hidden_units" in record]
+    lines = [HEADER, SMALL]
+    for name, (_, title) in SETS.items():
+        runs = [record for record in small if record["set"] == name]
+        lines += [f"### {title}", "", *_small_table(runs), ""]
+        lines += _figure(folder, name, _draw_small, runs, ATTAINABLE[name])
+    for settings, runs in _groups(large).items():
+        lines += _large_section(folder, dict(settings), runs)
+    page.write_text("\n".join(lines))
+    print(f"Wrote {page} from {len(records)} records.")
+
+
+def _small_table(runs):
+    head = ("rule", "rate", "trials", "epoch 5,000", "epoch 50,000", "best", "at epoch")
+    lines = [_row(*head), _row(*["---"] * len(head))]
+    for rate in sorted({run["rate"] for run in runs}):
+        for rule in RULES:
+            for run in runs:
+                if (run["rule"], run["rate"]) == (rule, rate):
+                    lines.append(_small_row(run))
+    return lines
+
+
+def _small_row(run):
+    curves = np.array(run["log_likelihood"])
+    epochs = run["epochs"]
+    best = curves.mean(0).argmax()
+    places = [epochs.index(e) if e in epochs else None for e in (5000, 50_000)]
+    cells = ["" if i is None else _mean(curves[:, i]) for i in (*places, best)]
+    return _row(run["rule"], run["rate"], len(curves), *cells, f"{epochs[best]:,}")
+
+
+def _mean(values):
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.2f} ± {error:.2f}"
+
+
+def _draw_small(figure, runs, attainable):
+    rates = sorted({run["rate"] for run in runs})
+    panels = figure.subplots(1, max(len(rates), 1), sharey=True, squeeze=False)[0]
+    for axes, rate in zip(panels, rates, strict=False):
+        for run in runs:
+            if run["rate"] == rate:
+                curves = np.array(run["log_likelihood"])
+                _curve(axes, run["rule"], run["epochs"], curves)
+        axes.axhline(attainable, color="gray", linewidth=0.8, linestyle=":")
+        axes.set(title=f"rate {rate}", xlabel="epoch", xscale="symlog")
+    panels[0].set_ylabel("log-likelihood, nats")
+    low = min((np.mean(run["log_likelihood"], 0).min() for run in runs), default=-4.0)
+    panels[0].set_ylim(max(low, attainable - 2.5), attainable + 0.1)
+    panels[-1].legend(frameon=False)
+    return "Mean and standard deviation of the trials; dotted, the best attainable."
+
+
+def _curve(axes, rule, epochs, curves):
+    colour = f"C{(*RULES, 'SSD').index(rule)}"
+    mean, spread = curves.mean(0), curves.std(0)
+    axes.plot(epochs, mean, color=colour, label=rule)
+    axes.fill_between(
+        epochs, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0.0
+    )
+
+
+def _groups(runs):
+    """Returns runs by all settings but rule and seed; SSD has rates of its own."""
+    groups = {}
+    for run in runs:
+        keys = ("set", "gibbs_steps", "inner_steps", "batch_size", "start", "rate")
+        groups.setdefault(tuple((key, run[key]) for key in keys), []).append(run)
+    return groups
+
+
+def _large_section(folder, settings, runs):
+    title = {"mnist": "MNIST", "omniglot28": "OMNIGLOT"}[settings["set"]]
+    inner = settings["gibbs_steps"] // settings["inner_steps"]
+    setting = (
+        f"{runs[0]['hidden_units']} hidden units, batches of {settings['batch_size']}, "
+        f"{settings['gibbs_steps']} sweeps (S-DCP: {settings['inner_steps']} inner "
+        f"steps of {inner}), start *{settings['start']}*"
+    )
+    seeds = len({run["seed"] for run in runs})
+    lines = [
+        LARGE.format(title=title, setting=setting, rate=settings["rate"], seeds=seeds)
+    ]
+    start = np.mean([run["log_likelihood"][0] for run in runs])
+    best = max(max(run["log_likelihood"]) for run in runs)
+    goal = start + 0.9 * (best - start)
+    head = ("rule", "seeds", "last epoch", "best", "90 %, epoch", "seconds an epoch")
+    lines += [_row(*head), _row(*["---"] * len(head))]
+    for rule in (*RULES, "SSD"):
+        same = [run for run in runs if run["rule"] == rule]
+        if same:
+            lines.append(_large_row(rule, same, goal))
+    name = "_".join(str(value) for value in settings.values())
+    return [*lines, "", *_figure(folder, name, _draw_large, runs, goal)]
+
+
+def _large_row(rule, runs, goal):
+    lasts = [run["log_likelihood"][-1] for run in runs]
+    bests = [max(run["log_likelihood"]) for run in runs]
+    firsts = [first_epoch(run, goal) for run in runs]
+    reached = _mean(firsts) if None not in firsts else "not reached"
+    seconds = np.median(np.concatenate([run["seconds"] for run in runs]))
+    cells = (_mean(lasts), _mean(bests), reached, f"{seconds:.1f}")
+    return _row(rule, len(runs), *cells)
+
+
+def first_epoch(run, goal):
+    """Returns the first epoch that was scored at the goal or above, or `None`."""
+    pairs = zip(run["epochs"], run["log_likelihood"], strict=True)
+    return next((epoch for epoch, score in pairs if score >= goal), None)
+
+
+def _draw_large(figure, runs, goal):
+    axes = figure.subplots()
+    for rule in (*RULES, "SSD"):
+        same = [run for run in runs if run["rule"] == rule]
+        if same:
+            length = min(len(run["epochs"]) for run in same)
+            keys = ("log_likelihood", "lower", "upper")
+            curves, lower, upper = (
+                np.array([run[key][:length] for run in same]) for key in keys
+            )
+            epochs = same[0]["epochs"][:length]
+            _curve(axes, rule, epochs, curves)
+            bars = (curves - lower).mean(0), (upper - curves).mean(0)
+            bars = np.nan_to_num(bars, posinf=0.0)
+            axes.errorbar(
+                epochs, curves.mean(0), bars, fmt="none", color="gray", linewidth=0.7
+            )
+    axes.axhline(goal, color="gray", linewidth=0.8, linestyle=":")
+    axes.set(xlabel="epoch", ylabel="test log-likelihood, nats")
+    axes.set_ylim(bottom=goal - 40.0)
+    axes.legend(frameon=False)
+    return (
+        "Mean over the seeds, their standard deviation (shaded) and three standard "
+        "errors of AIS (bars); dotted, 90 % of the way."
+    )
+
+
+def _figure(folder, name, draw, *arguments):
+    """Draws a figure beside the records; returns the lines that show it."""
+    figure = plt.figure(figsize=(7.5, 3.6), layout="constrained")
+    caption = draw(figure, *arguments)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(folder / f"{name}.svg")
+    plt.close(figure)
+    return [f"![{caption}]({folder.name}/{name}.svg)", "", caption, ""]
+
+
+def _row(*cells):
+    return "| " + " | ".join(map(str, cells)) + " |"
