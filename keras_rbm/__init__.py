@@ -15,6 +15,7 @@ from keras_rbm import images as images
 from keras_rbm import inference as inference
 from keras_rbm import metrics as metrics
 from keras_rbm import models as models
+from keras_rbm import optimizers as optimizers
 from keras_rbm import plots as plots
 from keras_rbm import random as random
 from keras_rbm import rules as rules

@@ -15,11 +15,13 @@ FLOORS = (
     "checks",
     "configured",
     "random",
+    "replicas",
     "units",
     "inference",
     "rules",
     "models",
     "metrics",
+    "optimizers",
     "images",
     "plots",
     "callbacks",
@@ -42,20 +44,27 @@ def test_public_names():
         "inference",
         "metrics",
         "models",
+        "optimizers",
         "plots",
         "random",
+        "replicas",
         "rules",
         "units",
         "version",
     }
     assert public(keras_rbm.models) >= {"CRBM", "RBM"}
     assert public(keras_rbm.rules) >= {
+        "AverageContrastiveDivergence",
         "ContrastiveDivergence",
         "ContrastiveDivergencePerceptron",
+        "FastPersistentContrastiveDivergence",
         "LearningRule",
         "MaxMargin",
         "MaximumLikelihood",
+        "ParallelTempering",
         "PersistentContrastiveDivergence",
+        "PopulationContrastiveDivergence",
+        "SDCP",
         "deserialize",
         "get",
         "serialize",
@@ -64,6 +73,10 @@ def test_public_names():
     assert public(keras_rbm.metrics) == {"ChangedPixelError", "PixelError"} | {
         "changed_pixel_error",
         "pixel_error",
+    }
+    assert public(keras_rbm.optimizers) == {
+        "StochasticSpectralDescent",
+        "spectral_descent",
     }
     assert public(keras_rbm.inference) >= {
         "BeliefPropagation",

@@ -1,5 +1,7 @@
 """log Z from the replicas of parallel tempering."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
 from keras_rbm import random
@@ -127,13 +129,17 @@ def bridge(low, high):
     extremes = tf.stack([reduce(x, (0, 2)) for x in (low, high) for reduce in _RANGE])
     left, right = tf.reduce_min(extremes, 0), tf.reduce_max(extremes, 0)
 
+    def sides(delta):
+        delta = delta[:, tf.newaxis]
+        return _side(low - delta), _side(delta - high)
+
     def refine(delta, left, right, _):
-        excess, slope = (
-            tf.reduce_mean(x, 1) for x in _balance(low, high, delta[:, tf.newaxis])
-        )
-        left = tf.where(excess > 0.0, delta, left)
-        right = tf.where(excess > 0.0, right, delta)
-        newton = delta + excess / slope
+        # Far from the solution both sides are tiny, but their logs nearly linear.
+        up, down = sides(delta)
+        excess = up.log_mean - down.log_mean
+        left = tf.where(excess >= 0.0, delta, left)
+        right = tf.where(excess <= 0.0, delta, right)
+        newton = delta + excess / (up.slope + down.slope)
         inside = (newton > left) & (newton < right)
         new = tf.where(inside, newton, 0.5 * (left + right))
         return new, left, right, tf.reduce_max(tf.abs(new - delta))
@@ -142,12 +148,33 @@ def bridge(low, high):
     delta = tf.while_loop(
         lambda *state: state[-1] > _TOLERANCE, refine, state, maximum_iterations=100
     )[0]
-    excess, slope = _balance(low, high, delta[:, tf.newaxis])
-    return delta, excess / tf.reduce_mean(slope, 1, keepdims=True)
+    up, down = sides(delta)
+    slope = (up.slope + down.slope)[:, tf.newaxis]
+    return delta, tf.math.divide_no_nan(up.shares - down.shares, slope)
 
 
-def _balance(low, high, delta):
-    """Returns the two sides' difference and minus its slope in Delta, (pairs, C)."""
-    up, down = tf.math.sigmoid(low - delta), tf.math.sigmoid(delta - high)
-    slope = up * (1.0 - up) + down * (1.0 - down)
-    return tf.reduce_mean(up - down, 0), tf.reduce_mean(slope, 0)
+class _Side(NamedTuple):
+    """The mean of sigma(x) over states and chains, one side of the equation.
+
+    Attributes:
+        log_mean: (pairs,), its logarithm.
+        slope: (pairs,), how fast that grows with x.
+        shares: (pairs, C), each chain's mean, relative to that of all.
+    """
+
+    log_mean: tf.Tensor
+    slope: tf.Tensor
+    shares: tf.Tensor
+
+
+def _side(x):
+    log_sigma = tf.math.log_sigmoid(x)
+    largest = tf.reduce_max(log_sigma, (0, 2), keepdims=True)
+    relative = tf.exp(log_sigma - largest)
+    mean = tf.reduce_mean(relative, (0, 2), keepdims=True)
+    relative /= mean
+    return _Side(
+        log_mean=tf.squeeze(largest + tf.math.log(mean), (0, 2)),
+        slope=tf.reduce_mean(relative * tf.math.sigmoid(-x), (0, 2)),
+        shares=tf.reduce_mean(relative, 0),
+    )

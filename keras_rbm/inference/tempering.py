@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference.gibbs import GibbsState, sweep_noise
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
@@ -38,7 +39,7 @@ def start_tempering(potentials, visible, betas):
     return TemperedChains(visible, natural, tf.cast(betas, tf.float32), rates)
 
 
-def tempering_step(path, chains, seed):
+def tempering_step(path, chains, seed, clamp=None):
     """Makes one Gibbs sweep of every replica, then proposes swaps of neighbours.
 
     The visible states of replicas r and s are exchanged with probability
@@ -50,6 +51,8 @@ def tempering_step(path, chains, seed):
         path: `TemperedPath` of a single model.
         chains: `TemperedChains`.
         seed: int or integer tensor of shape (2,).
+        clamp: bool tensor (V,) or (C, V), units that keep their values, which must
+            be the same in every replica: the rest follows its conditionals.
 
     Returns:
         `TemperedChains`, with the swap rates of this step.
@@ -65,11 +68,11 @@ def tempering_step(path, chains, seed):
     rows = tf.reshape(chains.hidden_natural, (replicas * count, -1))
     noise = GibbsState(noise.visible[0], noise.hidden[0])
     visible = path.sweep(rows, _per_row(chains.betas, count), noise).visible
-    natural = path.potentials.hidden_natural(visible)
-    chains = chains._replace(
-        visible=tf.reshape(visible, (replicas, count, width)),
-        hidden_natural=tf.reshape(natural, (replicas, count, -1)),
-    )
+    visible = tf.reshape(visible, (replicas, count, width))
+    if clamp is not None:
+        visible = tf.where(clamp, chains.visible, visible)
+    natural = _by_rows(path.potentials.hidden_natural, visible)
+    chains = chains._replace(visible=visible, hidden_natural=natural)
     uniform = random.uniform((2, replicas, count), seeds[1])
     chains, even = _swap(path, chains, uniform[0], 0)
     chains, odd = _swap(path, chains, uniform[1], 1)
@@ -92,8 +95,8 @@ def _swap(path, chains, uniform, first):
     )
     gain = tf.reshape(gain, (replicas, count))
     log_ratio = tf.cast(gain + tf.gather(gain, partner), tf.float32)
-    # Both of a pair must decide by the same number.
-    uniform = tf.gather(uniform, np.minimum(indices, partner))
+    # Both of a pair must decide by the same number, which is never 0.
+    uniform = tf.gather(uniform, np.minimum(indices, partner)) + random.HALF_STEP
     accepted = tf.math.log(uniform) < log_ratio
 
     def exchanged(states):
@@ -196,18 +199,20 @@ def parallel_tempering(
             "Expected a single model for tempering. Received: biases with a batch "
             "dimension. Pass one model at a time, or sample by block Gibbs."
         )
+    if not tf.is_tensor(num_samples):
+        check_counts(num_samples=num_samples)
+    if not tf.is_tensor(steps):
+        check_counts(0, steps=steps)
+    check_counts(0, adapt=adapt)
     betas = tf.constant(temperatures(betas), tf.float32)
     if base is None:
         base = tf.zeros(potentials.num_visible)
     path = TemperedPath(potentials, tf.cast(base, tf.float32))
     seed = random.as_seed(seed)
-    shape = (betas.shape[0], num_samples, potentials.num_visible)
+    shape = (num_samples, potentials.num_visible)
     if initial_visible is None:
-        rows = (shape[0] * num_samples, shape[2])
-        visible = path.sample_base(rows, random.fold_in(seed, -1))
-        visible = tf.reshape(visible, shape)
-    else:
-        visible = tf.broadcast_to(initial_visible, shape)
+        initial_visible = path.sample_base(shape, random.fold_in(seed, -1))
+    visible = tf.broadcast_to(initial_visible, (betas.shape[0], *shape))
     chains = start_tempering(potentials, visible, betas)
     for part, share in enumerate((1, 2, 4, 8)) if adapt else ():
         count = tf.constant(max(1, adapt * share // 15))
@@ -220,14 +225,9 @@ def parallel_tempering(
 @tf.function(autograph=False)
 def _run(path, chains, seed, steps, clamp):
     """Runs steps of tempering; the swap rates returned are their average."""
-    start = chains.visible
 
     def step(index, total, chains):
-        chains = tempering_step(path, chains, random.fold_in(seed, index))
-        if clamp is not None:
-            visible = tf.where(clamp, start, chains.visible)
-            natural = _by_rows(path.potentials.hidden_natural, visible)
-            chains = chains._replace(visible=visible, hidden_natural=natural)
+        chains = tempering_step(path, chains, random.fold_in(seed, index), clamp)
         return index + 1, total + chains.swap_rates, chains
 
     state = (tf.constant(0), tf.zeros_like(chains.swap_rates), chains)

@@ -53,7 +53,7 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         **kwargs,
     ):
         super().__init__(gibbs_steps, num_chains, **kwargs)
-        if fast_learning_rate < 0.0 or not 0.0 <= fast_decay < 1.0:
+        if not (fast_learning_rate >= 0.0 and 0.0 <= fast_decay < 1.0):
             raise ValueError(
                 "Expected fast_learning_rate ≥ 0 and fast_decay in [0, 1). Received: "
                 f"fast_learning_rate={fast_learning_rate}, fast_decay={fast_decay}."

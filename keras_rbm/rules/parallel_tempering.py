@@ -1,6 +1,7 @@
 """Parallel tempering as a learning rule."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
@@ -127,7 +128,7 @@ class ParallelTempering(LearningRule):
 def _start(betas, num_replicas):
     if betas is None or (isinstance(betas, str) and betas == "adaptive"):
         return temperatures(num_replicas - 1)
-    if isinstance(betas, str) or len(betas) != num_replicas:
+    if np.shape(betas) != (num_replicas,):
         raise ValueError(
             f"Expected betas None, 'adaptive', or {num_replicas} values, one for each "
             f"replica. Received: betas={betas!r}, num_replicas={num_replicas}."

@@ -14,9 +14,9 @@ from keras_rbm.rules.rule import LearningRule
 class PopulationContrastiveDivergence(LearningRule):
     """pop-CD-k: the batch's chains as one importance sample of the model [1].
 
-    After k - 1 Gibbs sweeps from the data, `h_i ~ p(h | v_i)` come from the mixture
-    `q(h) = sum_j w_j p(h | v_j)`, with the examples' weights w. Each is weighted by
-    `omega_i ~ p*(h_i) / q(h_i)`, normalised over the batch, so that the negative
+    After k - 1 Gibbs sweeps from the data, `h_i ~ p(h | v_i)`, with the examples'
+    weights w, represent the mixture `q(h) = sum_j w_j p(h | v_j)`. Each is weighted by
+    `omega_i ~ w_i p*(h_i) / q(h_i)`, normalised over the batch, so that the negative
     moments are consistent as the batch grows, where those of CD-k stay biased. They
     cost O(B² H) more. Where the mixture is far from the model a few chains carry all
     weight, and the gradient is noisier than that of CD.
@@ -68,7 +68,7 @@ class PopulationContrastiveDivergence(LearningRule):
 
 
 def _log_importance(potentials, natural, hidden, weights):
-    """Returns log p*(h_i) - log sum_j w_j p(h_i | v_j), (B,)."""
+    """Returns the log of `w_i p*(h_i) / sum_j w_j p(h_i | v_j)`, (B,)."""
     units = potentials.hidden
     first = units.statistics(hidden).bias
     of_pairs = tf.matmul(first, natural, transpose_b=True)
@@ -77,4 +77,4 @@ def _log_importance(potentials, natural, hidden, weights):
     log_weights = tf.maximum(tf.math.log(weights), floor)
     mixture = tf.reduce_logsumexp(of_pairs + log_weights, -1)
     base = tf.reduce_sum(units.base_measure(hidden), -1)
-    return -potentials.transpose().free_energy(hidden) - mixture - base
+    return log_weights - potentials.transpose().free_energy(hidden) - mixture - base

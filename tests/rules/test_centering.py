@@ -1,0 +1,360 @@
+"""The centred gradient, against a model that is written in centred parameters."""
+
+import os
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import (
+    Enumerated,
+    binary_states,
+    random_gaussian_potentials,
+    random_potentials,
+    rbm_like,
+)
+
+import keras_rbm
+from keras_rbm import inference, rules, units
+
+NAMES = ("kernel", "visible_bias", "hidden_bias")
+RNG = np.random.default_rng(0)
+DATA = (RNG.random((40, 5)) < [0.9, 0.7, 0.5, 0.2, 0.8]).astype("float32")
+WEIGHTS = tf.constant(RNG.dirichlet(np.ones(40)), tf.float32)
+WEIGHTS64 = tf.cast(WEIGHTS, tf.float64)
+
+
+@keras.saving.register_keras_serializable("tests")
+class ExactGradient(rules.LearningRule):
+    """The exact negative phase, by enumeration of the hidden states."""
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        exact = inference.exact_moments(potentials)
+        exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
+        return exact._replace(kernel=exact.kernel[0])
+
+
+def with_rule(rbm, rule, rate=1.0):
+    """Compiles an RBM: with plain SGD of rate 1 a step is minus the gradient."""
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    return rbm
+
+
+def parameters(rbm, names=NAMES):
+    return {name: getattr(rbm, name).numpy() for name in names}
+
+
+def ascent(rbm, data=DATA, weights=WEIGHTS):
+    """Returns how a step of rate 1 changes the parameters."""
+    names = [variable.name for variable in rbm.trainable_variables]
+    before = parameters(rbm, names)
+    rbm.rule.step(rbm, None, tf.constant(data, tf.float32), weights)
+    after = parameters(rbm, names)
+    return {name: after[name] - before[name] for name in names}
+
+
+def centred_cd(sliding_factor=0.01):
+    return rules.ContrastiveDivergence(centered=True, sliding_factor=sliding_factor)
+
+
+def set_offsets(rule, mu, lam):
+    rule.centering.visible_offset.assign(mu)
+    rule.centering.hidden_offset.assign(lam)
+
+
+def offsets(rule):
+    return [
+        variable.numpy()
+        for variable in (rule.centering.visible_offset, rule.centering.hidden_offset)
+    ]
+
+
+def centered_log_likelihood(kernel, b, c, mu, lam, visible):
+    """Returns log p(v) of -E = (v-mu)' W (h-lam) + b'(v-mu) + c'(h-lam), float64."""
+
+    def minus_energy(v):
+        v, h = v - mu, tf.constant(binary_states(len(lam))) - lam
+        hidden = tf.linalg.matvec(h, c)
+        return v @ kernel @ tf.transpose(h) + tf.linalg.matvec(v, b)[:, None] + hidden
+
+    log_z = tf.reduce_logsumexp(minus_energy(tf.constant(binary_states(len(mu)))))
+    return tf.reduce_logsumexp(minus_energy(visible), 1) - log_z
+
+
+def centered_model(rbm, mu, lam):
+    """Returns the centred parameters of an RBM, float64."""
+    w, b, c = (tf.constant(p, tf.float64) for p in parameters(rbm).values())
+    return (
+        w,
+        b + tf.linalg.matvec(w, lam),
+        c + tf.linalg.matvec(w, mu, transpose_a=True),
+    )
+
+
+def ordinary(kernel, b, c, mu, lam):
+    """Returns the ordinary parameters of a centred model, by name."""
+    b = b - tf.linalg.matvec(kernel, lam)
+    c = c - tf.linalg.matvec(kernel, mu, transpose_a=True)
+    return dict(zip(NAMES, (kernel, b, c), strict=True))
+
+
+def assert_close(got, want, atol=1e-6):
+    for name, value in want.items():
+        np.testing.assert_allclose(got[name], value, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_is_that_of_the_centred_model(seed):
+    """Exact in a step of any size, as the ordinary biases are linear in W."""
+    rng = np.random.default_rng(seed)
+    rule = ExactGradient(centered=True, sliding_factor=0.0)
+    rbm = with_rule(rbm_like(random_potentials(5, 3, seed)), rule)
+    mu, lam = rng.random(5), rng.random(3)
+    set_offsets(rule, mu, lam)
+    before = parameters(rbm)
+    model = centered_model(rbm, mu, lam)
+    with tf.GradientTape() as tape:
+        tape.watch(model)
+        log_p = centered_log_likelihood(*model, mu, lam, tf.constant(DATA, tf.float64))
+        mean = tf.reduce_sum(WEIGHTS64 * log_p)
+    moved = [p + gradient for p, gradient in zip(model, tape.gradient(mean, model))]
+    want = ordinary(*moved, mu, lam)
+    assert_close(ascent(rbm), {name: want[name] - before[name] for name in NAMES})
+    plain = with_rule(rbm_like(random_potentials(5, 3, seed)), ExactGradient())
+    for name, change in ascent(plain).items():
+        assert np.max(abs(change - (want[name] - before[name]))) > 1e-2
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_gaussian_visible_units(standardize):
+    """The offset is that of the first statistic; the precision's gradient stays."""
+    rng = np.random.default_rng(1)
+    unit = units.Gaussian(standardize=standardize)
+    rule = ExactGradient(centered=True, sliding_factor=0.0)
+    rbm = keras_rbm.RBM(3, visible=unit, num_visible=4, seed=0)
+    data = rng.normal(2.0, 1.5, (30, 4)).astype("float32")
+    rbm.adapt(data)
+    with_rule(rbm, rule)
+    mean = data.mean(0)
+    start = np.zeros(4) if standardize else mean
+    np.testing.assert_allclose(offsets(rule)[0], start, atol=1e-5)
+    like = random_gaussian_potentials(4, 3)
+    rbm.kernel.assign(like.kernel)
+    rbm.visible_bias.assign(like.visible.bias)
+    rbm.visible_log_precision.assign(like.visible.log_precision)
+    rbm.hidden_bias.assign(like.hidden_bias)
+    mu, lam = rng.normal(0, 1, 4), rng.random(3)
+    set_offsets(rule, mu, lam)
+    double = tf.nest.map_structure(
+        lambda t: tf.cast(t, tf.float64), rbm.potentials().visible
+    )
+    precision = double.log_precision
+    before, model = parameters(rbm), centered_model(rbm, mu, lam)
+    with tf.GradientTape() as tape:
+        tape.watch([*model, precision])
+        kernel, b, c = ordinary(*model, mu, lam).values()
+        visible = double._replace(bias=b, log_precision=precision)
+        potentials = inference.Potentials(kernel, visible, c)
+        energy = potentials.free_energy(tf.constant(data, tf.float64))
+        log_p = -tf.reduce_mean(energy) - inference.exact_log_partition(potentials)
+    *gradients, of_precision = tape.gradient(log_p, [*model, precision])
+    want = ordinary(*(p + g for p, g in zip(model, gradients)), mu, lam)
+    want = {name: want[name] - before[name] for name in NAMES}
+    got = ascent(rbm, data, tf.fill([30], 1 / 30))
+    assert_close(got, want | {"visible_log_precision": of_precision}, atol=2e-5)
+
+
+def test_offsets_of_gaussian_units_slide_in_their_statistic():
+    unit = units.Gaussian(standardize=True)
+    rbm = keras_rbm.RBM(3, visible=unit, num_visible=2, seed=0)
+    data = np.random.default_rng(0).normal(50.0, 3.0, (30, 2)).astype("float32")
+    rbm.adapt(data)
+    rule = ExactGradient(centered=True, sliding_factor=0.5)
+    with_rule(rbm, rule)
+    ascent(rbm, data[:10] + 3.0, tf.fill([10], 0.1))
+    target = (data[:10].mean(0) + 3.0 - data.mean(0)) / data.std(0)
+    np.testing.assert_allclose(offsets(rule)[0], 0.5 * target, rtol=1e-3)
+
+
+RULES = {
+    "cd": lambda **k: rules.ContrastiveDivergence(2, **k),
+    "pcd": lambda **k: rules.PersistentContrastiveDivergence(2, num_chains=7, **k),
+    "parallel tempering": lambda **k: rules.ParallelTempering(3, num_chains=7, **k),
+    "fpcd": lambda **k: rules.FastPersistentContrastiveDivergence(num_chains=7, **k),
+    "pop-cd": lambda **k: rules.PopulationContrastiveDivergence(2, **k),
+    "acd": lambda **k: rules.AverageContrastiveDivergence(num_chains=3, **k),
+    "sdcp": lambda **k: rules.SDCP(1, 2, **k),
+    "maximum likelihood": lambda **k: rules.MaximumLikelihood("exact", **k),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_is_centred_by_its_raw_gradient(name):
+    """G_W = W - b lambda' - mu c' of the raw one, with offsets that moved before."""
+    plain, rule = RULES[name](), RULES[name](centered=True, sliding_factor=0.2)
+    a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, rule))
+    set_offsets(rule, np.linspace(0, 1, 5), [0.2, 0.7, 0.4])
+    mean = plain.positive_phase(a.potentials(), tf.constant(DATA), WEIGHTS).mean()
+    targets = (mean.visible.bias.numpy(), mean.hidden.bias.numpy())
+    mu, lam = (
+        0.8 * start + 0.2 * target
+        for start, target in zip(offsets(rule), targets, strict=True)
+    )
+    raw, centred = ascent(a), ascent(b)
+    np.testing.assert_allclose(offsets(rule)[0], mu, atol=1e-6)
+    np.testing.assert_allclose(offsets(rule)[1], lam, atol=1e-6)
+    kernel = raw["kernel"] - np.outer(raw["visible_bias"], lam)
+    kernel -= np.outer(mu, raw["hidden_bias"])
+    want = {
+        "kernel": kernel,
+        "visible_bias": raw["visible_bias"] - kernel @ lam,
+        "hidden_bias": raw["hidden_bias"] - mu @ kernel,
+    }
+    assert_close(centred, want)
+    assert np.max(abs(raw["kernel"] - kernel)) > 1e-2
+
+
+def test_sparsity_is_a_term_of_its_own():
+    kwargs = {"centered": True, "sliding_factor": 0.0}
+    sparse = {"sparsity_target": 0.2, "sparsity_cost": 3.0}
+    plain, other = ExactGradient(**kwargs), ExactGradient(**kwargs, **sparse)
+    a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, other))
+    mean = plain.positive_phase(a.potentials(), tf.constant(DATA), WEIGHTS).mean()
+    want = ascent(a)
+    want["hidden_bias"] += 3.0 * (0.2 - mean.hidden.bias.numpy())
+    assert_close(ascent(b), want)
+
+
+def test_offsets_leave_the_distribution_alone():
+    rng = np.random.default_rng(0)
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd())
+    visible = tf.constant(DATA, tf.float64)
+    want = rbm.log_likelihood(DATA, "exact")
+    for _ in range(5):
+        mu, lam = rng.random(5), rng.random(3)
+        set_offsets(rbm.rule, mu, lam)
+        model = centered_model(rbm, mu, lam)
+        got = centered_log_likelihood(*model, mu, lam, visible)
+        np.testing.assert_allclose(got, want, atol=1e-5)
+        before = parameters(rbm)
+        rbm.rule.centering.slide(
+            rbm.rule.positive_phase(rbm.potentials(), tf.constant(DATA), WEIGHTS)
+        )
+        assert_close(before, parameters(rbm), atol=0)
+
+
+def test_offsets_start_at_the_means():
+    """Whatever comes first: adapt, compile, or the first batch."""
+    mean = DATA.mean(0)
+    early, late, unbuilt = (keras_rbm.RBM(3, seed=0) for _ in range(3))
+    early.adapt(DATA)
+    with_rule(early, centred_cd())
+    with_rule(late, centred_cd()).build((None, 5))
+    np.testing.assert_array_equal(offsets(late.rule)[0], np.full(5, 0.5))
+    late.adapt(DATA)
+    with_rule(unbuilt, centred_cd()).adapt(DATA)
+    for rbm in (early, late, unbuilt):
+        visible, hidden = offsets(rbm.rule)
+        np.testing.assert_allclose(visible, mean, rtol=1e-6)
+        np.testing.assert_array_equal(hidden, np.full(3, 0.5))
+
+
+def test_offsets_of_a_trained_model_start_at_its_free_hidden_units():
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd())
+    want = tf.sigmoid(rbm.hidden_bias)
+    np.testing.assert_allclose(offsets(rbm.rule)[1], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sliding_factor", [0.0, 0.3, 1.0])
+def test_offsets_slide_by_the_batches_means(sliding_factor):
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd(sliding_factor), 0.1)
+    mu, lam = offsets(rbm.rule)
+    for start in range(0, 40, 10):
+        batch = DATA[start:][:10]
+        hidden = rbm.predict(batch, verbose=0).mean(0)
+        rbm.train_on_batch(batch)
+        mu = (1 - sliding_factor) * mu + sliding_factor * batch.mean(0)
+        lam = (1 - sliding_factor) * lam + sliding_factor * hidden
+        np.testing.assert_allclose(offsets(rbm.rule)[0], mu, atol=1e-6)
+        np.testing.assert_allclose(offsets(rbm.rule)[1], lam, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["cd", "pcd", "sdcp", "fpcd", "pop-cd", "acd"])
+def test_a_batch_without_weight_teaches_nothing(rule):
+    rule = RULES[rule](centered=True, sliding_factor=0.3)
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), rule)
+    before, starts = parameters(rbm), offsets(rule)
+    assert not any(
+        np.any(change) for change in ascent(rbm, DATA, tf.zeros(40)).values()
+    )
+    assert_close(before, parameters(rbm), atol=0)
+    for got, start in zip(offsets(rule), starts, strict=True):
+        np.testing.assert_array_equal(got, start)
+
+
+def trained_on_both(rule_of, updates, rate):
+    """Returns exact log-likelihoods after training on data and on inverted data.
+
+    The second model starts as the first with the meaning of 0 and 1 exchanged.
+    """
+    first, second = (keras_rbm.RBM(3, num_visible=5, seed=2) for _ in range(2))
+    for rbm, data in ((first, DATA), (second, 1.0 - DATA)):
+        rbm.kernel.assign(10.0 * rbm.kernel)
+        rbm.adapt(data)
+        with_rule(rbm, rule_of(), rate)
+    second.kernel.assign(-first.kernel)
+    second.hidden_bias.assign(first.hidden_bias + tf.reduce_sum(first.kernel, 0))
+    curves = []
+    for rbm, data in ((first, DATA), (second, 1.0 - DATA)):
+        data, curve = tf.constant(data), []
+        step = tf.function(lambda m=rbm, d=data: m.rule.step(m, None, d, WEIGHTS))
+        for _ in range(updates // 100):
+            curve.append(tf.reduce_sum(rbm.log_likelihood(data, "exact") * WEIGHTS64))
+            for _ in range(100):
+                step()
+        curve.append(tf.reduce_sum(rbm.log_likelihood(data, "exact") * WEIGHTS64))
+        curves.append(np.array(curve))
+    return curves
+
+
+def test_training_on_inverted_data_is_the_same():
+    plain, inverted = trained_on_both(
+        lambda: ExactGradient(centered=True, sliding_factor=0.01), 300, 0.5
+    )
+    np.testing.assert_allclose(plain, inverted, atol=1e-5)
+    assert plain[-1] > plain[0] + 0.1
+
+
+def test_without_centring_it_is_not():
+    plain, inverted = trained_on_both(ExactGradient, 300, 0.5)
+    assert plain[0] == pytest.approx(inverted[0], abs=1e-5)
+    assert abs(plain[1:] - inverted[1:]).max() > 1e-2
+
+
+@pytest.mark.parametrize("sliding_factor", [-0.1, 1.1, float("nan")])
+def test_sliding_factors_out_of_range(sliding_factor):
+    with pytest.raises(ValueError, match=r"sliding_factor between 0 and 1.*Received"):
+        rules.SDCP(centered=True, sliding_factor=sliding_factor)
+
+
+@pytest.mark.parametrize("name", ["cd", "sdcp", "acd", "maximum likelihood"])
+def test_models_with_input_are_not_centred(name):
+    crbm = keras_rbm.CRBM(3, inference="exact", num_visible=5, num_features=2, seed=0)
+    rule = RULES[name](centered=True)
+    with pytest.raises(
+        ValueError, match=r"without input for .*\(centered=True\).*CRBM"
+    ):
+        crbm.compile("sgd", rule=rule)
+    assert crbm.rule is None and rule.model is None and not rule.variables
+    crbm.compile("sgd", rule=RULES[name]())
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_config_round_trip(name):
+    rule = RULES[name](centered=True, sliding_factor=0.2)
+    again = rules.deserialize(rules.serialize(rule))
+    assert again.get_config() == rule.get_config()
+    assert again.centering.sliding_factor == 0.2
+    config = RULES[name]().get_config()
+    assert config["centered"] is False and config["sliding_factor"] == 0.01

@@ -1,0 +1,280 @@
+"""S-DCP and CS-DCP: against CD, against exact answers, and against the listings."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated, binary_states, random_potentials, rbm_like
+from model_test_case import assert_same_state
+
+import keras_rbm
+from keras_rbm import rules
+from keras_rbm.inference import conditional_moments
+from keras_rbm.inference.gibbs import sweep_noise
+
+DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
+NAMES = ("kernel", "visible_bias", "hidden_bias")
+
+
+class ExactSDCP(rules.SDCP):
+    """S-DCP with the model's exact moments in place of its chains."""
+
+    def inner_phase(self, potentials, visible, weights, seed):
+        states = tf.constant(binary_states(potentials.num_visible), tf.float32)
+        p = tf.nn.softmax(-potentials.free_energy(states))
+        return visible, conditional_moments(potentials, states, p)
+
+
+class Recorded(rules.SDCP):
+    """S-DCP that remembers what its phases were given, and what they returned."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.positives, self.inner = [], []
+
+    def positive_phase(self, potentials, visible, weights):
+        moments = super().positive_phase(potentials, visible, weights)
+        self.positives.append((potentials, moments))
+        return moments
+
+    def inner_phase(self, potentials, visible, weights, seed):
+        result = super().inner_phase(potentials, visible, weights, seed)
+        self.inner.append((potentials, visible, seed, *result))
+        return result
+
+
+def fitted(rule, epochs=3):
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
+    rbm.adapt(DATA)
+    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule, jit_compile=False)
+    rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
+    return rbm
+
+
+def every_state(num_visible):
+    """Returns all visible states with unequal weights: all moments can be matched."""
+    visible = tf.constant(binary_states(num_visible), tf.float32)
+    weights = np.random.default_rng(1).uniform(0.2, 1.0, len(visible))
+    return visible, tf.constant(weights / weights.sum(), tf.float32)
+
+
+def parameters(model):
+    return {name: getattr(model, name).numpy() for name in NAMES}
+
+
+@pytest.mark.parametrize("gibbs_steps", [1, 3])
+@pytest.mark.parametrize(
+    "kwargs",
+    [{}, {"centered": True}, {"sparsity_target": 0.1, "sparsity_cost": 0.1}],
+    ids=["plain", "centered", "sparse"],
+)
+def test_one_inner_step_is_cd_bit_for_bit(gibbs_steps, kwargs):
+    cd = fitted(rules.ContrastiveDivergence(gibbs_steps, **kwargs))
+    sdcp = fitted(rules.SDCP(1, gibbs_steps, **kwargs))
+    assert_same_state(cd, sdcp)
+
+
+def test_updates_per_step_are_those_of_the_optimizer():
+    assert rules.SDCP(1).updates_per_step == 1
+    rule = rules.SDCP(3, 2)
+    rbm = fitted(rule, epochs=2)
+    assert rule.updates_per_step == 3
+    assert int(rbm.optimizer.iterations) == 2 * 4 * rule.updates_per_step
+
+
+def backed_up(folder, epochs):
+    backup = keras.callbacks.BackupAndRestore(
+        folder, double_checkpoint=True, delete_checkpoint=False
+    )
+    rbm = fitted(rules.SDCP(2, 1), epochs=0)
+    rbm.fit(DATA, batch_size=10, epochs=epochs, callbacks=[backup], verbose=0)
+    return rbm
+
+
+def test_resume_counts_epochs_not_updates(tmp_path):
+    """Two updates a batch look like an epoch too many where they are counted as one."""
+    backed_up(tmp_path, epochs=1)
+    resumed = backed_up(tmp_path, epochs=4)  # a warning would be an error
+    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
+
+
+def test_resume_from_a_backup_interrupted_between_its_two_files(tmp_path):
+    backed_up(tmp_path, epochs=3)
+    record = tmp_path / "training_metadata.json"
+    record.write_text(json.dumps({"epoch": 2, "batch": 0}))
+    with pytest.warns(UserWarning, match="weights are of epoch 3, its record says 2"):
+        resumed = backed_up(tmp_path, epochs=4)
+    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_step_solves_the_convex_problem(seed):
+    """The gradient of f at the end equals that of g at the start, eq. 8."""
+    rbm = rbm_like(random_potentials(3, 2, seed))
+    optimizer = keras.optimizers.SGD(1.0, momentum=0.9, nesterov=True)
+    rule = ExactSDCP(inner_steps=150)
+    rbm.compile(optimizer, rule=rule)
+    visible, weights = every_state(3)
+    positive = rule.positive_phase(rbm.potentials(), visible, weights).mean()
+    before = Enumerated(rbm.potentials()).moments()
+    rule.step(rbm, None, visible, weights)
+    after = Enumerated(rbm.potentials()).moments()
+    wanted = (positive.kernel, positive.visible.bias, positive.hidden.bias)
+    for begin, end, want in zip(before, after, wanted, strict=True):
+        np.testing.assert_allclose(end, want, atol=1e-4)
+        assert np.max(abs(begin - want)) > 1e-2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_never_lower_the_likelihood(seed):
+    """Each of V H + V + H statistics has a variance of at most 1/4: the rate is safe."""
+    rng = np.random.default_rng(seed)
+    rbm = rbm_like(random_potentials(4, 2, seed, scale=2.0))
+    rule = ExactSDCP(inner_steps=8)
+    rbm.compile(keras.optimizers.SGD(4 / 14), rule=rule)
+    visible = tf.constant(rng.integers(0, 2, (6, 4)), tf.float32)
+    weights = tf.fill([6], 1 / 6)
+    curve = []
+    for _ in range(8):
+        rule.step(rbm, None, visible, weights)
+        truth = Enumerated(rbm.potentials())
+        index = [np.flatnonzero((truth.v == v).all(1))[0] for v in visible.numpy()]
+        curve.append(np.log(truth.p_visible[index]).mean())
+    assert (np.diff(curve) > -1e-6).all()
+    assert curve[-1] > curve[0] + 0.1
+
+
+def test_inner_steps_go_on_with_chains_and_keep_the_positive_phase():
+    potentials = random_potentials(6, 4)
+    rbm = rbm_like(potentials)
+    rule, rate = Recorded(inner_steps=4, gibbs_steps=2), 0.3
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
+    rule.step(rbm, None, tf.constant(DATA), tf.fill([34], 1 / 34))
+    ((begin, positive),) = rule.positives
+    positive = rbm.gradients(None, positive, _nothing_like(positive))
+    assert len(rule.inner) == 4
+    chains, model = DATA, parameters(rbm_like(potentials))
+    np.testing.assert_array_equal(begin.kernel, model["kernel"])
+    seeds = set()
+    for now, before, seed, after, moments in rule.inner:
+        np.testing.assert_array_equal(before, chains)
+        for name, value in model.items():
+            np.testing.assert_allclose(getattr(now, name), value, atol=1e-6)
+        again = conditional_moments(now, after, tf.fill([34], 1 / 34))
+        np.testing.assert_array_equal(moments.kernel, again.kernel)
+        negative = rbm.gradients(None, moments, _nothing_like(moments))
+        for name in NAMES:
+            model[name] = model[name] - rate * (positive[name] - negative[name])
+        chains = after.numpy()
+        seeds.add(tuple(seed.numpy()))
+    assert len(seeds) == 4
+    for name, value in parameters(rbm).items():
+        np.testing.assert_allclose(value, model[name], atol=1e-6)
+
+
+def _nothing_like(moments):
+    return tf.nest.map_structure(tf.zeros_like, moments)
+
+
+class Listing:
+    """Algorithms 3 and 4 of Upadhya and Sastry line by line, in float64.
+
+    With offsets the biases are those of the centred parameters, re-parametrised
+    wherever the offsets move. The noise of the chains is given.
+    """
+
+    def __init__(self, model, mu=None, lam=None, sliding_factor=0.0):
+        start = parameters(model)
+        self.w, b, c = (start[name].astype(float) for name in NAMES)
+        self.centered = mu is not None
+        self.mu = mu if self.centered else np.zeros(len(b))
+        self.lam = lam if self.centered else np.zeros(len(c))
+        self.b, self.c = b + self.w @ self.lam, c + self.w.T @ self.mu
+        self.nu = sliding_factor
+
+    def up(self, v):
+        return _logistic((v - self.mu) @ self.w + self.c)
+
+    def down(self, h):
+        return _logistic((h - self.lam) @ self.w.T + self.b)
+
+    def update(self, data, noise, rate):
+        """Makes a mini-batch's update; noise is a list of (visible, hidden)."""
+        positive, chains, kernel = self.up(data), data, None
+        mu, lam = data.mean(0), positive.mean(0)
+        for noise_v, noise_h in noise:
+            for u_v, u_h in zip(noise_v, noise_h, strict=True):
+                hidden = (u_h < self.up(chains)).astype(float)
+                chains = (u_v < self.down(hidden)).astype(float)
+            negative = self.up(chains)
+            if self.centered:
+                self.b = self.b + self.nu * self.w @ (lam - self.lam)
+                self.c = self.c + self.nu * self.w.T @ (mu - self.mu)
+                self.mu = (1 - self.nu) * self.mu + self.nu * mu
+                self.lam = (1 - self.nu) * self.lam + self.nu * lam
+            if kernel is None:
+                kernel = (data - self.mu).T @ (positive - self.lam) / len(data)
+            difference = (chains - self.mu).T @ (negative - self.lam) / len(data)
+            self.w = self.w + rate * (kernel - difference)
+            self.b = self.b + rate * (mu - chains.mean(0))
+            self.c = self.c + rate * (lam - negative.mean(0))
+        return chains
+
+    def ordinary(self):
+        """Returns the parameters by the names of the model's variables."""
+        b, c = self.b - self.w @ self.lam, self.c - self.w.T @ self.mu
+        return dict(zip(NAMES, (self.w, b, c), strict=True))
+
+
+def _logistic(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+@pytest.mark.parametrize("centered", [False, True], ids=["algorithm 3", "algorithm 4"])
+def test_is_the_published_listing(centered):
+    rng = np.random.default_rng(0)
+    rbm = rbm_like(random_potentials(6, 4))
+    rbm.base_rate.assign(rng.random(6))
+    rate = 0.2
+    rule = Recorded(4, 3, centered=centered, sliding_factor=0.3)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
+    listing = Listing(rbm)
+    if centered:
+        mu, lam = rbm.base_rate.numpy(), rng.random(4)
+        rule.centering.hidden_offset.assign(lam)
+        listing = Listing(rbm, mu.astype(float), lam, 0.3)
+    for batch in range(5):
+        data = DATA[6 * batch :][:10]
+        rule.inner.clear()
+        weights = tf.fill([len(data)], 1 / len(data))
+        rule.step(rbm, None, tf.constant(data), weights)
+        noise = [
+            [u.numpy() for u in sweep_noise(now, len(data), seed, num_sweeps=3)]
+            for now, _, seed, _, _ in rule.inner
+        ]
+        chains = listing.update(data.astype(float), noise, rate)
+        np.testing.assert_array_equal(rule.inner[-1][3], chains)
+        for name, want in listing.ordinary().items():
+            got = getattr(rbm, name)
+            np.testing.assert_allclose(got, want, atol=1e-5, err_msg=name)
+    if centered:
+        np.testing.assert_allclose(rule.centering.visible_offset, listing.mu, atol=1e-6)
+        np.testing.assert_allclose(rule.centering.hidden_offset, listing.lam, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, 2.0, True, "3", None])
+def test_counts_that_are_no_positive_ints(count):
+    for name in ("inner_steps", "gibbs_steps"):
+        with pytest.raises(ValueError, match=f"int {name} ≥ 1. Received: {name}="):
+            rules.SDCP(**{name: count})
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"centered": True, "sliding_factor": 0.2}])
+def test_config_round_trip(kwargs):
+    rule = rules.SDCP(3, 2, **kwargs)
+    again = rules.deserialize(rules.serialize(rule))
+    assert type(again) is rules.SDCP and again.get_config() == rule.get_config()
+    assert again.get_config()["centered"] == bool(kwargs)
+    assert isinstance(rules.get("sdcp"), rules.SDCP)
