@@ -1,9 +1,7 @@
 """Writes the page of `dc_programming.py`, and its figures, from its records."""
 
-import json
-
-import matplotlib.pyplot as plt
 import numpy as np
+import pages
 from dc_programming_rules import RULES
 from dc_programming_small import SETS
 
@@ -44,14 +42,14 @@ each epoch; 100 chains, 1000 temperatures. *90 %* is the first epoch with
 
 def write(folder, page):
     """Writes the page and its figures from the records in a folder."""
-    records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    records = pages.read_records(folder)
     small = [record for record in records if "hidden_units" not in record]
     large = [record for record in records if "hidden_units" in record]
     lines = [HEADER, SMALL]
     for name, (_, title) in SETS.items():
         runs = [record for record in small if record["set"] == name]
         lines += [f"### {title}", "", *_small_table(runs), ""]
-        lines += _figure(folder, name, _draw_small, runs, ATTAINABLE[name])
+        lines += pages.figure(folder, name, _draw_small, runs, ATTAINABLE[name])
     for settings, runs in _groups(large).items():
         lines += _large_section(folder, dict(settings), runs)
     page.write_text("\n".join(lines))
@@ -59,8 +57,9 @@ def write(folder, page):
 
 
 def _small_table(runs):
-    head = ("rule", "rate", "trials", "epoch 5,000", "epoch 50,000", "best", "at epoch")
-    lines = [_row(*head), _row(*["---"] * len(head))]
+    lines = pages.head(
+        "rule", "rate", "trials", "epoch 5,000", "epoch 50,000", "best", "at epoch"
+    )
     for rate in sorted({run["rate"] for run in runs}):
         for rule in RULES:
             for run in runs:
@@ -75,7 +74,7 @@ def _small_row(run):
     best = curves.mean(0).argmax()
     places = [epochs.index(e) if e in epochs else None for e in (5000, 50_000)]
     cells = ["" if i is None else _mean(curves[:, i]) for i in (*places, best)]
-    return _row(run["rule"], run["rate"], len(curves), *cells, f"{epochs[best]:,}")
+    return pages.row(run["rule"], run["rate"], len(curves), *cells, f"{epochs[best]:,}")
 
 
 def _mean(values):
@@ -133,14 +132,15 @@ def _large_section(folder, settings, runs):
     start = np.mean([run["log_likelihood"][0] for run in runs])
     best = max(max(run["log_likelihood"]) for run in runs)
     goal = start + 0.9 * (best - start)
-    head = ("rule", "seeds", "last epoch", "best", "90 %, epoch", "seconds an epoch")
-    lines += [_row(*head), _row(*["---"] * len(head))]
+    lines += pages.head(
+        "rule", "seeds", "last epoch", "best", "90 %, epoch", "seconds an epoch"
+    )
     for rule in (*RULES, "SSD"):
         same = [run for run in runs if run["rule"] == rule]
         if same:
             lines.append(_large_row(rule, same, goal))
     name = "_".join(str(value) for value in settings.values())
-    return [*lines, "", *_figure(folder, name, _draw_large, runs, goal)]
+    return [*lines, "", *pages.figure(folder, name, _draw_large, runs, goal)]
 
 
 def _large_row(rule, runs, goal):
@@ -150,7 +150,7 @@ def _large_row(rule, runs, goal):
     reached = _mean(firsts) if None not in firsts else "not reached"
     seconds = np.median(np.concatenate([run["seconds"] for run in runs]))
     cells = (_mean(lasts), _mean(bests), reached, f"{seconds:.1f}")
-    return _row(rule, len(runs), *cells)
+    return pages.row(rule, len(runs), *cells)
 
 
 def first_epoch(run, goal):
@@ -184,18 +184,3 @@ def _draw_large(figure, runs, goal):
         "Mean over the seeds, their standard deviation (shaded) and three standard "
         "errors of AIS (bars); dotted, 90 % of the way."
     )
-
-
-def _figure(folder, name, draw, *arguments):
-    """Draws a figure beside the records; returns the lines that show it."""
-    figure = plt.figure(figsize=(7.5, 3.6), layout="constrained")
-    caption = draw(figure, *arguments)
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(folder / f"{name}.svg")
-    plt.close(figure)
-    return [f"![{caption}]({folder.name}/{name}.svg)", "", caption, ""]
-
-
-def _row(*cells):
-    return "| " + " | ".join(map(str, cells)) + " |"

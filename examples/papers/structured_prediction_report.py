@@ -1,8 +1,6 @@
 """Writes the page of `structured_prediction.py`, and its figures, from its records."""
 
-import json
-
-import matplotlib.pyplot as plt
+import pages
 from matplotlib.ticker import MaxNLocator
 
 CALTECH = "caltech101_silhouettes"
@@ -78,35 +76,33 @@ rate that falls to 0 along a cosine over the epochs stated.
 
 def write(folder, page):
     """Writes the page and its figures from the records in a folder."""
-    records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    records = pages.read_records(folder)
     records = [record for record in records if record["hidden_units"] == 256]
     lines = [HEADER]
     for column, (task, (*_, title)) in enumerate(TASKS.items()):
         lines += [f"## {title}", "", *_table(task, column, records), ""]
-    figures = {"convergence": _draw_convergence, "occlusion": _draw_occlusion}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in figures.items():
-        figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-        caption = draw(axes, records)
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(folder / f"{name}.svg")
-        plt.close(figure)
-        lines += [f"![{caption}]({folder.name}/{name}.svg)", "", caption, ""]
+    for name, draw in {"convergence": _convergence, "occlusion": _occlusion}.items():
+        lines += pages.figure(folder, name, draw, records)
     page.write_text("\n".join(lines))
     print(f"Wrote {page} from {len(records)} runs.")
 
 
 def _table(task, column, records):
     """Returns the lines of a task's table."""
-    head = ("learner", "corruption", "all", "published", "difference", "changed",
-            "published", "optimizer, epochs", "best epoch", "tried")  # fmt: skip
-    lines = [_row(*head), _row(*["---"] * len(head))]
+    lines = pages.head(
+        "learner", "corruption", "all", "published", "difference", "changed",
+        "published", "optimizer, epochs", "best epoch", "tried",
+    )  # fmt: skip
+    missing = []
     for learner in PUBLISHED["all"]:
         published = {kind: PUBLISHED[kind][learner][column] for kind in PUBLISHED}
         for corruption in ("fixed", "fresh"):
             runs = _select(records, task, learner, corruption)
-            lines.append(_cell_row(learner, corruption, runs, published))
-    return lines
+            if runs:
+                lines.append(_cell_row(learner, corruption, runs, published))
+            else:
+                missing.append(f"{learner} {corruption}")
+    return [*lines, "", f"Not run: {', '.join(missing)}."] if missing else lines
 
 
 def _select(records, task, learner, corruption):
@@ -120,9 +116,6 @@ def _best(runs):
 
 def _cell_row(learner, corruption, runs, published):
     figures = {kind: f"{figure:.3f}" for kind, figure in published.items()}
-    if not runs:
-        cells = ("not run", figures["all"], "", "", figures["changed"], "", "", "")
-        return _row(learner, corruption, *cells)
     best = _best(runs)
     ours = {kind: f"{best['test'][kind]:.3f}" for kind in published}
     for kind, figure in published.items():
@@ -133,19 +126,16 @@ def _cell_row(learner, corruption, runs, published):
               figures["changed"])  # fmt: skip
     tried = "; ".join(map(_setting, runs))
     setting = _setting(best)
-    return _row(learner, corruption, *errors, setting, best["best_epoch"], tried)
+    return pages.row(learner, corruption, *errors, setting, best["best_epoch"], tried)
 
 
 def _setting(run):
     return f"{run['optimizer']} {run['rate']}, {run['epochs']}"
 
 
-def _row(*cells):
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def _draw_convergence(axes, records):
+def _convergence(figure, records):
     """Draws the paper's figure 4."""
+    axes = figure.subplots()
     for corruption in ("fixed", "fresh"):
         runs = _select(records, "mnist_occluded_8", "MLE-BP", corruption)
         if runs:
@@ -162,8 +152,9 @@ def _draw_convergence(axes, records):
     )
 
 
-def _draw_occlusion(axes, records):
+def _occlusion(figure, records):
     """Draws the paper's figure 3."""
+    axes = figure.subplots()
     for learner in ("LR", "CD-10", "MLE-BP"):
         errors = {}
         for size in OCCLUSIONS:

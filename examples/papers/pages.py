@@ -1,0 +1,38 @@
+"""Markdown tables and figures of the papers' result pages."""
+
+import json
+
+import matplotlib.pyplot as plt
+
+
+def read_records(folder):
+    """Returns the records, one JSON file each, in a folder."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def row(*cells):
+    """Returns a line of a Markdown table."""
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def head(*cells):
+    """Returns the two lines that a Markdown table begins with."""
+    return [row(*cells), row(*["---"] * len(cells))]
+
+
+def figure(folder, name, draw, *arguments):
+    """Draws a figure and returns the lines that show it on the page beside `folder`.
+
+    Args:
+        folder: path, where the figure is saved.
+        name: str, its file name without ending.
+        draw: function of a matplotlib figure and the arguments; returns the caption.
+    """
+    canvas = plt.figure(figsize=(7.5, 3.6), layout="constrained")
+    caption = draw(canvas, *arguments)
+    for axes in canvas.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    folder.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    plt.close(canvas)
+    return [f"![{caption}]({folder.name}/{name}.svg)", "", caption, ""]
