@@ -3,8 +3,9 @@
 A contrastive divergence step cannot be faster than the matrix products in it:
 CD-k needs 2k + 1 between the layers and 2 for the moments. The first table puts the
 step, as `fit` runs it, beside those products alone in a `tf.function`; the second
-beside scikit-learn's BernoulliRBM (PCD-1, float32). Whatever is compared is timed in
-turns in one process; the table has medians and, in brackets, the least.
+beside scikit-learn's BernoulliRBM (PCD-1, float32). The third puts S-DCP and centred
+rules beside the plain rule of as many sweeps. Whatever is compared is timed in turns
+in one process; the tables have medians and, in brackets, the least.
 
 Run: python examples/benchmarks/gibbs_training.py
 """
@@ -64,10 +65,7 @@ def compare(rule, data, batch_size, hidden_units, other, repeats):
         Table cells: median and least milliseconds a step of both, and the median
         and least of the ratios.
     """
-    rbm = keras_rbm.RBM(hidden_units, seed=0)
-    rbm.compile(
-        keras.optimizers.SGD(0.01), rule=rule, steps_per_execution=STEPS_PER_EXECUTION
-    )
+    rbm = compiled(rule, hidden_units)
     turns = InTurns(other)
     rbm.fit(
         data,
@@ -80,6 +78,26 @@ def compare(rule, data, batch_size, hidden_units, other, repeats):
     pairs = [(1e3 * a / steps, 1e3 * b / steps) for a, b in turns.pairs[1:]]
     ours, others = zip(*pairs, strict=True)
     return " | ".join(cell(values) for values in (ours, others, ratios(pairs)))
+
+
+def epoch_of(rule, data, batch_size, hidden_units):
+    """Returns a function that trains a model by a rule for an epoch."""
+    model = compiled(rule, hidden_units)
+
+    def epoch():
+        model.fit(data, batch_size=batch_size, epochs=1, verbose=0)
+
+    epoch()
+    return epoch
+
+
+def compiled(rule, hidden_units):
+    """Returns a model to be timed."""
+    rbm = keras_rbm.RBM(hidden_units, seed=0)
+    rbm.compile(
+        keras.optimizers.SGD(0.01), rule=rule, steps_per_execution=STEPS_PER_EXECUTION
+    )
+    return rbm
 
 
 def cell(values):
@@ -99,12 +117,13 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     visible, hidden = arguments.visible, arguments.hidden
+    repeats = arguments.repeats
     rng = np.random.default_rng(0)
 
     def binary_data(rows):
         return (rng.random((rows, visible)) < 0.2).astype("float32")
 
-    print(f"V={visible}, H={hidden}, {arguments.repeats} epochs each: median (least)\n")
+    print(f"V={visible}, H={hidden}, {repeats} epochs each: median (least)\n")
     print("| step | batch | in fit, ms | matrix products alone, ms | ratio |")
     print("| --- | --- | --- | --- | --- |")
     kernel = tf.random.normal((visible, hidden), stddev=0.02)
@@ -118,7 +137,7 @@ def main():
                 products(batch, kernel)
 
         rule = keras_rbm.rules.ContrastiveDivergence(gibbs_steps)
-        cells = compare(rule, data, batch_size, hidden, alone, arguments.repeats)
+        cells = compare(rule, data, batch_size, hidden, alone, repeats)
         print(f"| CD-{gibbs_steps} | {batch_size} | {cells} |")
 
     print("\n| step, batch 100 | in fit, ms | scikit-learn PCD-1, ms | ratio |")
@@ -126,10 +145,20 @@ def main():
     data = binary_data(100 * arguments.steps)
     sklearn_rbm = BernoulliRBM(hidden, batch_size=100, n_iter=1, learning_rate=0.01)
     for rule in ("cd", "pcd"):
-        cells = compare(
-            rule, data, 100, hidden, lambda: sklearn_rbm.fit(data), arguments.repeats
-        )
+        cells = compare(rule, data, 100, hidden, lambda: sklearn_rbm.fit(data), repeats)
         print(f"| {rule.upper()}-1 | {cells} |")
+
+    print("\n| step, batch 200 | in fit, ms | the other, ms | ratio |")
+    print("| --- | --- | --- | --- |")
+    cd, sdcp = keras_rbm.rules.ContrastiveDivergence, keras_rbm.rules.SDCP
+    data = binary_data(200 * (arguments.steps // 5))
+    for name, rule, other in (
+        ("S-DCP(6, 4) : CD-24", sdcp(6, 4), cd(24)),
+        ("CS-DCP(6, 4) : S-DCP(6, 4)", sdcp(6, 4, centered=True), sdcp(6, 4)),
+        ("centred CD-24 : CD-24", cd(24, centered=True), cd(24)),
+    ):
+        epoch = epoch_of(other, data, 200, hidden)
+        print(f"| {name} | {compare(rule, data, 200, hidden, epoch, repeats)} |")
 
 
 if __name__ == "__main__":

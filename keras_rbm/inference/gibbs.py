@@ -142,6 +142,13 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
     return sweep(last, hidden)
 
 
+class ChainState(NamedTuple):
+    """Chains that live in v: `visible` (C, V) and `hidden_natural` (C, H), of h | v."""
+
+    visible: tf.Tensor
+    hidden_natural: tf.Tensor
+
+
 def visible_chain(potentials, visible, seed, *, num_sweeps):
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
@@ -152,21 +159,35 @@ def visible_chain(potentials, visible, seed, *, num_sweeps):
         potentials: `Potentials`.
         visible: tensor (C, V), states.
         seed: int or integer tensor of shape (2,).
-        num_sweeps: int ≥ 1.
+        num_sweeps: int ≥ 0.
 
     Returns:
-        tensor (C, V), visible states.
+        `ChainState`.
     """
+    state = ChainState(visible, potentials.hidden_natural(visible))
+    if not num_sweeps:
+        return state
     noise = sweep_noise(potentials, tf.shape(visible)[0], seed, num_sweeps=num_sweeps)
-    # The first sweep stands apart: it shares a product with the positive phase.
-    visible = noisy_sweep(potentials, visible, noise, 0).visible
-    if num_sweeps > 1:
-        _, visible = tf.while_loop(
-            lambda index, _: index < num_sweeps,
-            lambda index, visible: (
-                index + 1,
-                noisy_sweep(potentials, visible, noise, index).visible,
-            ),
-            (tf.constant(1), visible),
+    return noisy_chain(potentials, state, noise, 0, num_sweeps)
+
+
+def noisy_chain(potentials, state, noise, first, count):
+    """Returns the `ChainState` after sweeps `first` to `first + count - 1` of noise.
+
+    Each sweep ends with the natural parameters of h, which the next one and the
+    moments begin with: no product is computed twice.
+    """
+
+    def sweep(index, state):
+        # Not noise[index]: XLA would draw that part again, on one core.
+        hidden = potentials.hidden.sample(
+            state.hidden_natural, tf.gather(noise.hidden, index)
         )
-    return visible
+        visible = potentials.visible.sample(
+            potentials.visible_natural(hidden), tf.gather(noise.visible, index)
+        )
+        return index + 1, ChainState(visible, potentials.hidden_natural(visible))
+
+    return tf.while_loop(
+        lambda index, _: index < first + count, sweep, (tf.constant(first), state)
+    )[1]

@@ -147,19 +147,23 @@ class Moments(NamedTuple):
         return Moments(self.kernel, visible, hidden, tf.reduce_sum(self.weights))
 
 
-def conditional_moments(potentials, visible, weights):
+def conditional_moments(potentials, visible, weights, hidden_natural=None):
     """Returns the moments of given visible states, hidden units in expectation.
 
     Args:
         potentials: `Potentials`.
         visible: tensor (B, V), states.
         weights: tensor (B,), normalised.
+        hidden_natural: tensor (B, H), `potentials.hidden_natural(visible)`, where it
+            is known already.
 
     Returns:
         `Moments`.
     """
+    if hidden_natural is None:
+        hidden_natural = potentials.hidden_natural(visible)
     v = potentials.visible.statistics(visible)
-    h = potentials.hidden.expected_statistics(potentials.hidden_natural(visible))
+    h = potentials.hidden.expected_statistics(hidden_natural)
     dtype = potentials.kernel.dtype
     # In bfloat16 1/B is rounded, otherwise for each phase: the scale stays outside.
     scale = 1.0 if dtype == v.bias.dtype else tf.reduce_max(weights)

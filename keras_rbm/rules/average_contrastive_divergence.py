@@ -45,11 +45,13 @@ class AverageContrastiveDivergence(LearningRule):
     def negative_phase(self, potentials, visible, weights, seed):
         count = self.num_chains
         copies = potentials.repeat(count)
-        visible = visible_chain(
+        chains = visible_chain(
             copies, tf.tile(visible, (count, 1)), seed, num_sweeps=self.gibbs_steps
         )
         each = tf.tile(weights / count, (count,))
-        moments = conditional_moments(copies, visible, each)
+        moments = conditional_moments(
+            copies, chains.visible, each, chains.hidden_natural
+        )
         of_examples = tf.nest.map_structure(
             lambda rows: tf.reduce_mean(
                 tf.reshape(rows, (count, -1, rows.shape[1])), 0

@@ -39,8 +39,10 @@ class ContrastiveDivergence(LearningRule):
         self.gibbs_steps = gibbs_steps
 
     def negative_phase(self, potentials, visible, weights, seed):
-        samples = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
-        return conditional_moments(potentials, samples, weights)
+        chains = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
+        return conditional_moments(
+            potentials, chains.visible, weights, chains.hidden_natural
+        )
 
     def get_config(self):
         return super().get_config() | {"gibbs_steps": self.gibbs_steps}

@@ -77,7 +77,7 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         return super().negative_phase(accelerated, visible, weights, seed)
 
     def descend(self, model, features, positive, negative):
-        gradients = all_sum(model.gradients(features, positive, negative))
+        gradients = all_sum(self.gradients(model, features, positive, negative))
         for name, fast in self.fast.items():
             step = self.fast_learning_rate * gradients[name]
             fast.assign(self.fast_decay * fast - step)

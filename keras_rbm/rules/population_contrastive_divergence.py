@@ -50,11 +50,10 @@ class PopulationContrastiveDivergence(LearningRule):
 
     def negative_phase(self, potentials, visible, weights, seed):
         seeds = (random.fold_in(seed, 0), random.fold_in(seed, 1))
-        if self.gibbs_steps > 1:
-            visible = visible_chain(
-                potentials, visible, seeds[0], num_sweeps=self.gibbs_steps - 1
-            )
-        natural = potentials.hidden_natural(visible)
+        chains = visible_chain(
+            potentials, visible, seeds[0], num_sweeps=self.gibbs_steps - 1
+        )
+        natural = chains.hidden_natural
         noise = random.uniform(tf.shape(natural), seeds[1])
         hidden = potentials.hidden.sample(natural, noise)
         importance = _log_importance(potentials, natural, hidden, weights)

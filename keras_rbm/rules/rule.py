@@ -95,7 +95,8 @@ class LearningRule(Configured):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
-        self.centering = Centering(sliding_factor) if centered else None
+        centering = Centering(sliding_factor)
+        self.centering = centering if centered else None
         self.sliding_factor = sliding_factor
         self.variables = []
         self.model = None  # the owner, set by its compile()
@@ -182,10 +183,15 @@ class LearningRule(Configured):
 
     def descend(self, model, features, positive, negative):
         """Makes one optimizer update along the difference of two `Moments`."""
+        gradients = self.gradients(model, features, positive, negative)
+        model.update(self.sparsify(gradients, positive))
+
+    def gradients(self, model, features, positive, negative):
+        """Returns the model's gradients by variable name, or the centred ones."""
         gradients = model.gradients(features, positive, negative)
         if self.centering is not None:
             gradients = self.centering.centered(gradients, positive, negative)
-        model.update(self.sparsify(gradients, positive))
+        return gradients
 
     def phases(self, potentials, visible, weights, seed):
         """Returns the `Phases` of a step; arguments as of `negative_phase`."""

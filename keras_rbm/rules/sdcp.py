@@ -1,11 +1,12 @@
 """Difference-of-convex programming."""
 
 import keras
+import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import visible_chain
+from keras_rbm.inference.gibbs import ChainState, noisy_chain, sweep_noise
 from keras_rbm.rules.rule import LearningRule
 
 
@@ -17,8 +18,9 @@ class SDCP(LearningRule):
     gradient of g, the positive phase, at the parameters it starts from, and
     minimises `f - <grad g, theta>` by `inner_steps` updates of the optimizer. Each
     goes on with the same chains, which start at the data, for `gibbs_steps` sweeps
-    under the parameters reached so far. With `inner_steps=1` it is CD; at equal cost
-    to CD-k, `inner_steps * gibbs_steps = k`.
+    under the parameters reached so far; only its first draw of h is by the
+    probabilities that the last moments had, from before the update. With
+    `inner_steps=1` it is CD; at equal cost to CD-k, `inner_steps * gibbs_steps = k`.
 
     With plain `keras.optimizers.SGD` this is algorithm 3 of [1] and, centred,
     algorithm 4: there the offsets move in every inner step, and the positive phase
@@ -58,11 +60,19 @@ class SDCP(LearningRule):
         potentials = model.potentials(features)
         losses = self.losses(potentials, visible, random.fold_in(seed, 0))
         positive = self.positive_phase(potentials, visible, weights)
-        chains, positive_kernel = visible, None
+        positive_kernel = None
+        chains = ChainState(visible, potentials.hidden_natural(visible))
+        noise = sweep_noise(
+            potentials,
+            tf.shape(visible)[0],
+            random.fold_in(seed, 1),
+            num_sweeps=self.inner_steps * self.gibbs_steps,
+        )
         for index in range(self.inner_steps):
             potentials = model.potentials(features)
-            inner_seed = random.fold_in(seed, 1 + index)
-            chains, negative = self.inner_phase(potentials, chains, weights, inner_seed)
+            chains, negative = self.inner_phase(
+                potentials, chains, weights, noise, index * self.gibbs_steps
+            )
             gradients = model.gradients(features, positive, negative)
             if self.centering is not None:
                 self.centering.slide(positive)
@@ -73,13 +83,21 @@ class SDCP(LearningRule):
             model.update(self.sparsify(gradients, positive))
         return losses, None
 
-    def inner_phase(self, potentials, visible, weights, seed):
-        """Returns the chains (B, V) after an inner step's sweeps, and their `Moments`.
+    def inner_phase(self, potentials, chains, weights, noise, first):
+        """Returns the chains after an inner step's sweeps, and their `Moments`.
 
-        Arguments as of `negative_phase`, but `visible` are the chains before.
+        Args:
+            potentials: `Potentials`, of the parameters reached so far.
+            chains: `ChainState` before.
+            weights: tensor (B,), normalised over all replicas.
+            noise: `GibbsState` of all inner steps' noise, see `sweep_noise`.
+            first: int, the first sweep's place in it.
         """
-        visible = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
-        return visible, conditional_moments(potentials, visible, weights)
+        chains = noisy_chain(potentials, chains, noise, first, self.gibbs_steps)
+        moments = conditional_moments(
+            potentials, chains.visible, weights, chains.hidden_natural
+        )
+        return chains, moments
 
     def get_config(self):
         return super().get_config() | {

@@ -144,6 +144,18 @@ def test_agrees_with_thermodynamic_integration():
     assert abs(result.value - log_z) < 4 * error
 
 
+def test_a_base_that_is_the_model_leaves_no_error():
+    bias = [1.0, -2.0, 0.5]
+    potentials = Potentials(tf.zeros((3, 2)), bias, [0.0] * 2)
+    options = {"betas": 4, "num_chains": 20, "steps": 10}
+    result = inference.tempered_log_partition(potentials, base=bias, **options)
+    np.testing.assert_allclose(
+        result.value, inference.exact_log_partition(potentials), rtol=1e-6
+    )
+    assert result.stderr < 1e-9
+    assert inference.tempered_log_partition(potentials, **options).stderr > 1e-3
+
+
 def test_of_a_model():
     potentials = random_potentials(6, 4)
     rbm = rbm_like(potentials)

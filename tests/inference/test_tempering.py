@@ -29,7 +29,8 @@ def exact_start(path, betas, count):
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(len(law), count, p=law) for law in laws])
     visible = binary_states(path.potentials.num_visible)[rows]
-    return start_tempering(path.potentials, np.float32(visible), betas), laws
+    visible = tf.constant(visible, tf.float32)
+    return start_tempering(path.potentials, visible, betas), laws
 
 
 def steps(path, chains, count, jit_compile=False):
@@ -54,6 +55,15 @@ def assert_follows(law, outcomes):
     chi_square = count * np.sum(difference**2 / law)
     variance = 2 * (cells - 1) + (np.sum(1 / law) - cells**2 - 2 * cells + 2) / count
     assert chi_square < cells - 1 + 5 * np.sqrt(variance)
+
+
+def assert_joint_law(laws, visible):
+    """Compares the states (R, C, V) of all replicas with the product of their laws."""
+    joint, outcomes = np.ones(1), 0
+    for law, states in zip(laws, visible, strict=True):
+        joint = np.outer(joint, law).ravel()
+        outcomes = len(law) * outcomes + state_numbers(states)
+    assert_follows(joint, outcomes)
 
 
 def log_weight(path, visible, beta):
@@ -106,12 +116,24 @@ def test_every_temperature_keeps_its_distribution(betas, jit_compile):
 def test_replicas_keep_their_joint_distribution(betas, num_steps):
     path = path_of(random_potentials(2, 3, scale=1.5))
     chains, laws = exact_start(path, betas, CHAINS)
-    chains = steps(path, chains, num_steps)
-    joint, outcome = np.ones(1), 0
-    for law, visible in zip(laws, chains.visible, strict=True):
-        joint = np.outer(joint, law).ravel()
-        outcome = 4 * outcome + state_numbers(visible)
-    assert_follows(joint, outcome)
+    assert_joint_law(laws, steps(path, chains, num_steps).visible)
+
+
+def test_sweeps_and_swaps_have_noise_of_their_own():
+    """Many seeds of a single chain: in many chains of one seed it would not show."""
+    path, betas, count = path_of(random_potentials(2, 3, scale=1.5)), [0, 1], 4000
+    chains, laws = exact_start(path, betas, count)
+
+    def step(index):
+        visible = chains.visible[:, index, tf.newaxis]
+        chain = start_tempering(path.potentials, visible, betas)
+        return tempering_step(path, chain, random.fold_in(3, index)).visible[:, 0]
+
+    @tf.function
+    def step_alone():
+        return tf.map_fn(step, tf.range(count), fn_output_signature=tf.float32)
+
+    assert_joint_law(laws, np.swapaxes(step_alone(), 0, 1))
 
 
 def one_term(path, visible, hidden_natural, low, high):

@@ -36,8 +36,20 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         ("max_product", rules.MaxMargin, False),
         ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
         ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
+        ("mean_field", lambda: rules.SDCP(2, 1), True),
+        ("mean_field", lambda: rules.AverageContrastiveDivergence(num_chains=3), True),
     ],
-    ids=["MLE-MF", "MLE-BP", "MLE-exact", "MSSVM", "LSSVM", "CD", "CD-PercLoss"],
+    ids=[
+        "MLE-MF",
+        "MLE-BP",
+        "MLE-exact",
+        "MSSVM",
+        "LSSVM",
+        "CD",
+        "CD-PercLoss",
+        "SDCP",
+        "ACD",
+    ],
 )
 def test_model_with_rule(infer, make_rule, stochastic):
     run_model_test(lambda: make(infer, 0.1), make_rule, X, Y, stochastic)

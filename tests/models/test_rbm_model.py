@@ -21,8 +21,26 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
         rules.ContrastiveDivergence,
         lambda: rules.ContrastiveDivergence(3, sparsity_target=0.1, sparsity_cost=0.1),
         lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
+        lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
+        lambda: rules.PersistentContrastiveDivergence(num_chains=7, centered=True),
+        lambda: rules.SDCP(2, 1),
+        lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
+        lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+        lambda: rules.PopulationContrastiveDivergence(2),
+        lambda: rules.AverageContrastiveDivergence(num_chains=3),
     ],
-    ids=["cd", "sparse-cd", "pcd"],
+    ids=[
+        "cd",
+        "sparse-cd",
+        "pcd",
+        "centred-cd",
+        "centred-pcd",
+        "sdcp",
+        "centred-sdcp",
+        "fpcd",
+        "pop-cd",
+        "acd",
+    ],
 )
 def test_binary(make_rule):
     run_model_test(lambda: keras_rbm.RBM(4, num_visible=6, seed=1), make_rule, BINARY)
@@ -38,11 +56,12 @@ class ExactGradient(rules.LearningRule):
         return inference.conditional_moments(potentials, states, p / total)
 
 
-def test_exact_gradient():
+@pytest.mark.parametrize("centered", [False, True], ids=["plain", "centred"])
+def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
         run_model_test(
             lambda: keras_rbm.RBM(4, num_visible=6, seed=1),
-            ExactGradient,
+            lambda: ExactGradient(centered=centered, sliding_factor=0.2),
             BINARY,
             stochastic=False,
         )

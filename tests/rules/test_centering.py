@@ -1,14 +1,12 @@
 """The centred gradient, against a model that is written in centred parameters."""
 
 import os
-import pathlib
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import (
-    Enumerated,
     binary_states,
     random_gaussian_potentials,
     random_potentials,
@@ -118,7 +116,7 @@ def test_a_step_is_that_of_the_centred_model(seed):
         tape.watch(model)
         log_p = centered_log_likelihood(*model, mu, lam, tf.constant(DATA, tf.float64))
         mean = tf.reduce_sum(WEIGHTS64 * log_p)
-    moved = [p + gradient for p, gradient in zip(model, tape.gradient(mean, model))]
+    moved = tf.nest.map_structure(tf.add, model, tape.gradient(mean, model))
     want = ordinary(*moved, mu, lam)
     assert_close(ascent(rbm), {name: want[name] - before[name] for name in NAMES})
     plain = with_rule(rbm_like(random_potentials(5, 3, seed)), ExactGradient())
@@ -152,14 +150,14 @@ def test_gaussian_visible_units(standardize):
     precision = double.log_precision
     before, model = parameters(rbm), centered_model(rbm, mu, lam)
     with tf.GradientTape() as tape:
-        tape.watch([*model, precision])
+        tape.watch((model, precision))
         kernel, b, c = ordinary(*model, mu, lam).values()
         visible = double._replace(bias=b, log_precision=precision)
         potentials = inference.Potentials(kernel, visible, c)
         energy = potentials.free_energy(tf.constant(data, tf.float64))
         log_p = -tf.reduce_mean(energy) - inference.exact_log_partition(potentials)
-    *gradients, of_precision = tape.gradient(log_p, [*model, precision])
-    want = ordinary(*(p + g for p, g in zip(model, gradients)), mu, lam)
+    gradients, of_precision = tape.gradient(log_p, (model, precision))
+    want = ordinary(*tf.nest.map_structure(tf.add, model, gradients), mu, lam)
     want = {name: want[name] - before[name] for name in NAMES}
     got = ascent(rbm, data, tf.fill([30], 1 / 30))
     assert_close(got, want | {"visible_log_precision": of_precision}, atol=2e-5)
@@ -169,9 +167,9 @@ def test_offsets_of_gaussian_units_slide_in_their_statistic():
     unit = units.Gaussian(standardize=True)
     rbm = keras_rbm.RBM(3, visible=unit, num_visible=2, seed=0)
     data = np.random.default_rng(0).normal(50.0, 3.0, (30, 2)).astype("float32")
-    rbm.adapt(data)
     rule = ExactGradient(centered=True, sliding_factor=0.5)
-    with_rule(rbm, rule)
+    with_rule(rbm, rule).adapt(data)
+    np.testing.assert_allclose(offsets(rule)[0], 0.0, atol=1e-4)
     ascent(rbm, data[:10] + 3.0, tf.fill([10], 0.1))
     target = (data[:10].mean(0) + 3.0 - data.mean(0)) / data.std(0)
     np.testing.assert_allclose(offsets(rule)[0], 0.5 * target, rtol=1e-3)
@@ -358,3 +356,25 @@ def test_config_round_trip(name):
     assert again.centering.sliding_factor == 0.2
     config = RULES[name]().get_config()
     assert config["centered"] is False and config["sliding_factor"] == 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "TFDS_DATA_DIR" not in os.environ, reason="TFDS_DATA_DIR names no folder with MNIST"
+)
+def test_mnist_and_its_negative_are_learnt_alike():
+    """Four seeds gave -168.6 to -166.6 on either; uncentred -175 and -213 to -205."""
+    images = keras_rbm.datasets.load("mnist", "train", binarize="threshold")
+    images = images.take(5000).batch(5000).get_single_element()
+
+    def log_likelihood(data, centered):
+        rbm = keras_rbm.RBM(16, seed=0)
+        rbm.adapt(data)
+        rule = rules.PersistentContrastiveDivergence(centered=centered)
+        rbm.compile(keras.optimizers.SGD(0.05), rule=rule)
+        rbm.fit(data, batch_size=100, epochs=10, verbose=0)
+        return np.mean(rbm.log_likelihood(data, "exact"))
+
+    plain, inverted = (log_likelihood(d, True) for d in (images, 1.0 - images))
+    assert plain == pytest.approx(inverted, abs=3.0)
+    assert log_likelihood(1.0 - images, False) < inverted - 20.0

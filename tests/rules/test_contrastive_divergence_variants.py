@@ -1,5 +1,7 @@
 """FPCD, pop-CD and ACD: against their relatives, recursions and exact moments."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -10,14 +12,16 @@ from brute_force import (
     random_potentials,
     rbm_like,
 )
-from model_test_case import assert_same_state
+from model_test_case import assert_same_state, two_cpus
 
 import keras_rbm
 from keras_rbm import inference, random, rules
 from keras_rbm.inference.gibbs import hidden_chain, visible_chain
+from keras_rbm.replicas import num_replicas
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
 NAMES = ("kernel", "visible_bias", "hidden_bias")
+FPCD = rules.FastPersistentContrastiveDivergence
 CHAINS = 4000
 SEED = tf.constant([5, 6])
 
@@ -52,23 +56,24 @@ def numbers(potentials):
 @pytest.mark.parametrize("kwargs", [{}, {"centered": True}], ids=["plain", "centered"])
 def test_fpcd_without_fast_learning_is_pcd_bit_for_bit(kwargs):
     pcd = fitted(rules.PersistentContrastiveDivergence(2, 7, **kwargs))
-    fpcd = fitted(rules.FastPersistentContrastiveDivergence(2, 7, 0.0, **kwargs))
-    for name, fast in fpcd.rule.fast.items():
-        assert not fast.numpy().any() and fast.name == f"fast_{name}"
-        fpcd.rule.variables.remove(fast)
+    fpcd = fitted(FPCD(2, 7, 0.0, **kwargs))
+    for fast in fpcd.rule.fast.values():
+        assert not fast.numpy().any()
+    del fpcd.rule.variables[-3:]
     assert_same_state(pcd, fpcd)
 
 
 def test_fpcd_with_fast_learning_is_not_pcd():
     pcd = fitted(rules.PersistentContrastiveDivergence(2, 7))
-    fpcd = fitted(rules.FastPersistentContrastiveDivergence(2, 7, 1.0))
+    fpcd = fitted(FPCD(2, 7, 1.0))
     assert np.max(abs(pcd.kernel - fpcd.kernel)) > 1e-3
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.9])
-def test_fast_weights_follow_the_recursion(decay):
-    """The step of plain SGD is the gradient by which the fast weights learn."""
-    rule = rules.FastPersistentContrastiveDivergence(2, 7, 0.3, decay)
+@pytest.mark.parametrize("centered", [False, True])
+def test_fast_weights_follow_the_recursion(decay, centered):
+    """Their gradient is the one of plain SGD's step; it used to be never centred."""
+    rule = FPCD(2, 7, 0.3, decay, centered=centered)
     rbm = rbm_like(random_potentials(6, 4))
     rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
     fast = {name: np.zeros(getattr(rbm, name).shape) for name in NAMES}
@@ -82,9 +87,36 @@ def test_fast_weights_follow_the_recursion(decay):
             assert np.max(abs(fast[name])) > 1e-2
 
 
+class ExactFast(FPCD):
+    """FPCD with the model's exact moments in place of those of its chains."""
+
+    def negative_phase(self, potentials, visible, weights, seed):
+        exact = inference.exact_moments(potentials)
+        share = 1.0 / num_replicas()
+        exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
+        return exact._replace(
+            kernel=exact.kernel[0] * share, weights=exact.weights * share
+        )
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_fast_weights_of_replicas_are_those_of_one_device(centered):
+    fast = []
+    for scope in (contextlib.nullcontext(), two_cpus().scope()):
+        with scope:
+            rbm = rbm_like(random_potentials(6, 4))
+            rule = ExactFast(1, 7, 0.3, 0.8, centered=centered)
+            rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
+        rbm.fit(DATA[:32], batch_size=16, epochs=2, shuffle=False, verbose=0)
+        fast.append({name: variable.numpy() for name, variable in rule.fast.items()})
+    for name, alone in fast[0].items():
+        np.testing.assert_allclose(fast[1][name], alone, rtol=1e-4, atol=1e-6)
+        assert np.max(abs(alone)) > 1e-2
+
+
 def with_fast_weights(potentials, gibbs_steps=2):
     """Returns an FPCD rule with large fast weights, and the potentials plus them."""
-    rule = rules.FastPersistentContrastiveDivergence(gibbs_steps, num_chains=CHAINS)
+    rule = FPCD(gibbs_steps, num_chains=CHAINS)
     rbm_like(potentials).compile(rule=rule)
     fast = random_potentials(*potentials.kernel.shape, seed=7)
     total = []
@@ -102,7 +134,9 @@ def test_chains_move_under_the_sum_of_the_weights():
     )
     state = hidden_chain(total, tf.constant(before), SEED, num_sweeps=2)
     np.testing.assert_array_equal(rule.chains, state.hidden)
-    np.testing.assert_array_equal(moments.visible.bias, state.visible)
+    again = inference.conditional_moments(total, state.visible, even(CHAINS))
+    for got, want in zip(*map(tf.nest.flatten, (moments, again)), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_chains_reach_the_distribution_of_the_sum():
@@ -153,7 +187,9 @@ def test_pop_cd_is_the_formula(gibbs_steps, share, weighted):
     assert set(np.unique(hidden)) == {0.0, 1.0}
     if gibbs_steps > 1:
         first = random.fold_in(SEED, 0)
-        visible = visible_chain(potentials, visible, first, num_sweeps=gibbs_steps - 1)
+        visible = visible_chain(
+            potentials, visible, first, num_sweeps=gibbs_steps - 1
+        ).visible
     omega = share * importance(potentials, visible, hidden, weights)
     w, b, _ = numbers(potentials)
     mean_visible = logistic(b + hidden @ w.T)
@@ -190,25 +226,26 @@ def z_scores(moments, truth):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("weights", ["equal", "unequal"])
-@pytest.mark.parametrize("gibbs_steps", [1, 2])
-def test_pop_cd_is_consistent(seed, weights, gibbs_steps):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pop_cd_is_consistent(seed, weighted):
     """A large population has the exact moments, whatever the data and weights."""
     rng = np.random.default_rng(seed)
-    potentials = random_potentials(5, 3, seed)
+    potentials = random_potentials(5, 3, seed, scale=1.5)
     visible = tf.constant(rng.random((CHAINS, 5)) < rng.random(5), tf.float32)
     each = even(CHAINS)
-    if weights == "unequal":  # they count where unit 0 is off, where it is on hardly
+    if weighted:  # large where unit 0 is off, three in ten are zero
         each = rng.random(CHAINS) * np.where(visible[:, 0] == 1, 0.1, 1.0)
         each *= rng.random(CHAINS) < 0.7
         each = tf.constant(each / each.sum(), tf.float32)
     truth = Enumerated(potentials)
-    rule = rules.PopulationContrastiveDivergence(gibbs_steps)
-    assert (
-        z_scores(rule.negative_phase(potentials, visible, each, SEED), truth).max() < 5
-    )
-    cd = rules.ContrastiveDivergence(gibbs_steps)
-    assert z_scores(cd.negative_phase(potentials, visible, each, SEED), truth).max() > 8
+
+    def largest(rule):
+        moments = rule.negative_phase(potentials, visible, each, SEED)
+        return z_scores(moments, truth).max()
+
+    assert largest(rules.PopulationContrastiveDivergence()) < 5
+    assert largest(rules.PopulationContrastiveDivergence(2)) < 5
+    assert largest(rules.ContrastiveDivergence()) > 8
 
 
 def test_examples_of_weight_zero_are_not_there():
@@ -225,18 +262,23 @@ def test_examples_of_weight_zero_are_not_there():
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-def test_pop_cd_with_gaussian_visible_units_is_consistent():
+@pytest.mark.parametrize("gaussian", ["visible", "hidden"])
+def test_pop_cd_with_gaussian_units_is_consistent(gaussian):
     rng = np.random.default_rng(0)
     potentials = random_gaussian_potentials(3, 4)
-    visible = tf.constant(rng.normal(0, 1.5, (CHAINS, 3)), tf.float32)
+    visible = rng.normal(0, 1.5, (CHAINS, 3))
+    if gaussian == "hidden":
+        potentials, visible = potentials.transpose(), rng.integers(0, 2, (CHAINS, 4))
     rule = rules.PopulationContrastiveDivergence()
-    moments = rule.negative_phase(potentials, visible, even(CHAINS), SEED)
+    moments = rule.negative_phase(
+        potentials, tf.constant(visible, tf.float32), even(CHAINS), SEED
+    )
     exact = inference.exact_moments(potentials)
     omega = moments.weights.numpy()[:, None]
-    for rows, want in (
-        (moments.visible.bias, exact.visible.bias),
-        (moments.visible.log_precision, exact.visible.log_precision),
-        (moments.hidden.bias, exact.hidden.bias),
+    for rows, want in zip(
+        tf.nest.flatten((moments.visible, moments.hidden)),
+        tf.nest.flatten((exact.visible, exact.hidden)),
+        strict=True,
     ):
         deviation = omega * (rows.numpy() - want.numpy())
         assert (abs(deviation.sum(0)) < 5 * np.sqrt((deviation**2).sum(0))).all()
@@ -357,9 +399,6 @@ def test_acd_of_a_crbm_has_the_mean_of_cd():
 
 
 # Bad input and configs
-
-
-FPCD = rules.FastPersistentContrastiveDivergence
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 2.0, True, "3", None])

@@ -98,6 +98,18 @@ def test_swap_rates_are_running_averages():
     np.testing.assert_allclose(rule.swap_rates, 1 - 0.5 * np.full(3, 0.99**21), 1e-5)
 
 
+def test_each_sweep_has_noise_of_its_own():
+    """Without coupling a sweep forgets all but its noise."""
+    potentials = inference.Potentials(tf.zeros((5, 3)), [0.0] * 5, [0.0] * 3)
+    ends = []
+    for gibbs_steps in (1, 2):
+        rule = ParallelTempering(3, num_chains=20, gibbs_steps=gibbs_steps)
+        compiled(potentials, rule)
+        moved(rule, potentials, 1)
+        ends.append(rule.chains.numpy())
+    assert 0.4 < np.mean(ends[0] != ends[1]) < 0.6
+
+
 def test_adaptive_temperatures_swap_more_evenly():
     potentials = random_potentials(12, 10, seed=2, scale=2.0)
     batch = tf.zeros((2, 12)), BATCH[1]
