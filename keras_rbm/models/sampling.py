@@ -24,6 +24,7 @@ def draw_tempered(
     model, potentials, base, shape, steps, betas, initial_visible, clamp, seed
 ):
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
+    betas = inference.temperatures(betas)
     initial_visible, clamp, seed = _checked(
         model, shape, steps, initial_visible, clamp, seed
     )

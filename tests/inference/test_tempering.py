@@ -418,3 +418,11 @@ def test_several_models():
     potentials = Potentials(tf.zeros((3, 2)), tf.zeros((4, 3)), tf.zeros(2))
     with pytest.raises(ValueError, match="single model for tempering. Received"):
         inference.parallel_tempering(potentials)
+
+
+def test_bad_temperatures_leave_the_generator_alone():
+    rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    before = rbm.seed_generator.state.numpy()
+    with pytest.raises(ValueError, match="increase strictly from 0 to 1"):
+        rbm.sample(2, method="tempering", betas=[0.0, 0.5])
+    np.testing.assert_array_equal(rbm.seed_generator.state, before)
