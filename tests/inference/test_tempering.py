@@ -10,6 +10,7 @@ from brute_force import (
     tempered_sweep,
 )
 
+import keras_rbm
 from keras_rbm import inference, random
 from keras_rbm.inference import GibbsState, Potentials, TemperedPath
 from keras_rbm.inference.tempering import start_tempering, tempering_step
