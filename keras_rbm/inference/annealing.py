@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import GibbsState, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, SweepNoise, sweep_noise
 
 #: Temperatures between two updates of the progress bar.
 _SEGMENT = 250
@@ -22,7 +22,8 @@ def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
     lows, highs = (tf.constant(values, tf.float32) for values in betas)
     seed = random.as_seed(seed)
     log_weights = tf.cast(log_weights, tf.float64)
-    state = (visible, path.potentials.hidden_natural(visible), log_weights)
+    chains = ChainState(visible, path.potentials.hidden_natural(visible))
+    state = (chains, log_weights)
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
     large = None not in sizes and math.prod(sizes) >= _LARGE
     run = _run_compiled if large else _run
@@ -41,19 +42,19 @@ def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
 def _block(path, state, lows, highs, span, seed, reverse):
     """Anneals over temperatures `span[0]` to `span[1]`, at most `_BLOCK` of them."""
     first, last = span[0], span[1]
-    noise = sweep_noise(path.potentials, tf.shape(state[0])[0], seed, num_sweeps=_BLOCK)
+    rows = tf.shape(state[0].visible)[0]
+    noise = sweep_noise(path.potentials, rows, seed, num_sweeps=_BLOCK)
 
-    def step(index, visible, natural, log_weights):
+    def step(index, chains, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
         # Not noise[i]: slicing at an argument would compile anew for each value.
-        draws = GibbsState(*(tf.gather(layer, index - first) for layer in noise))
+        draws = SweepNoise(*(tf.gather(layer, index - first) for layer in noise))
         if not reverse:
-            log_weights += path.log_weight_difference(visible, natural, low, high)
-        visible = path.sweep(natural, high, draws).visible
-        natural = path.potentials.hidden_natural(visible)
+            log_weights += path.log_weight_difference(chains, low, high)
+        chains = path.sweep(chains, high, draws)
         if reverse:
-            log_weights += path.log_weight_difference(visible, natural, low, high)
-        return index + 1, visible, natural, log_weights
+            log_weights += path.log_weight_difference(chains, low, high)
+        return index + 1, chains, log_weights
 
     return tf.while_loop(lambda index, *_: index < last, step, (first, *state))[1:]
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.log_partition import LogPartition
 from keras_rbm.inference.potentials import check_normalizable
 from keras_rbm.inference.tempered_path import TemperedPath
@@ -93,11 +94,11 @@ def _work(path, chains, steps, seed):
     lows, highs = betas[:-count], betas[count:]
 
     def work(chains, replicas):
-        visible, natural = (
+        rows = (
             tf.reshape(states[replicas], (pairs * count, states.shape[2]))
             for states in (chains.visible, chains.hidden_natural)
         )
-        x = path.log_weight_difference(visible, natural, lows, highs)
+        x = path.log_weight_difference(ChainState(*rows), lows, highs)
         return tf.reshape(x, (pairs, count))
 
     def step(index, chains, low, high):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.units import FractionalParameters
 
 
 class GibbsState(NamedTuple):
@@ -12,6 +13,24 @@ class GibbsState(NamedTuple):
 
     visible: tf.Tensor
     hidden: tf.Tensor
+
+
+class ChainState(NamedTuple):
+    """Chains that live in v: `visible` (C, V) and `hidden_natural` (C, H), of h | v."""
+
+    visible: tf.Tensor
+    hidden_natural: tf.Tensor
+
+
+class SweepNoise(NamedTuple):
+    """Uniform noise of a sweep: (C, V), (C, H) and (C, 1), or (C, 0) if all is exact.
+
+    With a leading axis for several sweeps.
+    """
+
+    visible: tf.Tensor
+    hidden: tf.Tensor
+    acceptance: tf.Tensor
 
 
 def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
@@ -27,11 +46,11 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
         num_sweeps: int, S.
 
     Returns:
-        `GibbsState` of tensors (S, C, V) and (S, C, H).
+        `SweepNoise` with a leading axis S.
     """
-    sizes = (potentials.num_visible, potentials.num_hidden)
+    sizes = (potentials.num_visible, potentials.num_hidden, int(_corrected(potentials)))
     noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
-    return GibbsState(*tf.split(noise, sizes, 2))
+    return SweepNoise(*tf.split(noise, sizes, 2))
 
 
 def sample_hidden_given_visible(potentials, visible, seed):
@@ -50,7 +69,8 @@ def gibbs_sweep(potentials, visible, seed):
     """Draws h from p(h | v), then v from p(v | h).
 
     The sweep leaves the model's distribution of v invariant, and is reversible
-    with respect to it.
+    with respect to it. With fractional hidden units it is a Metropolis step: v is
+    the new one only if it was accepted.
 
     Args:
         potentials: `Potentials`.
@@ -67,15 +87,63 @@ def gibbs_sweep(potentials, visible, seed):
     array([[1., 1., 1.]], dtype=float32)
     """
     noise = sweep_noise(potentials, tf.shape(visible)[0], seed)
-    return noisy_sweep(potentials, visible, noise, 0)
+    noise = SweepNoise(*(layer[0] for layer in noise))
+    state = ChainState(visible, potentials.hidden_natural(visible))
+    new = proposal(potentials, state.hidden_natural, noise)
+    if not _corrected(potentials):
+        return new
+    chains, _ = settled(potentials, state, new.visible, noise)
+    return GibbsState(chains.visible, new.hidden)
 
 
-def noisy_sweep(potentials, visible, noise, index):
-    """Returns the `GibbsState` after a sweep with noise number `index`."""
-    natural = potentials.hidden_natural(visible)
-    hidden = potentials.hidden.sample(natural, noise.hidden[index])
+def noisy_sweep(potentials, state, noise, index, clamp=None):
+    """Returns the `ChainState` after a sweep with noise number `index`."""
+    # Not noise[index]: XLA would draw that part again, on one core.
+    noise = SweepNoise(*(tf.gather(layer, index) for layer in noise))
+    new = proposal(potentials, state.hidden_natural, noise).visible
+    if clamp is not None:
+        new = tf.where(clamp, state.visible, new)
+    return settled(potentials, state, new, noise)[0]
+
+
+def proposal(potentials, hidden_natural, noise):
+    """Returns the `GibbsState` drawn by a sweep: h given v, then v given h."""
+    hidden = potentials.hidden.sample(hidden_natural, noise.hidden)
     natural = potentials.visible_natural(hidden)
-    return GibbsState(potentials.visible.sample(natural, noise.visible[index]), hidden)
+    return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
+
+
+def settled(potentials, state, visible, noise, beta=1.0):
+    """Returns the chains after a proposal: there, or for fractional units perhaps not.
+
+    Args:
+        potentials: `Potentials`.
+        state: `ChainState` that v was proposed from.
+        visible: tensor (C, V), the proposal.
+        noise: `SweepNoise`.
+        beta: scalar, or column (C, 1), the inverse temperature.
+
+    Returns:
+        `(chains, accepted)`: `ChainState`, and bools (C,).
+    """
+    new = ChainState(visible, potentials.hidden_natural(visible))
+    accepted = tf.ones(tf.shape(visible)[0], tf.bool)
+    if not _corrected(potentials):
+        return new, accepted
+    correction = potentials.hidden.log_correction
+    gain = correction(beta * new.hidden_natural) - correction(
+        beta * state.hidden_natural
+    )
+    accepted = tf.math.log(noise.acceptance[:, 0] + random.HALF_STEP) < gain
+    chains = (
+        tf.where(accepted[:, tf.newaxis], there, here)
+        for there, here in zip(new, state, strict=True)
+    )
+    return ChainState(*chains), accepted
+
+
+def _corrected(potentials):
+    return isinstance(potentials.hidden, FractionalParameters)
 
 
 def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
@@ -99,14 +167,14 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
 @tf.function(autograph=False)
 def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
     def sweep(index, state):
-        new = gibbs_sweep(potentials, state, random.fold_in(seed, index)).visible
-        if clamp is not None:
-            new = tf.where(clamp, visible, new)
-        return index + 1, new
+        rows, fresh = tf.shape(visible)[0], random.fold_in(seed, index)
+        noise = sweep_noise(potentials, rows, fresh)
+        return index + 1, noisy_sweep(potentials, state, noise, 0, clamp)
 
+    state = ChainState(visible, potentials.hidden_natural(visible))
     return tf.while_loop(
-        lambda index, _: index < num_sweeps, sweep, (tf.constant(0), visible)
-    )[1]
+        lambda index, _: index < num_sweeps, sweep, (tf.constant(0), state)
+    )[1].visible
 
 
 def hidden_chain(potentials, hidden, seed, *, num_sweeps):
@@ -142,13 +210,6 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
     return sweep(last, hidden)
 
 
-class ChainState(NamedTuple):
-    """Chains that live in v: `visible` (C, V) and `hidden_natural` (C, H), of h | v."""
-
-    visible: tf.Tensor
-    hidden_natural: tf.Tensor
-
-
 def visible_chain(potentials, visible, seed, *, num_sweeps):
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
@@ -177,17 +238,8 @@ def noisy_chain(potentials, state, noise, first, count):
     Each sweep ends with the natural parameters of h, which the next one and the
     moments begin with: no product is computed twice.
     """
-
-    def sweep(index, state):
-        # Not noise[index]: XLA would draw that part again, on one core.
-        hidden = potentials.hidden.sample(
-            state.hidden_natural, tf.gather(noise.hidden, index)
-        )
-        visible = potentials.visible.sample(
-            potentials.visible_natural(hidden), tf.gather(noise.visible, index)
-        )
-        return index + 1, ChainState(visible, potentials.hidden_natural(visible))
-
     return tf.while_loop(
-        lambda index, _: index < first + count, sweep, (tf.constant(first), state)
+        lambda index, _: index < first + count,
+        lambda index, state: (index + 1, noisy_sweep(potentials, state, noise, index)),
+        (tf.constant(first), state),
     )[1]

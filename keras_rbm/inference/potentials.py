@@ -60,7 +60,9 @@ class Potentials(_Fields):
 
     @property
     def num_hidden(self):
-        return self.kernel.shape[1]
+        """int, or a scalar tensor where the number changes between calls."""
+        size = self.kernel.shape[1]
+        return tf.shape(self.kernel)[1] if size is None else size
 
     @property
     def batch_size(self):
@@ -106,9 +108,14 @@ class Potentials(_Fields):
         """Returns the visible units' natural parameters given h, (B, V)."""
         return self.visible.natural(self.visible_input(hidden))
 
-    def free_energy(self, visible):
-        """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats."""
-        hidden = self.hidden.log_partition(self.hidden_natural(visible))
+    def free_energy(self, visible, hidden_natural=None):
+        """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats.
+
+        `hidden_natural`, of v, may be given where it is known already.
+        """
+        if hidden_natural is None:
+            hidden_natural = self.hidden_natural(visible)
+        hidden = self.hidden.log_partition(hidden_natural)
         return -own_log_weight(self.visible, visible) - tf.reduce_sum(hidden, -1)
 
     def _product(self, states, transpose):

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import GibbsState
+from keras_rbm.inference.gibbs import settled
 from keras_rbm.inference.potentials import Potentials
 
 
@@ -76,32 +76,37 @@ class TemperedPath(NamedTuple):
         natural = tf.broadcast_to(self.base, shape)
         return self.potentials.visible.sample(natural, random.uniform(shape, seed))
 
-    def log_weight_difference(self, visible, hidden_natural, low, high):
+    def log_weight_difference(self, chains, low, high):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
-        `low` and `high` are scalars, or columns (C, 1).
+        `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1).
         """
+        visible, natural = chains
         units = self.potentials.hidden
-        hidden = units.log_partition(high * hidden_natural) - units.log_partition(
-            low * hidden_natural
+        hidden = units.log_partition(high * natural) - units.log_partition(
+            low * natural
         )
         first = self.potentials.visible.statistics(visible).bias
         bias = (high - low) * first * (self.potentials.visible_bias - self.base)
         return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
 
-    def sweep(self, hidden_natural, beta, noise):
+    def sweep(self, chains, beta, noise, clamp=None):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
 
         Args:
-            hidden_natural: tensor (C, H), `v'W + c`, which the caller has anyway.
+            chains: `ChainState`.
             beta: scalar, or column (C, 1).
-            noise: `GibbsState` of uniform noise, (C, V) and (C, H).
+            noise: `SweepNoise`.
+            clamp: bool tensor (V,) or (C, V), units that keep their value.
 
         Returns:
-            `GibbsState`.
+            `ChainState`; its natural parameters are those of the model, beta = 1.
         """
         potentials = self.potentials
-        hidden = potentials.hidden.sample(beta * hidden_natural, noise.hidden)
+        hidden = potentials.hidden.sample(beta * chains.hidden_natural, noise.hidden)
         model = potentials.visible_natural(hidden)
         natural = (1.0 - beta) * self.base + beta * model
-        return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
+        visible = potentials.visible.sample(natural, noise.visible)
+        if clamp is not None:
+            visible = tf.where(clamp, chains.visible, visible)
+        return settled(potentials, chains, visible, noise, beta)[0]

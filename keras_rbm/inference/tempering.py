@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.gibbs import GibbsState, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, SweepNoise, sweep_noise
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 #: Pairs count as rejecting at least this share of their swaps.
@@ -61,18 +61,20 @@ def tempering_step(path, chains, seed, clamp=None):
         1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
            Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
     """
-    replicas, count, width = chains.visible.shape
+    replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
+    sizes = (path.potentials.num_visible, path.potentials.num_hidden)
     seeds = [random.fold_in(seed, index) for index in range(2)]
     noise = sweep_noise(path.potentials, replicas * count, seeds[0])
-    rows = tf.reshape(chains.hidden_natural, (replicas * count, -1))
-    noise = GibbsState(noise.visible[0], noise.hidden[0])
-    visible = path.sweep(rows, _per_row(chains.betas, count), noise).visible
-    visible = tf.reshape(visible, (replicas, count, width))
-    if clamp is not None:
-        visible = tf.where(clamp, chains.visible, visible)
-    natural = _by_rows(path.potentials.hidden_natural, visible)
-    chains = chains._replace(visible=visible, hidden_natural=natural)
+    noise = SweepNoise(*(layer[0] for layer in noise))
+    if clamp is not None and clamp.shape.rank == 2:
+        clamp = tf.tile(clamp, (replicas, 1))
+    betas = _per_row(chains.betas, count)
+    rows = path.sweep(_as_rows(chains), betas, noise, clamp)
+    chains = chains._replace(
+        visible=tf.reshape(rows.visible, (replicas, count, sizes[0])),
+        hidden_natural=tf.reshape(rows.hidden_natural, (replicas, count, sizes[1])),
+    )
     uniform = random.uniform((2, replicas, count), seeds[1])
     chains, even = _swap(path, chains, uniform[0], 0)
     chains, odd = _swap(path, chains, uniform[1], 1)
@@ -82,14 +84,12 @@ def tempering_step(path, chains, seed, clamp=None):
 
 def _swap(path, chains, uniform, first):
     """Proposes swaps of replicas (first, first + 1), (first + 2, first + 3), …."""
-    replicas, width = chains.visible.shape[0], chains.visible.shape[2]
-    count = tf.shape(uniform)[1]
+    replicas, count = chains.visible.shape[0], tf.shape(uniform)[1]
     indices = np.arange(replicas)
     partner = indices + np.where((indices - first) % 2 == 0, 1, -1)
     partner = np.where((partner < 0) | (partner >= replicas), indices, partner)
     gain = path.log_weight_difference(
-        tf.reshape(chains.visible, (replicas * count, width)),
-        tf.reshape(chains.hidden_natural, (replicas * count, -1)),
+        _as_rows(chains),
         _per_row(chains.betas, count),
         _per_row(tf.gather(chains.betas, partner), count),
     )
@@ -239,6 +239,17 @@ def _run(path, chains, seed, steps, clamp):
 def _per_row(betas, count):
     """Returns the inverse temperature of each row of R · C, as a column."""
     return tf.repeat(betas, count)[:, tf.newaxis]
+
+
+def _as_rows(chains):
+    """Returns the `ChainState` of R · C rows."""
+    layers = (chains.visible, chains.hidden_natural)
+    return ChainState(
+        *(
+            tf.reshape(layer, (-1, layer.shape[2] or tf.shape(layer)[2]))
+            for layer in layers
+        )
+    )
 
 
 def _by_rows(function, states):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import noisy_sweep, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
 from keras_rbm.rules.rule import LearningRule, Phases
 
 
@@ -72,6 +72,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
         """Returns the best states that a chain visits, and the perceptron losses."""
         start = random.uniform(tf.shape(visible), random.fold_in(seed, 0))
         state = potentials.visible.sample(potentials.visible_bias, start)
+        state = ChainState(state, potentials.hidden_natural(state))
         noise = sweep_noise(
             potentials,
             tf.shape(visible)[0],
@@ -80,15 +81,15 @@ class ContrastiveDivergencePerceptron(LearningRule):
         )
 
         def sweep(index, state, best, lowest):
-            state = noisy_sweep(potentials, state, noise, index).visible
-            energy = potentials.free_energy(state)
-            best = tf.where((energy < lowest)[:, tf.newaxis], state, best)
+            state = noisy_sweep(potentials, state, noise, index)
+            energy = potentials.free_energy(*state)
+            best = tf.where((energy < lowest)[:, tf.newaxis], state.visible, best)
             return index + 1, state, best, tf.minimum(energy, lowest)
 
         _, _, best, lowest = tf.while_loop(
             lambda index, *_: index < self.gibbs_steps,
             sweep,
-            (tf.constant(0), state, state, potentials.free_energy(state)),
+            (tf.constant(0), state, state.visible, potentials.free_energy(*state)),
         )
         return best, tf.nn.relu(potentials.free_energy(visible) - lowest)
 

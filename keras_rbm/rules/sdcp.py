@@ -90,7 +90,7 @@ class SDCP(LearningRule):
             potentials: `Potentials`, of the parameters reached so far.
             chains: `ChainState` before.
             weights: tensor (B,), normalised over all replicas.
-            noise: `GibbsState` of all inner steps' noise, see `sweep_noise`.
+            noise: `SweepNoise` of all inner steps' noise, see `sweep_noise`.
             first: int, the first sweep's place in it.
         """
         chains = noisy_chain(potentials, chains, noise, first, self.gibbs_steps)

@@ -5,6 +5,7 @@ import keras
 from keras_rbm.configured import find as _find
 from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
 from keras_rbm.units.bernoulli import BernoulliParameters as BernoulliParameters
+from keras_rbm.units.fractional import FractionalParameters as FractionalParameters
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
 from keras_rbm.units.unit import Unit as Unit

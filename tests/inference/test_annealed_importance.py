@@ -10,7 +10,8 @@ from brute_force import (
 )
 
 from keras_rbm import inference, random
-from keras_rbm.inference import GibbsState, Potentials, TemperedPath
+from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm.inference.gibbs import ChainState, SweepNoise
 from keras_rbm.units import GaussianParameters
 
 SEEDS = range(20)
@@ -113,12 +114,13 @@ def test_tempered_sweep_leaves_its_distribution_invariant(beta):
     rows = np.random.default_rng(0).choice(len(law), chains, p=law)
     visible = tf.constant(states[rows], tf.float32)
     for step in range(3):
-        natural = potentials.hidden_natural(visible)
-        noise = GibbsState(
+        noise = SweepNoise(
             random.uniform((chains, 5), [step, 8]),
             random.uniform((chains, 4), [step, 9]),
+            None,
         )
-        visible = path.sweep(natural, beta, noise).visible
+        state = ChainState(visible, potentials.hidden_natural(visible))
+        visible = path.sweep(state, beta, noise).visible
     got = np.bincount(visible.numpy().astype(int) @ [16, 8, 4, 2, 1], minlength=32)
     chi_square = np.sum((got - chains * law) ** 2 / (chains * law))
     assert chi_square < 31 + 5 * np.sqrt(2 * 31)
@@ -128,8 +130,8 @@ def test_path_runs_from_the_base_rate_model_to_the_model():
     potentials = random_potentials(5, 4)
     path = TemperedPath(potentials, base_of(potentials))
     states = tf.constant(binary_states(5), tf.float32)
-    natural = potentials.hidden_natural(states)
-    change = path.log_weight_difference(states, natural, 0.0, 1.0).numpy()
+    chains = ChainState(states, potentials.hidden_natural(states))
+    change = path.log_weight_difference(chains, 0.0, 1.0).numpy()
     at_zero = states.numpy() @ path.base.numpy() + 4 * np.log(2)
     np.testing.assert_allclose(
         at_zero + change, -potentials.free_energy(states), rtol=1e-5

@@ -12,7 +12,8 @@ from brute_force import (
 
 import keras_rbm
 from keras_rbm import inference, random
-from keras_rbm.inference import GibbsState, Potentials, TemperedPath
+from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.tempering import start_tempering, tempering_step
 
 CHAINS = 20_000
@@ -137,8 +138,9 @@ def test_sweeps_and_swaps_have_noise_of_their_own():
     assert_joint_law(laws, np.swapaxes(step_alone(), 0, 1))
 
 
-def one_term(path, visible, hidden_natural, low, high):
+def one_term(path, chains, low, high):
     """The formula for swaps of joint states, with the free energy for energy."""
+    visible = chains.visible
     gain = -path.potentials.free_energy(visible) - tf.linalg.matvec(visible, path.base)
     return (high - low)[:, 0] * gain
 
@@ -164,8 +166,8 @@ def test_drift_by_a_wrong_swap_would_be_seen(wrong, monkeypatch):
 
 def swapped(path, visible, betas, monkeypatch):
     """Returns the chains after the swaps of a step alone, from states (R, C, V)."""
-    rows = visible.reshape(-1, visible.shape[2])
-    sweep = GibbsState(tf.constant(rows), None)
+    rows = tf.constant(visible.reshape(-1, visible.shape[2]))
+    sweep = ChainState(rows, path.potentials.hidden_natural(rows))
     monkeypatch.setattr(TemperedPath, "sweep", lambda *_: sweep)
     chains = start_tempering(path.potentials, visible, betas)
     return tempering_step(path, chains, seed=1)

@@ -1,0 +1,82 @@
+"""Binary hidden units that count a fractional number of times."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.units.bernoulli import BernoulliStatistics
+
+
+class FractionalParameters(NamedTuple):
+    """A hidden layer whose unit i counts `c_i` ≥ 0 times: `bias`, `coefficients` (H,).
+
+    Summed out, unit i has the weight `(1 + exp(eta_i))^c_i`: for whole c_i that of c_i
+    units that share their parameters, whose sum is the state; else no distribution of
+    states has this weight. `sample` then draws from one near it, floor(c_i) units of
+    natural parameter eta_i and one of `rest_i eta_i` that counts `rest_i`, and
+    `log_correction` is what a Metropolis step needs to put it right [1, section 3.3].
+
+    References:
+        1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
+    """
+
+    bias: tf.Tensor
+    coefficients: tf.Tensor
+
+    def natural(self, inputs):
+        return self.bias + inputs
+
+    def log_partition(self, natural):
+        return self.coefficients * tf.math.softplus(natural)
+
+    def mean(self, natural):
+        return self.coefficients * tf.math.sigmoid(natural)
+
+    def sample(self, natural, noise):
+        return tf.cond(
+            tf.reduce_all(self.coefficients == 1.0),
+            lambda: tf.cast(noise < tf.math.sigmoid(natural), natural.dtype),
+            lambda: self._sample_copies(natural, noise),
+        )
+
+    def log_correction(self, natural):
+        """Returns log weight minus log weight of the model sampled from, (C,)."""
+        rest = self.coefficients - tf.floor(self.coefficients)
+        softplus = tf.math.softplus
+        # sp(0) of whole coefficients is left out: a constant.
+        difference = rest * softplus(natural) - softplus(rest * natural)
+        return tf.reduce_sum(tf.where(rest > 0.0, difference, 0.0), -1)
+
+    def statistics(self, states):
+        return BernoulliStatistics(states)
+
+    def expected_statistics(self, natural):
+        return BernoulliStatistics(self.mean(natural))
+
+    def _sample_copies(self, natural, noise):
+        whole = tf.floor(self.coefficients)
+        rest = self.coefficients - whole
+        on, noise = _bernoulli(tf.math.sigmoid(rest * natural), noise)
+        probability = tf.math.sigmoid(natural)
+
+        def add(count, total, noise):
+            on, noise = _bernoulli(probability, noise)
+            return count + 1.0, total + tf.where(count < whole, on, 0.0), noise
+
+        most = tf.reduce_max(whole)
+        state = (tf.constant(0.0), rest * on, noise)
+        return tf.while_loop(lambda count, *_: count < most, add, state)[1]
+
+
+def _bernoulli(probability, noise):
+    """Returns draws, and what is left of the noise: uniform again, given them.
+
+    Each draw leaves fewer bits: states' probabilities are off by 2^-23 at most.
+    """
+    on = noise < probability
+    left = tf.where(
+        on,
+        tf.math.divide_no_nan(noise, probability),
+        tf.math.divide_no_nan(noise - probability, 1.0 - probability),
+    )
+    return tf.cast(on, probability.dtype), left
