@@ -22,4 +22,5 @@ from keras_rbm import rules as rules
 from keras_rbm import units as units
 from keras_rbm.models import CRBM as CRBM
 from keras_rbm.models import RBM as RBM
+from keras_rbm.models import InfiniteRBM as InfiniteRBM
 from keras_rbm.version import __version__ as __version__

@@ -6,6 +6,7 @@ import tempfile
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 
@@ -24,9 +25,12 @@ def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
     case.keras_file_round_trip()
     case.resume_is_bit_exact()
     case.traced_once()
-    case.jit_on_equals_off()
     case.datasets_and_weights()
-    case.two_logical_cpus(stochastic)
+    if make_model().grows:
+        case.refuses_jit_and_strategies()
+    else:
+        case.jit_on_equals_off()
+        case.two_logical_cpus(stochastic)
     if not stochastic:  # the rest is the models' part, and needs no rule's noise
         case.weights_count()
 
@@ -103,6 +107,12 @@ class _Case:
             model.train_on_batch(**self.data)
         for a, b in zip(plain.weights, compiled.weights, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+    def refuses_jit_and_strategies(self):
+        with pytest.raises(ValueError, match="jit_compile=False"):
+            self.compiled(jit_compile=True)
+        with two_cpus().scope(), pytest.raises(ValueError, match="single device"):
+            self.compiled()
 
     def datasets_and_weights(self):
         parts = self.x if self.y is None else (self.x, self.y)

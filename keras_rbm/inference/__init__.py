@@ -57,14 +57,16 @@ from keras_rbm.inference.tempering import TemperedChains as TemperedChains
 from keras_rbm.inference.tempering import equalized_betas as equalized_betas
 from keras_rbm.inference.tempering import parallel_tempering as parallel_tempering
 
+_KERNELS = ("BlockGibbs", "GibbsProposal")
+
 
 def __dir__():
-    return [*globals(), "BlockGibbs"]
+    return [*globals(), *_KERNELS]
 
 
 def __getattr__(name):
-    if name == "BlockGibbs":  # needs TensorFlow Probability: imported on first use
-        from keras_rbm.inference.gibbs_kernel import BlockGibbs
+    if name in _KERNELS:  # need TensorFlow Probability: imported on first use
+        from keras_rbm.inference import gibbs_kernel
 
-        return BlockGibbs
+        return getattr(gibbs_kernel, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,5 @@
 """Models: what a user fits."""
 
 from keras_rbm.models.crbm import CRBM as CRBM
+from keras_rbm.models.infinite_rbm import InfiniteRBM as InfiniteRBM
 from keras_rbm.models.rbm import RBM as RBM

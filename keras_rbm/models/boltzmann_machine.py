@@ -26,10 +26,12 @@ class BoltzmannMachine(RuleModel):
 
     Attributes:
         conditional: bool, whether the model has an input x.
+        grows: bool, whether its hidden layer grows in training.
         inference: `keras_rbm.inference.Inference` that it predicts by, or `None`.
     """
 
     conditional = False
+    grows = False
     inference = None
 
     def compile(
@@ -219,7 +221,7 @@ class BoltzmannMachine(RuleModel):
             batch_size=batch_size,
             epochs=epochs,
             verbose=verbose,
-            callbacks=_extended(callbacks, resume, epoch_key),
+            callbacks=extended(callbacks, resume, epoch_key),
             validation_data=validation_data,
             shuffle=shuffle,
             sample_weight=sample_weight,
@@ -294,7 +296,8 @@ class BoltzmannMachine(RuleModel):
         return rows
 
 
-def _extended(callbacks, *own):
+def extended(callbacks, *own):
+    """Returns callbacks, in any form that Keras takes but one, with more at the end."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         raise TypeError(
             "Expected callbacks as a list. Received: a CallbackList. Pass its "

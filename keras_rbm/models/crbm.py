@@ -7,7 +7,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.inputs import as_rows, check_rows
+from keras_rbm.models.inputs import as_rows, check_input_shape, check_rows
 from keras_rbm.models.sampling import draw
 
 
@@ -128,13 +128,8 @@ class CRBM(BoltzmannMachine):
     def build(self, input_shape):
         if self.built:
             return
+        check_input_shape(input_shape)
         num_features = input_shape[-1]
-        if len(input_shape) != 2 or num_features is None or num_features < 1:
-            raise ValueError(
-                "Expected an input of shape (examples, features) of known width. "
-                f"Received: input_shape={tuple(input_shape)}. Flatten each example "
-                "to a vector."
-            )
         if self.num_visible is None:
             raise ValueError(
                 "Expected a known number of visible units. Received: a CRBM that has "

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.inputs import as_rows
 from keras_rbm.models.sampling import draw, draw_tempered
 
 _ROWS_AT_ONCE = 1000
@@ -13,12 +14,49 @@ _ROWS_AT_ONCE = 1000
 class GenerativeModel(BoltzmannMachine):
     """A Boltzmann machine without input, a model of p(v).
 
-    A subclass implements `potentials`, `gradients` and `base`.
+    A subclass makes `base_rate` and the visible units' variables (`visible_bias`, …)
+    and implements `potentials` and `gradients`. Called on data it returns
+    `E[h | v]`, (B, H).
     """
 
     def base(self, potentials):
         """Returns visible natural parameters (V,) of the base-rate model."""
-        raise TypeError(f"{type(self).__name__} must implement base.")
+        rate = tf.cast(self.base_rate, self.variable_dtype)
+        return potentials.visible.natural_for_mean(rate)
+
+    def adapt(self, data):
+        """Fits the isolated visible units to data, before training.
+
+        Sets the visible bias (for Gaussian units also the precision, or shift and
+        scale) so that the model without coupling has the data's mean, the *base
+        rate*; annealed importance sampling starts from it.
+
+        Args:
+            data: array (N, V) or `tf.data.Dataset`.
+        """
+        rows = as_rows(data)
+        self.check_visible(rows, "data")
+        if not self.built:
+            self.build(tuple(rows.shape))
+        mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
+        self.base_rate.assign(mean)
+        for name, value in self.visible.fitted(mean, variance).items():
+            getattr(self, f"visible_{name}").assign(value)
+        if self.rule is not None:
+            self.rule.adapt(self)
+
+    def call(self, inputs):
+        potentials = self.potentials()
+        inputs = tf.cast(inputs, self.variable_dtype)
+        width = potentials.num_visible
+        if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
+            raise ValueError(
+                f"Expected an input of shape (examples, {width}). Received: shape "
+                f"{tuple(inputs.shape)}."
+            )
+        features = potentials.hidden.mean(potentials.hidden_natural(inputs))
+        features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
+        return tf.cast(features, self.compute_dtype)
 
     def roles(self, x, y):
         if y is not None:
@@ -225,6 +263,20 @@ class GenerativeModel(BoltzmannMachine):
         raise ValueError(
             f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."
         )
+
+
+@tf.custom_gradient
+def _with_zero_gradients(features, *others):
+    """Returns `features`; gradients with respect to `others` are 0, not `None`.
+
+    When the model is fine-tuned as a layer, its visible side has no part in the
+    output; with `None` Keras would warn at every step.
+    """
+
+    def gradient(upstream):
+        return (upstream, *(tf.zeros_like(other) for other in others))
+
+    return tf.identity(features), gradient
 
 
 def _in_chunks(function, rows):

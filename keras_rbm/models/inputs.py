@@ -38,6 +38,16 @@ def first_batch(data):
     )
 
 
+def check_input_shape(shape):
+    """Raises a ValueError unless a model can be built for inputs of this shape."""
+    if len(shape) != 2 or shape[-1] is None or shape[-1] < 1:
+        raise ValueError(
+            "Expected an input of shape (examples, units) of known width. Received: "
+            f"input_shape={tuple(shape)}. Flatten each example to a vector, or pass "
+            "num_visible=."
+        )
+
+
 def as_arrays(x, y, sample_weight):
     """Returns the parts of array data as arrays or `None`, of one length."""
     arrays = [

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.inputs import as_rows, check_rows
+from keras_rbm.models.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -93,13 +93,8 @@ class RBM(GenerativeModel):
     def build(self, input_shape):
         if self.built:
             return
+        check_input_shape(input_shape)
         num_visible = input_shape[-1]
-        if len(input_shape) != 2 or num_visible is None or num_visible < 1:
-            raise ValueError(
-                "Expected an input of shape (examples, units) of known width. "
-                f"Received: input_shape={tuple(input_shape)}. Flatten each example "
-                "to a vector, or pass num_visible=."
-            )
         with self.strategy_scope():
             self.kernel = self.add_weight(
                 name="kernel",
@@ -148,10 +143,6 @@ class RBM(GenerativeModel):
             self._layer_parameters("hidden", self.hidden),
         )
 
-    def base(self, potentials):
-        rate = tf.cast(self.base_rate, self.variable_dtype)
-        return potentials.visible.natural_for_mean(rate)
-
     def gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
         difference = tf.nest.map_structure(
@@ -164,43 +155,8 @@ class RBM(GenerativeModel):
             for name, gradient in statistics._asdict().items()
         }
 
-    def call(self, inputs):
-        potentials = self.potentials()
-        inputs = tf.cast(inputs, self.variable_dtype)
-        width = potentials.num_visible
-        if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
-            raise ValueError(
-                f"Expected an input of shape (examples, {width}). Received: shape "
-                f"{tuple(inputs.shape)}."
-            )
-        features = potentials.hidden.mean(potentials.hidden_natural(inputs))
-        features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
-        return tf.cast(features, self.compute_dtype)
-
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden_units)
-
-    def adapt(self, data):
-        """Fits the isolated visible units to data, before training.
-
-        Sets the visible bias (for Gaussian units also the precision, or shift and
-        scale) so that the model without coupling has the data's mean, the *base
-        rate*; annealed importance sampling starts from it.
-
-        Args:
-            data: array (N, V) or `tf.data.Dataset`.
-        """
-        rows = as_rows(data)
-        width = self.kernel.shape[0] if self.built else self.num_visible
-        check_rows(rows, "data", width, self.visible.support)
-        if not self.built:
-            self.build(tuple(rows.shape))
-        mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
-        self.base_rate.assign(mean)
-        for name, value in self.visible.fitted(mean, variance).items():
-            getattr(self, f"visible_{name}").assign(value)
-        if self.rule is not None:
-            self.rule.adapt(self)
 
     def get_config(self):
         config = super().get_config()
@@ -213,17 +169,3 @@ class RBM(GenerativeModel):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
-
-
-@tf.custom_gradient
-def _with_zero_gradients(features, *others):
-    """Returns `features`; gradients with respect to `others` are 0, not `None`.
-
-    When the model is fine-tuned as a layer, its visible side has no part in the
-    output; with `None` Keras would warn at every step.
-    """
-
-    def gradient(upstream):
-        return (upstream, *(tf.zeros_like(other) for other in others))
-
-    return tf.identity(features), gradient

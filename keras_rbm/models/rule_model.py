@@ -85,7 +85,8 @@ class RuleModel(keras.Model):
                 self, features, visible, normalized(weights)
             )
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        return self._results(features, visible, prediction, sample_weight)
+        results = self._results(features, visible, prediction, sample_weight)
+        return results | self.rule.report(self)
 
     def test_step(self, data):
         x, y, sample_weight = unpack(data)

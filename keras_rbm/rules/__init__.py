@@ -15,6 +15,7 @@ from keras_rbm.rules.contrastive_divergence_perceptron import (
 from keras_rbm.rules.fast_persistent_contrastive_divergence import (
     FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
 )
+from keras_rbm.rules.frank_wolfe import FrankWolfe as FrankWolfe
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering
@@ -32,6 +33,7 @@ _BY_NAME = {
     "acd": AverageContrastiveDivergence,
     "cd": ContrastiveDivergence,
     "cd_perceptron": ContrastiveDivergencePerceptron,
+    "frank_wolfe": FrankWolfe,
     "fpcd": FastPersistentContrastiveDivergence,
     "max_margin": MaxMargin,
     "maximum_likelihood": MaximumLikelihood,
@@ -48,8 +50,8 @@ def get(identifier):
     Args:
         identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
             `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
-            `"max_margin"`, `"cd_perceptron"`), a serialised config, or a
-            `LearningRule`.
+            `"max_margin"`, `"cd_perceptron"`, `"frank_wolfe"`), a serialised config,
+            or a `LearningRule`.
 
     Raises:
         ValueError: if it stands for none.

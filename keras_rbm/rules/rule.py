@@ -71,6 +71,8 @@ class LearningRule(Configured):
     updates_per_step = 1
     #: Whether the rule fits models with input.
     fits_conditional = True
+    #: Whether the rule adds hidden units, and fits models that take them.
+    grows = False
 
     def __init__(
         self,
@@ -113,6 +115,18 @@ class LearningRule(Configured):
                 f"Expected a rule of the model's own. Received: {self!r}, which "
                 f"belongs to model '{self.model.name}'. Make a new one for each "
                 "model: its state (chains) cannot be shared."
+            )
+        if model.grows != self.grows:
+            cure = (
+                "Use FrankWolfe(), or train its to_rbm()."
+                if model.grows
+                else "Use an InfiniteRBM; InfiniteRBM.from_rbm(rbm, ...) goes on from "
+                "a trained one."
+            )
+            raise ValueError(
+                f"Expected a {'rule' if model.grows else 'model'} that adds hidden "
+                f"units. Received: {type(self).__name__} for {type(model).__name__} "
+                f"'{model.name}'. {cure}"
             )
         if model.conditional and (self.centering or not self.fits_conditional):
             name = type(self).__name__ + ("(centered=True)" if self.centering else "")
@@ -232,6 +246,10 @@ class LearningRule(Configured):
         if isinstance(potentials.visible, BernoulliParameters):
             return -stochastic_pseudo_log_likelihood(potentials, visible, seed)
         return -reconstruction_log_likelihood(potentials, visible)
+
+    def report(self, model):
+        """Returns a dict of scalars that `fit` logs beside the loss."""
+        return {}
 
     def sparsify(self, gradients, positive):
         """Returns the gradients with the sparsity penalty added."""

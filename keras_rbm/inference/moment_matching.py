@@ -1,0 +1,140 @@
+"""Fits visible biases, and a temperature, until the model's means are the data's."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.gibbs import (
+    ChainState,
+    SweepNoise,
+    proposal,
+    settled,
+    sweep_noise,
+)
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.units import BernoulliParameters, FractionalParameters
+
+#: Added to the variance of every statistic.
+_LEAST_VARIANCE = 0.005
+#: Largest change of the coefficients' common factor in a sweep.
+_SCALE_STEP = 0.05
+#: Misfit at which the means count as equal.
+_MATCHED = 1.1
+
+
+class MatchedModel(NamedTuple):
+    """A model whose means have been fitted.
+
+    Attributes:
+        bias: tensor (V,), of the visible units.
+        scale: scalar, factor of all coefficients.
+        visible: tensor (C, V), states of the chains.
+        acceptance: scalar, share of the Metropolis steps accepted.
+        num_sweeps: scalar, sweeps made.
+        misfit: scalar, about 1 where the means agree up to chance.
+    """
+
+    bias: tf.Tensor
+    scale: tf.Tensor
+    visible: tf.Tensor
+    acceptance: tf.Tensor
+    num_sweeps: tf.Tensor
+    misfit: tf.Tensor
+
+
+def total_softplus(potentials, visible):
+    """Returns `sum_i c_i sp(w_i' v + d_i)`, (B,): what the temperature multiplies."""
+    natural = potentials.hidden_natural(visible)
+    return tf.reduce_sum(potentials.hidden.log_partition(natural), -1)
+
+
+def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
+    """Moves visible biases until the model's visible means are given ones.
+
+    Biases `b` (and a factor `s` of all coefficients) are natural parameters, with
+    statistics v (and `total_softplus`) whose covariance C under the model is the
+    likelihood's curvature. After each sweep of the chains they take the step
+    `C^-1 (target - mean) / k`, the k-th, so that later sweeps average out the
+    chance of earlier ones. It ends as `(target - mean)' C^-1 (target - mean)` is what
+    chance alone would leave.
+
+    Args:
+        potentials: `Potentials` of binary visible units.
+        target: tensor (V,), the means wanted.
+        visible: tensor (C, V), states of chains, from near the model.
+        seed: int or integer tensor of shape (2,).
+        max_sweeps: int ≥ 1.
+        total: scalar, mean of `total_softplus` wanted, or `None` to leave s at 1.
+
+    Returns:
+        `MatchedModel`.
+    """
+    if total is not None:
+        target = tf.concat([target, [total]], 0)
+
+    def statistics(visible, softplus):
+        if total is None:
+            return visible
+        return tf.concat([visible, softplus[:, tf.newaxis]], 1)
+
+    def model_at(position):
+        if total is None:
+            return potentials._replace(visible=BernoulliParameters(position))
+        hidden = potentials.hidden
+        coefficients = getattr(hidden, "coefficients", tf.ones_like(hidden.bias))
+        hidden = FractionalParameters(hidden.bias, position[-1] * coefficients)
+        return Potentials(potentials.kernel, position[:-1], hidden)
+
+    def moments(state):
+        softplus = tf.reduce_sum(
+            potentials.hidden.log_partition(state.hidden_natural), -1
+        )
+        x = statistics(state.visible, softplus)
+        return x, tf.reduce_mean(x, 0)
+
+    def sweep(index, position, state):
+        model = model_at(position)
+        noise = sweep_noise(model, tf.shape(visible)[0], random.fold_in(seed, index))
+        noise = SweepNoise(*(layer[0] for layer in noise))
+        new = proposal(model, state.hidden_natural, noise).visible
+        state, accepted = settled(model, state, new, noise)
+        return state, tf.reduce_mean(tf.cast(accepted, tf.float32))
+
+    start = potentials.visible_bias
+    if total is not None:
+        start = tf.concat([start, [1.0]], 0)
+    state = ChainState(visible, potentials.hidden_natural(visible))
+    state, accepted = sweep(0, start, state)
+    count = tf.cast(tf.shape(visible)[0], tf.float32)
+    x, mean = moments(state)
+    covariance = tf.matmul(x, x, transpose_a=True) / count
+    covariance -= mean[:, tf.newaxis] * mean
+    root = tf.linalg.cholesky(covariance + _LEAST_VARIANCE * tf.eye(tf.shape(mean)[0]))
+    dimensions = tf.cast(tf.shape(mean)[0], tf.float32)
+
+    def step(index, position, state, accepted, _):
+        _, mean = moments(state)
+        difference = target - mean
+        direction = tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
+        misfit = tf.reduce_sum(difference * direction) * count / dimensions
+        direction /= tf.cast(index + 1, tf.float32)
+        if total is not None:  # coupling changes the covariance: in small steps
+            direction *= tf.minimum(1.0, _SCALE_STEP / tf.abs(direction[-1]))
+        position += direction
+        state, rate = sweep(index + 1, position, state)
+        return index + 1, position, state, accepted + rate, misfit
+
+    state = (tf.constant(0), start, state, accepted, tf.constant(float("inf")))
+    sweeps, position, state, accepted, misfit = tf.while_loop(
+        lambda index, *_: (index < max_sweeps) & (_[-1] > _MATCHED), step, state
+    )
+    size = potentials.num_visible
+    return MatchedModel(
+        position[:size],
+        tf.constant(1.0) if total is None else position[-1],
+        state.visible,
+        accepted / tf.cast(sweeps + 1, tf.float32),
+        sweeps + 1,
+        misfit,
+    )

@@ -1,0 +1,309 @@
+"""The infinite restricted Boltzmann machine, whose hidden layer grows."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import inference, units
+from keras_rbm.checks import check_counts
+from keras_rbm.models.boltzmann_machine import extended
+from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.rbm import RBM
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class InfiniteRBM(GenerativeModel):
+    """Restricted Boltzmann machine with as many hidden units as the data ask for.
+
+    `log p(v) = b' v + sum_i c_i log(1 + exp(v' w_i + d_i)) - log Z`: unit i counts
+    `c_i = alpha q_i` times, where `q` is a distribution over unit weights and the
+    temperature `alpha` the sum of all c_i [1]. With c_i = 1 it is an RBM. The rule
+    `FrankWolfe` adds one unit a step; until then the visible units are independent.
+
+    There is room for `max_hidden_units`; computation grows with those in use alone.
+    Called on data, the model returns `E[h | v] = c_i sigmoid(v' w_i + d_i)`,
+    (B, units in use).
+
+    Args:
+        max_hidden_units: int ≥ 1, where growing ends.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        seed: int or `None`. Seeds unit searches, sampling and shuffling.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
+
+    Attributes:
+        kernel: variable (V, max_hidden_units), the w_i in order of insertion.
+        hidden_bias: variable (max_hidden_units,), the d_i.
+        coefficients: variable (max_hidden_units,), the c_i.
+        num_units: int variable, units in use, at least 1; a new model's unit has
+            c = 0 and is replaced by the first one found.
+        visible_bias: variable (V,).
+        base_rate: variable (V,), see `RBM`.
+
+    Raises:
+        ValueError: if a size is not an int ≥ 1.
+
+    Example:
+
+    >>> data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 100, axis=0)
+    >>> grown = keras_rbm.InfiniteRBM(8, seed=0)
+    >>> grown.compile(rule=keras_rbm.rules.FrankWolfe(l2=0.05, num_samples=500))
+    >>> history = grown.fit(data, batch_size=200, epochs=3, verbose=0)
+    >>> grown.to_rbm().hidden_units
+    3
+
+    References:
+        1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
+    """
+
+    grows = True
+
+    def __init__(self, max_hidden_units, *, num_visible=None, seed=None, **kwargs):
+        check_counts(max_hidden_units=max_hidden_units)
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
+        super().__init__(seed=seed, **kwargs)
+        self.supports_jit = False  # growing slices would be compiled anew each time
+        self.max_hidden_units = int(max_hidden_units)
+        self.num_visible = None if num_visible is None else int(num_visible)
+        self.visible = self.hidden = units.Bernoulli()
+        if num_visible is not None:
+            self.build((None, self.num_visible))
+
+    def build(self, input_shape):
+        if self.built:
+            return
+        check_input_shape(input_shape)
+        sizes = {
+            "kernel": (input_shape[-1], self.max_hidden_units),
+            "visible_bias": (input_shape[-1],),
+            "hidden_bias": (self.max_hidden_units,),
+        }
+        for name, shape in sizes.items():
+            weight = self.add_weight(name=name, shape=shape, initializer="zeros")
+            setattr(self, name, weight)
+        self.coefficients = self.add_weight(
+            name="coefficients",
+            shape=(self.max_hidden_units,),
+            initializer="zeros",
+            trainable=False,
+        )
+        self.num_units = self.add_weight(
+            name="num_units",
+            shape=(),
+            initializer="ones",
+            dtype="int32",
+            trainable=False,
+        )
+        self.base_rate = self.add_weight(
+            name="base_rate",
+            shape=(input_shape[-1],),
+            initializer=keras.initializers.Constant(0.5),
+            trainable=False,
+        )
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
+
+    @property
+    def hidden_units(self):
+        """int: hidden units in use."""
+        self.assert_built("hidden_units")
+        return int(self.num_units.numpy())
+
+    @property
+    def temperature(self):
+        """float: alpha, the sum of the coefficients of the units in use."""
+        return float(tf.reduce_sum(self.coefficients[: self.hidden_units]))
+
+    def potentials(self, features=None):
+        """Returns the units in use as `keras_rbm.inference.Potentials`."""
+        self.assert_built("potentials")
+        count = tf.convert_to_tensor(self.num_units)
+        coefficients = self.coefficients[:count]
+        bias = self.hidden_bias[:count]
+        whole = tf.executing_eagerly() and tf.reduce_all(coefficients == 1.0)
+        return inference.Potentials(
+            tf.cast(self.kernel[:, :count], self.compute_dtype),
+            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
+            units.BernoulliParameters(bias)
+            if whole
+            else units.FractionalParameters(bias, coefficients),
+        )
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.hidden_units)
+
+    def compile(self, optimizer="sgd", *, rule="frank_wolfe", **kwargs):
+        """Configures the model for training, as `RBM.compile` does.
+
+        Args:
+            optimizer: has no part in `FrankWolfe`; it counts the steps.
+            rule: str or `keras_rbm.rules.FrankWolfe`.
+            **kwargs: see `RBM.compile`; `jit_compile=True` and distribution
+                strategies are not supported.
+        """
+        if kwargs.get("jit_compile") is True:
+            raise ValueError(
+                "Expected jit_compile=False (or 'auto'): a growing model would be "
+                "compiled anew for each size. Received: jit_compile=True."
+            )
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            raise ValueError(
+                "Expected a single device: an InfiniteRBM does not grow under a "
+                "distribution strategy. Received: "
+                f"{type(self.distribute_strategy).__name__}. Grow it outside of the "
+                "strategy's scope, and train its to_rbm() there."
+            )
+        super().compile(optimizer, rule=rule, **kwargs)
+
+    def fit(self, *args, callbacks=None, **kwargs):
+        """Grows the model: as `RBM.fit`, until there is no room for more units.
+
+        With `batch_size=len(x)` each epoch adds one unit, fitted to all data; with
+        smaller (large) batches each batch adds one.
+
+        Raises:
+            ValueError: if there is no room to begin with, or the data cannot be
+                states of binary units; nothing is changed then.
+        """
+        if self.built and self.hidden_units >= self.max_hidden_units:
+            raise ValueError(
+                f"Expected room for more than {self.hidden_units} hidden units. "
+                f"Received: max_hidden_units={self.max_hidden_units}. Go on in a "
+                "larger model: InfiniteRBM.from_rbm(model.to_rbm(), "
+                "max_hidden_units=...)."
+            )
+        stop = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: self._stop_if_full()
+        )
+        return super().fit(*args, callbacks=extended(callbacks, stop), **kwargs)
+
+    def _stop_if_full(self):
+        if self.hidden_units >= self.max_hidden_units:
+            self.stop_training = True
+
+    def insert_unit(self, weights, bias, coefficient=1.0):
+        """Adds a hidden unit; there must be room.
+
+        Args:
+            weights: tensor (V,).
+            bias: scalar.
+            coefficient: scalar ≥ 0, how often the unit counts.
+        """
+        count = tf.convert_to_tensor(self.num_units)
+        empty = tf.reduce_all(self.coefficients[:count] == 0.0)
+        slot = tf.where(empty, 0, count)
+        self.kernel.value[:, slot].assign(weights)
+        self.hidden_bias.value[slot].assign(bias)
+        self.coefficients.value[slot].assign(coefficient)
+        self.num_units.assign(slot + 1)
+
+    def remove_unit(self, index):
+        """Removes a hidden unit; the units after it move up.
+
+        Args:
+            index: int, or scalar integer tensor.
+        """
+        count = tf.convert_to_tensor(self.num_units)
+        places = tf.range(self.max_hidden_units)
+        order = tf.where(places < index, places, (places + 1) % self.max_hidden_units)
+        self.kernel.assign(tf.gather(self.kernel, order, axis=1))
+        self.hidden_bias.assign(tf.gather(self.hidden_bias, order))
+        coefficients = tf.gather(self.coefficients, order)
+        self.coefficients.assign(tf.where(places < count - 1, coefficients, 0.0))
+        self.num_units.assign(tf.maximum(count - 1, 1))
+
+    def set_coefficient(self, index, value):
+        """Sets how often a hidden unit counts."""
+        self.coefficients.value[index].assign(value)
+
+    def to_rbm(self, approximate=False):
+        """Returns the RBM that this model is, for example to train it further.
+
+        Args:
+            approximate: bool. A unit with c between whole numbers is no unit of an
+                RBM. If `True` what it counts beyond them becomes a unit with weights
+                `c w` and bias `c d`: `2^(c-1) (1 + e^(c a)) <= (1 + e^a)^c <=
+                1 + e^(c a)` [1, proposition 3.2].
+
+        Returns:
+            `RBM` of as many units as the coefficients count, not compiled.
+
+        Raises:
+            ValueError: if a coefficient is not whole and `approximate` is `False`,
+                or no unit counts yet.
+        """
+        count = self.hidden_units
+        kernel, bias, coefficients = (
+            tf.convert_to_tensor(variable).numpy()[..., :count]
+            for variable in (self.kernel, self.hidden_bias, self.coefficients)
+        )
+        whole = np.floor(coefficients)
+        rest = coefficients - whole
+        if rest.any() and not approximate:
+            raise ValueError(
+                "Expected whole coefficients: others are no units of an RBM. "
+                f"Received: coefficients from {coefficients.min():.3g} to "
+                f"{coefficients.max():.3g}. Pass approximate=True for an RBM near it."
+            )
+        units_of = [np.repeat(np.arange(count), whole.astype(int)), np.nonzero(rest)[0]]
+        chosen = np.concatenate(units_of)
+        if not len(chosen):
+            raise ValueError(
+                "Expected a model with hidden units. Received: model "
+                f"'{self.name}', whose visible units are still independent. Call "
+                "fit() first."
+            )
+        scale = np.concatenate([np.ones(len(units_of[0])), rest[units_of[1]]])
+        rbm = RBM(len(chosen), num_visible=len(kernel), seed=self.seed)
+        rbm.kernel.assign(kernel[:, chosen] * scale)
+        rbm.hidden_bias.assign(bias[chosen] * scale)
+        for name in ("visible_bias", "base_rate"):
+            getattr(rbm, name).assign(getattr(self, name))
+        return rbm
+
+    @classmethod
+    def from_rbm(cls, rbm, max_hidden_units, **kwargs):
+        """Returns a model that goes on growing from a trained RBM.
+
+        Args:
+            rbm: `RBM` of binary units.
+            max_hidden_units: int, more than the RBM has.
+            **kwargs: as for the constructor.
+
+        Raises:
+            ValueError: if the units are not binary, or there is no room.
+        """
+        rbm.assert_built("from_rbm")
+        parameters = rbm.potentials()
+        for side in ("visible", "hidden"):
+            if not isinstance(getattr(rbm, side), units.Bernoulli):
+                raise ValueError(
+                    "Expected an RBM of binary units. Received: "
+                    f"{side}={getattr(rbm, side)!r}."
+                )
+        check_counts(max_hidden_units=max_hidden_units)
+        count = parameters.num_hidden
+        if max_hidden_units < count:
+            raise ValueError(
+                f"Expected max_hidden_units ≥ {count}, the RBM's hidden units. "
+                f"Received: max_hidden_units={max_hidden_units}."
+            )
+        kwargs = {"seed": rbm.seed} | kwargs
+        model = cls(max_hidden_units, num_visible=parameters.num_visible, **kwargs)
+        empty = [0, max_hidden_units - count]
+        model.kernel.assign(tf.pad(tf.convert_to_tensor(rbm.kernel), [[0, 0], empty]))
+        model.hidden_bias.assign(tf.pad(tf.convert_to_tensor(rbm.hidden_bias), [empty]))
+        model.coefficients.assign(tf.pad(tf.ones(count), [empty]))
+        model.num_units.assign(count)
+        for name in ("visible_bias", "base_rate"):
+            getattr(model, name).assign(getattr(rbm, name))
+        return model
+
+    def get_config(self):
+        return super().get_config() | {
+            "max_hidden_units": self.max_hidden_units,
+            "num_visible": self.num_visible,
+            "seed": self.seed,
+        }

@@ -1,0 +1,298 @@
+"""Frank-Wolfe steps, which grow a hidden layer."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.frank_wolfe import (
+    Evidence,
+    best_coefficients,
+    likelihood_objective,
+    linearized_objective,
+    removal_gains,
+)
+from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.growth import Growth, grow
+from keras_rbm.inference.moment_matching import match_means
+from keras_rbm.rules.rule import LearningRule
+
+_OBJECTIVES = {
+    "likelihood": likelihood_objective,
+    "linearized": linearized_objective,
+}
+_Schedule = keras.optimizers.schedules.LearningRateSchedule
+#: Starts of a search that a step makes at most before it goes without a unit.
+_TRIES = 3
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class FrankWolfe(LearningRule):
+    """Grows an `InfiniteRBM` by one hidden unit a step [1].
+
+    A step draws samples of the model by chains that go on from step to step, searches
+    the unit `(w, d)` that most improves the batch's penalised likelihood
+    `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
+    visible biases until the visible means are the batch's up to chance. The gain is
+    then estimated by bridge sampling between samples from before and after; a unit
+    without one is refused, and searched again from another start. The whole training
+    set as one batch is the published algorithm; large batches are its stochastic form.
+
+    `fit` logs `num_units`, `gain` and `gain_error` (nats, of the batch's mean
+    log-likelihood, and its standard error), `refused` and `removed` (units of this
+    step), `sample_size` (share of the samples that counted in the search's estimate)
+    and `acceptance` (of fractional models' Metropolis steps).
+
+    Args:
+        l2: float ≥ 0, the penalty of a unit, or a
+            `keras.optimizers.schedules.LearningRateSchedule` of the number of units.
+            A small one lets the units of a young model grow beyond what the samples
+            can judge; later units gain less and need a smaller one.
+        num_samples: int ≥ 2, S, number of chains.
+        gibbs_steps: int ≥ 1, sweeps of the chains before a search.
+        objective: `"likelihood"`, the exact gain under the samples, or
+            `"linearized"`, the paper's first-order step, which overshoots.
+        step: `"uniform"`, each unit counts once, or `"line_search"`, a new unit
+            counts as often, from 0 to 1, as is best for J.
+        temperature: `"count"`, coefficients stay as they are, or `"learned"`, a
+            common factor of all is fitted together with the biases.
+        away_steps: bool. If `True`, a step first looks whether J would gain from
+            removing a unit (with `step="line_search"`: from counting it less) by more
+            than two standard errors, and does so with the one that gains most.
+        bias_steps: int ≥ 1, sweeps at most for the biases.
+        lbfgs_iterations: int ≥ 1, of a search, at most.
+        num_starts: int ≥ 1, starts of a search: small random units, and every
+            second one near an example.
+
+    Attributes:
+        chains: variable (num_samples, V), the chains' visible states.
+
+    Raises:
+        ValueError: if an argument is out of range, or the model does not grow.
+
+    Example:
+
+    >>> data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 100, axis=0)
+    >>> grown = keras_rbm.InfiniteRBM(8, seed=0)
+    >>> grown.compile(rule=keras_rbm.rules.FrankWolfe(l2=0.05, num_samples=500))
+    >>> history = grown.fit(data, batch_size=200, epochs=3, verbose=0)
+    >>> [int(units) for units in history.history["num_units"]]
+    [1, 2, 3]
+
+    References:
+        1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
+    """
+
+    fits_conditional = False
+    grows = True
+
+    def __init__(
+        self,
+        l2=0.05,
+        num_samples=5000,
+        gibbs_steps=10,
+        *,
+        objective="likelihood",
+        step="uniform",
+        temperature="count",
+        away_steps=False,
+        bias_steps=20,
+        lbfgs_iterations=50,
+        num_starts=2,
+    ):
+        super().__init__()
+        if isinstance(l2, dict):
+            l2 = keras.saving.deserialize_keras_object(l2)
+        if not isinstance(l2, _Schedule) and not l2 >= 0.0:
+            raise ValueError(f"Expected l2 ≥ 0, or a schedule. Received: l2={l2}.")
+        check_counts(2, num_samples=num_samples)
+        check_counts(
+            gibbs_steps=gibbs_steps,
+            bias_steps=bias_steps,
+            lbfgs_iterations=lbfgs_iterations,
+            num_starts=num_starts,
+        )
+        for name, value, choices in (
+            ("objective", objective, tuple(_OBJECTIVES)),
+            ("step", step, ("uniform", "line_search")),
+            ("temperature", temperature, ("count", "learned")),
+        ):
+            if value not in choices:
+                raise ValueError(
+                    f"Expected {name} {choices[0]!r} or {choices[1]!r}. Received: "
+                    f"{name}={value!r}."
+                )
+        self.l2 = l2
+        self.num_samples = num_samples
+        self.gibbs_steps = gibbs_steps
+        self.objective = objective
+        self.step_size = step
+        self.temperature = temperature
+        self.away_steps = bool(away_steps)
+        self.bias_steps = bias_steps
+        self.lbfgs_iterations = lbfgs_iterations
+        self.num_starts = num_starts
+        self.chains = None
+
+    def build(self, model):
+        super().build(model)
+        shape = (self.num_samples, model.kernel.shape[0])
+        seed = model.next_seed()
+
+        def initializer(shape, dtype=None):
+            return tf.cast(random.uniform(shape, seed) < 0.5, dtype)
+
+        self.chains = self.add_variable("chains", shape, initializer)
+        self._logs = {
+            name: self.add_variable(name, (), "zeros")
+            for name in (
+                "gain", "gain_error", "refused", "removed", "sample_size", "acceptance",
+            )
+        }  # fmt: skip
+
+    def step(self, model, features, visible, weights):
+        seed = model.next_seed()
+        model.optimizer.iterations.assign_add(1)
+        losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
+        for variable in self._logs.values():
+            variable.assign(0.0)
+        tf.cond(
+            tf.reduce_sum(weights) > 0.0,
+            lambda: self._grow(model, visible, weights, seed),
+            lambda: False,
+        )
+        return losses, None
+
+    def report(self, model):
+        logs = {name: tf.convert_to_tensor(v) for name, v in self._logs.items()}
+        return {"num_units": tf.convert_to_tensor(model.num_units)} | logs
+
+    def _grow(self, model, visible, weights, seed):
+        """Takes the step with a batch that has any weight; returns whether it grew."""
+        potentials = model.potentials()
+        target = tf.linalg.matvec(visible, weights, transpose_a=True)
+        independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
+        isolated = potentials.visible.natural_for_mean(target)
+        model.visible_bias.assign(
+            tf.where(independent, isolated, potentials.visible_bias)
+        )
+        self._sweep(model, random.fold_in(seed, 1))
+        if self.away_steps:
+            self._step_away(model, visible, weights, random.fold_in(seed, 2))
+
+        def attempt(number, _):
+            growth = grow(
+                model.potentials(),
+                self._evidence(visible, weights),
+                random.fold_in(seed, 5 + number),
+                objective=_OBJECTIVES[self.objective],
+                l2=self._penalty(model),
+                num_starts=self.num_starts,
+                lbfgs_iterations=self.lbfgs_iterations,
+                line_search=self.step_size == "line_search",
+                learn_temperature=self.temperature == "learned",
+                bias_steps=self.bias_steps,
+            )
+            return number + 1, growth
+
+        evidence = self._evidence(visible, weights)
+        room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
+        room |= independent
+        tries, growth = tf.while_loop(
+            lambda number, growth: room & ~growth.accepted & (number < _TRIES),
+            attempt,
+            (tf.constant(0), Growth.none(evidence)),
+        )
+        for name in ("gain", "gain_error", "sample_size", "acceptance"):
+            self._logs[name].assign(getattr(growth, name))
+        refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
+        self._logs["refused"].assign(refused)
+        return tf.cond(
+            growth.accepted, lambda: self._adopt(model, growth), lambda: False
+        )
+
+    def _adopt(self, model, growth):
+        model.insert_unit(growth.weights, growth.bias, growth.coefficient)
+        model.coefficients.assign(growth.scale * model.coefficients)
+        model.visible_bias.assign(growth.visible_bias)
+        self.chains.assign(growth.visible)
+        return True
+
+    def _penalty(self, model):
+        l2 = self.l2
+        if isinstance(l2, _Schedule):
+            l2 = l2(tf.math.count_nonzero(model.coefficients, dtype=tf.int32))
+        return tf.cast(l2, tf.float32)
+
+    def _evidence(self, visible, weights):
+        samples = tf.convert_to_tensor(self.chains)
+        each = tf.fill([self.num_samples], 1.0 / self.num_samples)
+        return Evidence(visible, weights, samples, each)
+
+    def _sweep(self, model, seed):
+        samples = tf.convert_to_tensor(self.chains)
+        steps = self.gibbs_steps
+        samples = gibbs_chain(model.potentials(), samples, seed, num_sweeps=steps)
+        self.chains.assign(samples)
+
+    def _step_away(self, model, visible, weights, seed):
+        """Removes the unit that J gains most from losing, or counts it less."""
+        potentials = model.potentials()
+        coefficients = potentials.hidden.coefficients
+
+        def softplus(states):
+            return tf.math.softplus(potentials.hidden_natural(states))
+
+        data = tf.linalg.matvec(softplus(visible), weights, transpose_a=True)
+        _, _, samples, sample_weights = self._evidence(visible, weights)
+        samples = softplus(samples)
+        square = tf.reduce_sum(tf.square(potentials.kernel), 0)
+        penalties = (
+            0.5 * self._penalty(model) * (square + tf.square(potentials.hidden_bias))
+        )
+        amounts = coefficients
+        if self.step_size == "line_search":
+            amounts = best_coefficients(
+                -data, -samples, sample_weights, -penalties, coefficients
+            )
+        gains, errors = removal_gains(amounts, data, samples, sample_weights, penalties)
+        index = tf.argmax(gains, output_type=tf.int32)
+        left = tf.gather(coefficients - amounts, index)
+
+        def remove():
+            tf.cond(
+                left > 0.0,
+                lambda: model.set_coefficient(index, left),
+                lambda: model.remove_unit(index),
+            )
+            matched = match_means(
+                model.potentials(),
+                tf.linalg.matvec(visible, weights, transpose_a=True),
+                tf.convert_to_tensor(self.chains),
+                seed,
+                max_sweeps=self.bias_steps,
+            )
+            model.visible_bias.assign(matched.bias)
+            self.chains.assign(matched.visible)
+            self._logs["removed"].assign(1.0)
+            return True
+
+        significant = tf.gather(gains - 2.0 * errors, index) > 0.0
+        return tf.cond(significant, remove, lambda: False)
+
+    def get_config(self):
+        l2 = self.l2
+        if isinstance(l2, _Schedule):
+            l2 = keras.saving.serialize_keras_object(l2)
+        return {
+            "l2": l2,
+            "num_samples": self.num_samples,
+            "gibbs_steps": self.gibbs_steps,
+            "objective": self.objective,
+            "step": self.step_size,
+            "temperature": self.temperature,
+            "away_steps": self.away_steps,
+            "bias_steps": self.bias_steps,
+            "lbfgs_iterations": self.lbfgs_iterations,
+            "num_starts": self.num_starts,
+        }

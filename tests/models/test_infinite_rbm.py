@@ -1,0 +1,204 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm import InfiniteRBM, inference
+
+DATA = np.random.default_rng(0).integers(0, 2, (30, 6)).astype("float32")
+UNITS = [([1.0, -1, 2, 0, 0, 1], 0.5), ([0.3, 1, -2, 1, 1, 0], -1.0)]
+
+
+def made(coefficients=(1.0, 1.0), capacity=5):
+    model = InfiniteRBM(capacity, num_visible=6, seed=0)
+    for (weights, bias), coefficient in zip(UNITS, coefficients, strict=True):
+        model.insert_unit(weights, bias, coefficient)
+    model.visible_bias.assign(np.linspace(-1.0, 1.0, 6))
+    return model
+
+
+def free_energy(model, data):
+    """Returns F written out."""
+    count = int(model.num_units.numpy())
+    kernel, bias, c = (
+        np.asarray(variable, float)[..., :count]
+        for variable in (model.kernel, model.hidden_bias, model.coefficients)
+    )
+    own = data @ np.asarray(model.visible_bias, float)
+    return -own - np.logaddexp(0.0, data @ kernel + bias) @ c
+
+
+@pytest.mark.parametrize("coefficients", [(1.0, 1.0), (2.0, 1.0), (0.4, 1.5)])
+def test_every_method_sees_the_units_in_use(coefficients):
+    model = made(coefficients)
+    assert model.hidden_units == 2
+    np.testing.assert_allclose(model.temperature, sum(coefficients), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.free_energy(DATA), free_energy(model, DATA), rtol=1e-5
+    )
+    exact = model.log_partition("exact")
+    states = np.array(list(np.ndindex(*[2] * 6)), float)
+    want = np.logaddexp.reduce(-free_energy(model, states))
+    np.testing.assert_allclose(exact.value, want, rtol=1e-6)
+    ais = model.log_partition("ais", betas=200, num_chains=1000)
+    assert abs(ais.value - want) < 5 * ais.stderr
+    assert model.log_likelihood(DATA, exact).shape == (30,)
+    assert model.annealed_log_likelihood(DATA[:3], betas=20).shape == (3,)
+    assert np.isfinite(model.pseudo_log_likelihood(DATA)).all()
+    for method in ("gibbs", "tempering"):
+        samples = model.sample(7, steps=5, method=method, seed=1)
+        assert samples.shape == (7, 6) and set(samples.numpy().flat) <= {0.0, 1.0}
+    features = model.predict(DATA, verbose=0)
+    kernel, bias = (np.array(part, float) for part in zip(*UNITS, strict=True))
+    want = np.array(coefficients) / (1 + np.exp(-(DATA @ kernel.T + bias)))
+    np.testing.assert_allclose(features, want, rtol=1e-5)
+    logits = features @ kernel + np.linspace(-1.0, 1.0, 6)
+    np.testing.assert_allclose(
+        model.reconstruct(DATA), 1 / (1 + np.exp(-logits)), rtol=1e-4
+    )
+
+
+def test_a_new_model_is_independent_pixels():
+    model = InfiniteRBM(4, num_visible=6, seed=0)
+    model.adapt(DATA)
+    assert model.hidden_units == 1 and model.temperature == 0.0
+    mean = DATA.mean(0)
+    want = np.log(np.where(DATA == 1, mean, 1 - mean)).sum(1)
+    np.testing.assert_allclose(model.log_likelihood(DATA, "exact"), want, rtol=1e-5)
+    model.insert_unit(*UNITS[0])
+    assert model.hidden_units == 1 and model.temperature == 1.0
+
+
+@pytest.mark.parametrize("coefficients", [(1.0, 1.0), (2.0, 3.0)])
+def test_to_rbm(coefficients):
+    """Proposition 3.1: whole coefficients are copies of units."""
+    model = made(coefficients)
+    model.adapt(DATA)
+    rbm = model.to_rbm()
+    assert isinstance(rbm, keras_rbm.RBM) and rbm.hidden_units == sum(coefficients)
+    np.testing.assert_allclose(
+        rbm.free_energy(DATA), model.free_energy(DATA), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        rbm.log_partition("exact").value, model.log_partition("exact").value, rtol=1e-6
+    )
+    np.testing.assert_array_equal(rbm.base_rate, model.base_rate)
+
+
+def test_to_rbm_of_fractional_units():
+    model = made((0.4, 2.5))
+    with pytest.raises(ValueError, match="whole coefficients.*approximate=True"):
+        model.to_rbm()
+    rbm = model.to_rbm(approximate=True)
+    assert rbm.hidden_units == 4
+    kernel = np.array([weights for weights, _ in UNITS], float)
+    want = np.stack([kernel[1], kernel[1], 0.4 * kernel[0], 0.5 * kernel[1]], 1)
+    np.testing.assert_allclose(rbm.kernel, want, rtol=1e-6)
+    excess = model.free_energy(DATA) - rbm.free_energy(DATA)
+    assert (excess >= -1e-5).numpy().all()
+    assert (excess <= (0.6 + 0.5) * np.log(2) + 1e-5).numpy().all()
+
+
+def test_to_rbm_without_units():
+    with pytest.raises(ValueError, match="Expected a model with hidden units"):
+        InfiniteRBM(4, num_visible=6).to_rbm()
+
+
+def test_from_rbm_and_back():
+    rbm = keras_rbm.RBM(3, num_visible=6, seed=2)
+    rbm.adapt(DATA)
+    model = InfiniteRBM.from_rbm(rbm, 5, name="grown")
+    assert (model.hidden_units, model.seed, model.name) == (3, 2, "grown")
+    np.testing.assert_allclose(model.free_energy(DATA), rbm.free_energy(DATA))
+    again = model.to_rbm()
+    for a, b in zip(rbm.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("rbm", "count", "message"),
+    [
+        (keras_rbm.RBM(3), 5, "built model"),
+        (keras_rbm.RBM(3, num_visible=4), 2, "max_hidden_units ≥ 3"),
+        (keras_rbm.RBM(3, num_visible=4), 0, "max_hidden_units ≥ 1"),
+        (keras_rbm.RBM(3, visible="gaussian", num_visible=4), 5, "binary units"),
+        (keras_rbm.RBM(3, hidden="gaussian", num_visible=4), 5, "binary units"),
+    ],
+)
+def test_from_rbm_refuses(rbm, count, message):
+    with pytest.raises(ValueError, match=f"Expected.*{message}.*Received"):
+        InfiniteRBM.from_rbm(rbm, count)
+
+
+def test_units_come_and_go_in_order():
+    model = made((1.0, 0.5))
+    model.insert_unit(np.ones(6), 3.0, 2.0)
+    model.remove_unit(0)
+    assert model.hidden_units == 2
+    np.testing.assert_allclose(model.coefficients[:2], [0.5, 2.0])
+    np.testing.assert_allclose(model.hidden_bias[:2], [-1.0, 3.0])
+    np.testing.assert_allclose(model.kernel[:, 1], 1.0)
+    model.remove_unit(1)
+    model.remove_unit(0)
+    assert model.hidden_units == 1 and model.temperature == 0.0
+    np.testing.assert_array_equal(model.coefficients, 0.0)
+
+
+def test_removing_from_a_full_model():
+    model = made(capacity=2)
+    model.remove_unit(0)
+    np.testing.assert_allclose(model.hidden_bias[0], -1.0)
+    assert model.hidden_units == 1 and model.coefficients[1] == 0.0
+
+
+def test_saved_and_loaded(tmp_path):
+    model = made((0.4, 1.0))
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.hidden_units == 2
+    np.testing.assert_array_equal(again.free_energy(DATA), model.free_energy(DATA))
+
+
+def test_predict_follows_growth():
+    """The traced function must not keep the number of units of its first call."""
+    model = made()
+    assert model.predict(DATA, verbose=0).shape == (30, 2)
+    model.insert_unit(np.ones(6), 0.0)
+    assert model.predict(DATA, verbose=0).shape == (30, 3)
+
+
+def test_as_a_layer():
+    classifier = keras.Sequential([made(), keras.layers.Dense(2)])
+    assert classifier(DATA).shape == (30, 2)
+    assert classifier.predict(DATA, verbose=0).shape == (30, 2)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, "3", None])
+def test_bad_sizes(count):
+    with pytest.raises(ValueError, match="max_hidden_units ≥ 1"):
+        InfiniteRBM(count)
+
+
+def test_bad_data():
+    model = InfiniteRBM(4, num_visible=6)
+    model.compile()
+    for data in (DATA[:, :5], DATA * 3, DATA * np.nan, DATA[0]):
+        with pytest.raises(ValueError, match="Expected"):
+            model.fit(data, verbose=0)
+    with pytest.raises(ValueError, match="Expected a built model"):
+        print(InfiniteRBM(4).hidden_units)
+
+
+def test_capacity_costs_nothing_but_memory():
+    """The potentials that every computation starts from have the units in use."""
+    model = made(capacity=5000)
+    assert model.potentials().kernel.shape == (6, 2)
+
+    @tf.function
+    def graph():
+        return tf.shape(model.potentials().kernel)
+
+    np.testing.assert_array_equal(graph(), [6, 2])
+    assert isinstance(model.potentials().hidden, keras_rbm.units.BernoulliParameters)
+    assert inference.exact_moments(model.potentials()).kernel.shape == (6, 2)

@@ -1,0 +1,236 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_test_case import assert_same_state, run_model_test
+
+import keras_rbm
+from keras_rbm import InfiniteRBM
+from keras_rbm.rules import FrankWolfe
+
+#: Two patterns of six pixels, with noise.
+PATTERNS = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 60, axis=0)
+NOISE = np.random.default_rng(0).random(PATTERNS.shape) < 0.1
+DATA = np.abs(PATTERNS - NOISE).astype("float32")
+SMALL = {"num_samples": 200, "gibbs_steps": 3, "bias_steps": 5, "lbfgs_iterations": 20}
+VARIANTS = {
+    "default": {},
+    "linearized": {"objective": "linearized", "l2": 0.1},
+    "all": {"step": "line_search", "temperature": "learned", "away_steps": True},
+}
+
+
+def exact(model, data=DATA):
+    return float(tf.reduce_mean(model.log_likelihood(data, "exact")))
+
+
+def grown(epochs=3, capacity=20, data=DATA, **kwargs):
+    model = InfiniteRBM(capacity, seed=0)
+    model.compile(rule=FrankWolfe(**{"num_samples": 1000} | kwargs))
+    history = model.fit(data, batch_size=len(data), epochs=epochs, verbose=0)
+    return model, history.history
+
+
+@pytest.mark.parametrize("options", [{}, VARIANTS["all"]], ids=["default", "all"])
+def test_model_test(options):
+    run_model_test(
+        lambda: InfiniteRBM(40, seed=0), lambda: FrankWolfe(**SMALL | options), DATA
+    )
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_likelihood_rises_as_logged(options):
+    model = InfiniteRBM(20, seed=0)
+    model.compile(rule=FrankWolfe(num_samples=4000, **options))
+    model.adapt(DATA)
+    last = exact(model)
+    independent = last
+    for _ in range(4):
+        logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
+        now = exact(model)
+        if not logs["removed"][0]:
+            # The bridge's error, and that of chains that have not quite arrived.
+            assert abs(now - last - logs["gain"][0]) < 5 * logs["gain_error"][0] + 0.02
+        last = now
+    assert last > independent + 0.3
+    assert 0.5 < logs["acceptance"][0] <= 1.0
+    assert 0.0 < logs["sample_size"][0] <= 1.0
+
+
+def test_one_unit_an_epoch_and_biases_that_fit():
+    model, history = grown(epochs=4, num_samples=4000)
+    units = np.array(history["num_units"], int)
+    assert units[0] == 1 and (np.diff(units) <= 1).all()
+    np.testing.assert_array_equal(model.coefficients.numpy()[: units[-1]], 1.0)
+    moments = keras_rbm.inference.exact_moments(model.potentials())
+    np.testing.assert_allclose(moments.visible.bias, DATA.mean(0), atol=0.04)
+
+
+def test_no_unit_without_a_gain():
+    """Independent pixels need none: searches find noise, and it is refused."""
+    data = (np.random.default_rng(1).random((5000, 6)) < 0.4).astype("float32")
+    model, history = grown(epochs=3, data=data, l2=0.05)
+    assert sum(history["refused"]) >= 3
+    kernel = model.potentials().kernel.numpy()
+    assert np.abs(kernel).max() < 0.5
+    assert exact(model, data) > exact(keras_rbm_independent(data), data) - 0.01
+
+
+def keras_rbm_independent(data):
+    model = InfiniteRBM(2, seed=0)
+    model.adapt(data)
+    return model
+
+
+def test_from_rbm_raises_the_penalized_likelihood():
+    rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="cd", jit_compile=False)
+    rbm.fit(DATA, epochs=10, verbose=0)
+    model = InfiniteRBM.from_rbm(rbm, 10)
+    l2 = 0.02
+    model.compile(rule=FrankWolfe(l2, num_samples=4000))
+    before = exact(model)
+    model.fit(DATA, batch_size=len(DATA), epochs=3, verbose=0)
+    added = model.potentials().kernel[:, 2:], model.potentials().hidden_bias[2:]
+    assert added[1].shape[0] >= 1
+    penalty = 0.5 * l2 * sum(float(tf.reduce_sum(part**2)) for part in added)
+    assert exact(model) - penalty > before
+
+
+@pytest.mark.parametrize("step", ["uniform", "line_search"])
+def test_away_step_drops_a_bad_unit(step):
+    model, _ = grown(epochs=3, num_samples=4000)
+    bad = np.array([2, -2, 2, -2, 2, -2], "float32")
+    count = model.hidden_units
+    model.insert_unit(bad, 0.0)
+    with_bad = exact(model)
+    kept = model.potentials().kernel.numpy()[:, :count]
+    rule = FrankWolfe(num_samples=4000, step=step, away_steps=True)
+    model.compile(rule=rule)
+    history = model.fit(DATA, batch_size=len(DATA), verbose=0).history
+    assert history["removed"] == [1.0]
+    kernel = model.potentials().kernel.numpy()
+    np.testing.assert_array_equal(kernel[:, :count], kept)
+    if step == "uniform":
+        assert not (kernel == bad[:, None]).all(0).any()
+    assert exact(model) > with_bad + 0.05
+
+
+def test_penalty_by_schedule():
+    decay = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.01, 1e4])
+    rule = FrankWolfe(decay, num_samples=500)
+    again = keras_rbm.rules.deserialize(keras_rbm.rules.serialize(rule))
+    assert again.l2.get_config() == decay.get_config()
+    model = InfiniteRBM(8, seed=0)
+    model.compile(rule=again)
+    model.fit(DATA, batch_size=120, epochs=3, verbose=0)
+    squares = tf.reduce_sum(model.kernel**2, 0).numpy()
+    assert squares[0] > 1.0 and (squares[1:] < 1e-3).all()
+
+
+def test_good_units_stay():
+    model, _ = grown(epochs=2, num_samples=4000)
+    kept = model.potentials().kernel.numpy()
+    model.compile(rule=FrankWolfe(num_samples=4000, away_steps=True))
+    history = model.fit(DATA, batch_size=len(DATA), verbose=0).history
+    assert history["removed"] == [0.0]
+    np.testing.assert_array_equal(model.potentials().kernel[:, : kept.shape[1]], kept)
+
+
+def test_resumed_in_the_middle_of_growing(tmp_path):
+    class Cut(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 3:
+                raise KeyboardInterrupt
+
+    def run(cut, folder):
+        model = InfiniteRBM(20, seed=0)
+        model.compile(rule=FrankWolfe(**SMALL))
+        backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
+        callbacks = [backup, Cut()] if cut else [backup]
+        model.fit(DATA, batch_size=60, epochs=6, callbacks=callbacks, verbose=0)
+        return model
+
+    whole = run(False, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(True, tmp_path / "part")
+    assert_same_state(whole, run(False, tmp_path / "part"))
+
+
+def test_early_stopping_restores_the_smaller_model():
+    model = InfiniteRBM(20, seed=0)
+    model.compile(rule=FrankWolfe(**SMALL))
+    gap = keras_rbm.callbacks.FreeEnergyGap(DATA[::2], DATA[1::2])
+    stop = keras.callbacks.EarlyStopping(
+        "free_energy_gap", mode="max", patience=2, restore_best_weights=True,
+        start_from_epoch=1,
+    )  # fmt: skip
+    history = model.fit(
+        DATA, batch_size=120, epochs=8, callbacks=[gap, stop], verbose=0
+    ).history
+    best = int(np.argmax(history["free_energy_gap"][1:])) + 1
+    assert model.hidden_units == history["num_units"][best]
+
+
+def test_growing_ends_where_there_is_no_room():
+    model, history = grown(epochs=8, capacity=2, num_samples=200)
+    assert model.hidden_units == 2 and len(history["loss"]) < 8
+    before = [v.numpy() for v in model.weights]
+    with pytest.raises(ValueError, match="room for more than 2 hidden units"):
+        model.fit(DATA, batch_size=120, verbose=0)
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    {
+        "one row": DATA[:1],
+        "equal rows": np.repeat(DATA[:1], 30, axis=0),
+        "constant pixels": np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1),
+        "zeros": np.zeros((30, 6), "float32"),
+    }.items(),
+    ids=lambda item: item[0],
+)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_degenerate_data_give_a_finite_model(data, options):
+    rows = data[1]
+    model, history = grown(epochs=3, data=rows, **SMALL | options)
+    for variable in (*model.weights, *model.rule.variables):
+        assert np.isfinite(variable.numpy()).all(), variable.path
+    assert np.isfinite(history["loss"]).all()
+
+
+def test_a_batch_without_weight_changes_nothing():
+    model, _ = grown(epochs=1, num_samples=200)
+    before = [v.numpy() for v in model.weights]
+    model.train_on_batch(DATA, sample_weight=np.zeros(len(DATA), "float32"))
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"l2": -0.1}, "l2 ≥ 0"),
+        ({"l2": float("nan")}, "l2 ≥ 0"),
+        ({"num_samples": 1}, "num_samples ≥ 2"),
+        ({"gibbs_steps": 0}, "gibbs_steps ≥ 1"),
+        ({"bias_steps": 0}, "bias_steps ≥ 1"),
+        ({"lbfgs_iterations": 0}, "lbfgs_iterations ≥ 1"),
+        ({"num_starts": 0}, "num_starts ≥ 1"),
+        ({"objective": "exact"}, "objective 'likelihood' or 'linearized'"),
+        ({"step": "newton"}, "step 'uniform' or 'line_search'"),
+        ({"temperature": 2.0}, "temperature 'count' or 'learned'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=f"Expected .*{message}.*Received"):
+        FrankWolfe(**arguments)
+
+
+def test_rule_and_model_must_both_grow():
+    with pytest.raises(ValueError, match="model that adds hidden units.*InfiniteRBM"):
+        keras_rbm.RBM(3).compile(rule=FrankWolfe())
+    with pytest.raises(ValueError, match="rule that adds hidden units.*to_rbm"):
+        InfiniteRBM(3).compile(rule="pcd")
