@@ -24,7 +24,8 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
     Red is a positive weight, blue a negative one, white zero; one scale for all.
 
     Args:
-        rbm: built model with a `kernel` (V, H).
+        rbm: built model with a `kernel` (V, H); of an `InfiniteRBM` the units in use,
+            in order of insertion.
         image_shape: `(height, width)`, or `None` for square images.
         max_units: int ≥ 1, at most so many units, the first ones.
         title: str or `None`.
@@ -45,8 +46,8 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
     """
     _check_built(rbm, "filters")
     check_counts(max_units=max_units)
-    kernel = np.asarray(rbm.kernel, np.float32)
-    units = kernel.shape[1]
+    units = rbm.hidden_units  # in use, where the model grows
+    kernel = np.asarray(rbm.kernel, np.float32)[:, :units]
     shown = kernel.T[:max_units]
     grid = image_grid(shown, image_shape)
     # A few extreme weights would make all others pale.

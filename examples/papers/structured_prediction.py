@@ -81,15 +81,14 @@ def make_optimizer(name, rate, steps):
 def make_model(learner, optimizer, hidden_units):
     """Returns a compiled model; every loss is a sum over an image's pixels."""
     make_rule, make_inference, _ = LEARNERS[learner]
-    metrics = [kr.metrics.PixelError()]
     if make_rule is None:
         model = keras.Sequential(
             [keras.Input((784,)), keras.layers.Dense(784, "sigmoid")]
         )
-        model.compile(optimizer, loss=_summed_cross_entropy, metrics=metrics)
+        model.compile(optimizer, loss=_summed_cross_entropy)
     else:
         model = kr.CRBM(hidden_units, inference=make_inference(), seed=0)
-        model.compile(optimizer, rule=make_rule(), metrics=metrics)
+        model.compile(optimizer, rule=make_rule())
     return model
 
 
@@ -106,6 +105,21 @@ def test_errors(model, pairs):
         every.update_state(clean, restored)
         changed.update_state(clean, restored)
     return {"all": float(every.result()), "changed": float(changed.result())}
+
+
+class ValidationError(keras.callbacks.Callback):
+    """Writes `val_pixel_error` into the logs.
+
+    As a metric it would also be computed in training, where for most learners it takes
+    an inference of its own.
+    """
+
+    def __init__(self, pairs):
+        super().__init__()
+        self.pairs = pairs
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_pixel_error"] = test_errors(self.model, self.pairs)["all"]
 
 
 class Progress(keras.callbacks.Callback):
@@ -158,7 +172,6 @@ def run(settings, folder, records, patience):
     progress = Progress(folder / f"{name}.json", backup.exists(), patience)
     model.fit(
         train,
-        validation_data=validation,
         epochs=epochs,
         callbacks=callbacks_of(learner, validation, progress, best, backup),
         verbose=2,
@@ -196,7 +209,7 @@ def callbacks_of(learner, validation, progress, best, backup):
         callbacks.insert(0, schedule)
     if learner == "MLE-BP":
         callbacks.insert(0, kr.callbacks.BPConvergence(validation.take(1)))
-    return callbacks
+    return [ValidationError(validation), *callbacks]
 
 
 def main():

@@ -92,7 +92,8 @@ class TensorBoardImages(keras.callbacks.Callback):
         self._writer.close()
 
     def _filters(self):
-        weights = np.asarray(self.model.kernel, np.float32).T[: self.max_units]
+        count = min(self.max_units, self.model.hidden_units)
+        weights = np.asarray(self.model.kernel, np.float32).T[:count]
         grid = image_grid(weights, self.image_shape)
         return _red_and_blue(grid / max(np.nanmax(np.abs(grid)), 1e-12))
 

@@ -26,13 +26,8 @@ from keras_rbm.inference.beliefs import (
     with_true_odds,
     without_batch,
 )
+from keras_rbm.inference.blocks import for_weights, padded, products, sum_of_logs
 from keras_rbm.inference.chunks import in_chunks
-
-_BLOCK = 8
-#: Beyond this weight a product of eight ratios may leave the range of float32.
-_LARGEST_BLOCKED_WEIGHT = 10.0
-#: The bias of units that only fill up a block.
-_OFF = -80.0
 
 
 def sum_product(
@@ -138,8 +133,8 @@ def _propagate(
 ):
     models = BinaryModels.of(potentials, weights)
     num_visible, num_hidden = models.kernel.shape
-    padded = _padded(models)
-    odds = odds_of(padded.kernel)
+    filled = padded(models)
+    odds = odds_of(filled.kernel)
 
     def run(block):
         def chunk(part):
@@ -148,15 +143,11 @@ def _propagate(
                 combine=combine, block=block, damping=damping, pairwise=pairwise,
             )  # fmt: skip
 
-        beliefs = in_chunks(chunk, padded, pairwise)
+        beliefs = in_chunks(chunk, filled, pairwise)
         # `tf.cond` has no place for None.
         return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
 
-    beliefs = tf.cond(
-        tf.reduce_max(tf.abs(models.kernel)) <= _LARGEST_BLOCKED_WEIGHT,
-        lambda: run(_BLOCK),
-        lambda: run(1),
-    )
+    beliefs = for_weights(models.kernel, run)
     beliefs = beliefs._replace(
         converged=with_true_odds(models.kernel, beliefs.converged),
         visible=beliefs.visible[:, :num_visible],
@@ -168,17 +159,6 @@ def _propagate(
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
-
-
-def _padded(models):
-    """Returns the models with units that are off, up to a multiple of a block."""
-    visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
-    return BinaryModels(
-        tf.pad(models.kernel, [[0, visible], [0, hidden]]),
-        tf.pad(models.visible_bias, [[0, 0], [0, visible]], constant_values=_OFF),
-        tf.pad(models.hidden_bias, [[0, 0], [0, hidden]], constant_values=_OFF),
-        models.weights,
-    )
 
 
 @functools.partial(tf.function, jit_compile=True)
@@ -218,9 +198,9 @@ def _chunk(
         new = to_visible(*to_hidden(r, visible), hidden)
         if damping:
             new = r**damping * new ** (1.0 - damping)
-        visible = b + _sum_of_logs(new, block, 2)
+        visible = b + sum_of_logs(new, block, 2)
         numerator, denominator = to_hidden(new, visible)
-        ratios = _products(numerator, block, 1) / _products(denominator, block, 1)
+        ratios = products(numerator, block, 1) / products(denominator, block, 1)
         return new, visible, c + tf.reduce_sum(tf.math.log(ratios), 1)
 
     def active(iteration, residual):
@@ -259,7 +239,7 @@ def _chunk(
     log_partition = (
         tf.reduce_sum(b + tf.nn.softplus(-visible), -1)
         + tf.reduce_sum(c + tf.nn.softplus(-hidden), -1)
-        + tf.reduce_sum(_sum_of_logs(numerator, block, 2), -1)
+        + tf.reduce_sum(sum_of_logs(numerator, block, 2), -1)
     )
     pairs = None
     if pairwise is not None:
@@ -292,12 +272,3 @@ def _row(array):
 
 def _change(new, old):
     return tf.reduce_max(tf.abs(tf.sigmoid(new) - tf.sigmoid(old)), -1)
-
-
-def _products(array, block, axis):
-    """Returns the products of `block` entries along an axis, one in every so many."""
-    return functools.reduce(tf.multiply, tf.split(array, block, axis))
-
-
-def _sum_of_logs(array, block, axis):
-    return tf.reduce_sum(tf.math.log(_products(array, block, axis)), axis)

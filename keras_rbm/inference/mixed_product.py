@@ -19,6 +19,7 @@ from keras_rbm.inference.beliefs import (
     with_true_odds,
     without_batch,
 )
+from keras_rbm.inference.blocks import for_weights, padded, sum_of_logs
 from keras_rbm.inference.chunks import in_chunks
 
 
@@ -69,19 +70,30 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
 @tf.function
 def _search(potentials, max_iterations):
     models = BinaryModels.of(potentials)
-    odds = odds_of(models.kernel)
+    num_visible, num_hidden = models.kernel.shape
+    filled = padded(models)
+    odds = odds_of(filled.kernel)
 
-    def chunk(part):
-        return _chunk(models.kernel, odds, *part[1:3], max_iterations)
+    def run(block):
+        def chunk(part):
+            return _chunk(filled.kernel, odds, *part[1:3], max_iterations, block=block)
 
-    beliefs = in_chunks(chunk, models, None)
-    converged = with_true_odds(models.kernel, beliefs.converged)
-    return beliefs._replace(converged=converged)
+        # `tf.cond` has no place for None.
+        return in_chunks(chunk, filled, None)._replace(pairwise=tf.zeros(()))
+
+    beliefs = for_weights(models.kernel, run)
+    return beliefs._replace(
+        visible=beliefs.visible[:, :num_visible],
+        hidden=beliefs.hidden[:, :num_hidden],
+        pairwise=None,
+        converged=with_true_odds(models.kernel, beliefs.converged),
+    )
 
 
 @functools.partial(tf.function, jit_compile=True)
-def _chunk(kernel, odds, b, c, max_iterations):
+def _chunk(kernel, odds, b, c, max_iterations, *, block):
     """Searches for the states of a few models; `odds` is exp(kernel)."""
+    inverse = 1.0 / odds
 
     def hidden_log_odds(v):
         return c + tf.matmul(v, kernel)
@@ -94,8 +106,8 @@ def _chunk(kernel, odds, b, c, max_iterations):
         beta = tf.sigmoid(hidden)[:, tf.newaxis, :]
         on = v[:, :, tf.newaxis] > 0.5
         ratio = tf.sigmoid(-hidden)[:, tf.newaxis, :]
-        ratio += beta * tf.where(on, 1.0 / odds, odds)
-        gain = tf.reduce_sum(tf.math.log(ratio), -1)
+        ratio += beta * tf.where(on, inverse, odds)
+        gain = sum_of_logs(ratio, block, 2)
         return tf.cast(b + tf.where(v > 0.5, -gain, gain) > 0.0, tf.float32)
 
     def active(iterations, fixed, cycling):

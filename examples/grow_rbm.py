@@ -1,0 +1,140 @@
+"""Grow a restricted Boltzmann machine unit by unit, and see when to stop.
+
+    python examples/grow_rbm.py
+    python examples/grow_rbm.py --dataset mnist --units 200
+
+Prints units, gain, free-energy gap and likelihood as they grow and writes `growth.png`
+(likelihood against the number of units), `filters.png` (in order of insertion),
+`samples.png`, and `rbm.keras`, the result as an RBM to train further.
+"""
+
+import argparse
+import pathlib
+
+import keras
+import matplotlib.pyplot as plt
+import numpy as np
+
+import keras_rbm as kr
+from keras_rbm import plots
+
+# What is good for each data set; every figure can be changed on the command line.
+# The penalty of a unit is the first one, divided by 1 + units / halving.
+RECIPES = {
+    "digits": dict(units=60, batch_size=1347, l2=0.05, halving=20, samples=2000),
+    "mnist": dict(units=200, batch_size=10_000, l2=0.08, halving=20, samples=5000),
+    "caltech101_silhouettes": dict(
+        units=200, batch_size=4100, l2=0.08, halving=20, samples=5000
+    ),
+}
+
+
+def main():
+    args = parse_arguments()
+    out = pathlib.Path(args.out or f"out/grow_{args.dataset}")
+    out.mkdir(parents=True, exist_ok=True)
+
+    # Data: binary vectors, all in memory: a step sees thousands of them at once.
+    train, validation, test = (
+        as_array(kr.datasets.load(args.dataset, split, binarize="threshold"))
+        for split in ("train", "validation", "test")
+    )
+    part = train[: len(validation)]
+
+    # Model: a step, one batch, adds one unit; each likelihood is an annealing run.
+    steps = max(1, len(train) // args.batch_size)
+    penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
+    grown = kr.InfiniteRBM(args.units, seed=args.seed)
+    grown.adapt(train)
+    grown.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=args.samples))
+    history = grown.fit(
+        train[: steps * args.batch_size],
+        batch_size=args.batch_size,
+        epochs=10 * args.units,  # until there are so many units
+        callbacks=[
+            kr.callbacks.FreeEnergyGap(part, validation),
+            kr.callbacks.LogLikelihood(validation, every=max(1, args.every // steps)),
+            keras.callbacks.EarlyStopping(
+                "gain", mode="max", min_delta=0.0, patience=args.patience
+            ),
+            Rows(),
+        ],
+        verbose=0,
+    )
+
+    z = grown.log_partition("ais", num_chains=100, betas=args.temperatures)
+    score = np.mean(grown.log_likelihood(test, log_partition=z))
+    print(
+        f"\n{grown.hidden_units} units, test log-likelihood {score:.2f} nats "
+        f"[{score + z.value - z.upper:.2f}, {score + z.value - z.lower:.2f}], by AIS"
+    )
+    curve(history.history, args.every, steps).savefig(out / "growth.png", dpi=120)
+    plots.filters(grown).savefig(out / "filters.png")
+    states = grown.sample(100, steps=1000, initial_visible=test[:100], seed=args.seed)
+    plots.samples(grown.reconstruct(states), title="Samples").savefig(
+        out / "samples.png"
+    )
+    grown.to_rbm().save(out / "rbm.keras")
+    print(f"Wrote growth.png, filters.png, samples.png and rbm.keras to {out}")
+
+
+class Rows(keras.callbacks.Callback):
+    """Prints a row of a table whenever the likelihood has been estimated."""
+
+    def on_train_begin(self, logs=None):
+        print("units  gain of the last  free-energy gap  validation log-likelihood")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if "log_likelihood" in logs:
+            print(
+                f"{logs['num_units']:5.0f}  {logs['gain']:16.3f}  "
+                f"{logs['free_energy_gap']:15.3f}  {logs['log_likelihood']:25.2f}",
+                flush=True,
+            )
+
+
+def as_array(dataset):
+    return np.concatenate(list(dataset.batch(1000).as_numpy_iterator()))
+
+
+def curve(history, every, steps):
+    """Draws likelihood and free-energy gap against the number of units."""
+    figure, (likelihood, gap) = plt.subplots(
+        1, 2, figsize=(8.0, 3.2), layout="constrained"
+    )
+    units = np.array(history["num_units"])
+    stride = max(1, every // steps)
+    scored = units[stride - 1 :: stride][: len(history["log_likelihood"])]
+    likelihood.plot(scored, history["log_likelihood"], "o-", markersize=3)
+    likelihood.set(xlabel="hidden units", ylabel="validation log-likelihood, nats")
+    gap.plot(units, history["free_energy_gap"])
+    gap.set(xlabel="hidden units", ylabel="free-energy gap, nats")
+    for axes in (likelihood, gap):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dataset", choices=sorted(RECIPES), default="digits")
+    parser.add_argument("--units", type=int, help="hidden units at most")
+    parser.add_argument("--batch-size", type=int, help="examples that judge a unit")
+    parser.add_argument("--l2", type=float, help="penalty of the first unit")
+    parser.add_argument("--halving", type=int, help="units that halve the penalty")
+    parser.add_argument("--samples", type=int, help="number of chains")
+    parser.add_argument("--every", type=int, default=10, help="units between scores")
+    parser.add_argument(
+        "--patience", type=int, default=3, help="epochs without a gain before it stops"
+    )
+    parser.add_argument("--temperatures", type=int, default=5000, help="of AIS")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", help="folder, by default out/grow_<dataset>")
+    dataset = parser.parse_known_args()[0].dataset
+    parser.set_defaults(**RECIPES[dataset])
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
