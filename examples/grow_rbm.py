@@ -41,7 +41,8 @@ def main():
     )
     part = train[: len(validation)]
 
-    # Model: a step, one batch, adds one unit; each likelihood is an annealing run.
+    # Model: a step, one batch, adds one unit. Growing ends with the validation
+    # likelihood, and the best model is restored.
     steps = max(1, len(train) // args.batch_size)
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     grown = kr.InfiniteRBM(args.units, seed=args.seed)
@@ -53,11 +54,14 @@ def main():
         epochs=10 * args.units,  # until there are so many units
         callbacks=[
             kr.callbacks.FreeEnergyGap(part, validation),
-            kr.callbacks.LogLikelihood(validation, every=max(1, args.every // steps)),
-            keras.callbacks.EarlyStopping(
-                "gain", mode="max", min_delta=0.0, patience=args.patience
-            ),
+            kr.callbacks.LogLikelihood(validation),
             Rows(),
+            keras.callbacks.EarlyStopping(
+                "log_likelihood",
+                mode="max",
+                patience=args.patience,
+                restore_best_weights=True,
+            ),
         ],
         verbose=0,
     )
@@ -68,7 +72,7 @@ def main():
         f"\n{grown.hidden_units} units, test log-likelihood {score:.2f} nats "
         f"[{score + z.value - z.upper:.2f}, {score + z.value - z.lower:.2f}], by AIS"
     )
-    curve(history.history, args.every, steps).savefig(out / "growth.png", dpi=120)
+    curve(history.history).savefig(out / "growth.png", dpi=120)
     plots.filters(grown).savefig(out / "filters.png")
     states = grown.sample(100, steps=1000, initial_visible=test[:100], seed=args.seed)
     plots.samples(grown.reconstruct(states), title="Samples").savefig(
@@ -79,33 +83,30 @@ def main():
 
 
 class Rows(keras.callbacks.Callback):
-    """Prints a row of a table whenever the likelihood has been estimated."""
+    """Prints a row of a table after each epoch."""
 
     def on_train_begin(self, logs=None):
         print("units  gain of the last  free-energy gap  validation log-likelihood")
 
     def on_epoch_end(self, epoch, logs=None):
-        if "log_likelihood" in logs:
-            print(
-                f"{logs['num_units']:5.0f}  {logs['gain']:16.3f}  "
-                f"{logs['free_energy_gap']:15.3f}  {logs['log_likelihood']:25.2f}",
-                flush=True,
-            )
+        print(
+            f"{logs['num_units']:5.0f}  {logs['gain']:16.3f}  "
+            f"{logs['free_energy_gap']:15.3f}  {logs['log_likelihood']:25.2f}",
+            flush=True,
+        )
 
 
 def as_array(dataset):
     return np.concatenate(list(dataset.batch(1000).as_numpy_iterator()))
 
 
-def curve(history, every, steps):
+def curve(history):
     """Draws likelihood and free-energy gap against the number of units."""
     figure, (likelihood, gap) = plt.subplots(
         1, 2, figsize=(8.0, 3.2), layout="constrained"
     )
-    units = np.array(history["num_units"])
-    stride = max(1, every // steps)
-    scored = units[stride - 1 :: stride][: len(history["log_likelihood"])]
-    likelihood.plot(scored, history["log_likelihood"], "o-", markersize=3)
+    units = history["num_units"]
+    likelihood.plot(units, history["log_likelihood"])
     likelihood.set(xlabel="hidden units", ylabel="validation log-likelihood, nats")
     gap.plot(units, history["free_energy_gap"])
     gap.set(xlabel="hidden units", ylabel="free-energy gap, nats")
@@ -124,9 +125,8 @@ def parse_arguments():
     parser.add_argument("--l2", type=float, help="penalty of the first unit")
     parser.add_argument("--halving", type=int, help="units that halve the penalty")
     parser.add_argument("--samples", type=int, help="number of chains")
-    parser.add_argument("--every", type=int, default=10, help="units between scores")
     parser.add_argument(
-        "--patience", type=int, default=3, help="epochs without a gain before it stops"
+        "--patience", type=int, default=5, help="epochs without a better likelihood"
     )
     parser.add_argument("--temperatures", type=int, default=5000, help="of AIS")
     parser.add_argument("--seed", type=int, default=0)
