@@ -11,6 +11,7 @@ PAGES = [
     "docs/index.md",
     "docs/guides/train-score-sample-save.md",
     "docs/guides/gaussian-units.md",
+    "docs/guides/grow-the-hidden-layer.md",
     "docs/guides/structured-prediction.md",
     "docs/guides/which-inference-which-rule.md",
     "docs/guides/write-your-own-rule.md",
