@@ -1,5 +1,7 @@
 """Two logical CPUs for every test, and fresh global Keras state."""
 
+import os
+
 import keras
 import pytest
 import tensorflow as tf
@@ -8,6 +10,8 @@ _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
     _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
 )
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
+    tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 @pytest.fixture(autouse=True)

@@ -110,8 +110,13 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
     x, mean = moments(state)
     covariance = tf.matmul(x, x, transpose_a=True) / count
     covariance -= mean[:, tf.newaxis] * mean
-    root = tf.linalg.cholesky(covariance + _LEAST_VARIANCE * tf.eye(tf.shape(mean)[0]))
+    # Fewer chains than dimensions leave directions that none of them varies in.
     dimensions = tf.cast(tf.shape(mean)[0], tf.float32)
+    share = dimensions / (dimensions + count)
+    variance = tf.linalg.diag_part(covariance)
+    covariance = (1.0 - share) * covariance
+    covariance += tf.linalg.diag(share * variance + _LEAST_VARIANCE)
+    root = tf.linalg.cholesky(covariance)
 
     def step(index, position, state, accepted, _):
         _, mean = moments(state)

@@ -1,0 +1,215 @@
+"""Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
+
+    python examples/papers/frank_wolfe.py grow --set mnist
+    python examples/papers/frank_wolfe.py train --set mnist --units 200 460
+    python examples/papers/frank_wolfe.py report
+
+`grow` adds units, and scores the model at every 20. `train` runs CD-10 from the grown
+model of some size and from random starts of that size, with the same epochs. Each run
+writes a JSON file as it goes, goes on where it was cut, and is skipped once it is done.
+`report` writes the page.
+"""
+
+import argparse
+import json
+import pathlib
+import time
+
+import frank_wolfe_report
+import keras
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import keras_rbm as kr
+
+#: Units at which features are classified: the number that the paper chose.
+CHOSEN = {"mnist": 460, "caltech101_silhouettes": 550}
+STRIDE = 20
+
+
+def main():
+    args = parse_arguments()
+    folder, records = pathlib.Path(args.out), pathlib.Path(args.records)
+    for path in (folder, records):
+        path.mkdir(parents=True, exist_ok=True)
+    if args.command == "report":
+        frank_wolfe_report.write(records, pathlib.Path(args.page))
+    elif args.command == "grow":
+        grow(args, folder, records)
+    else:
+        for units in args.units:
+            for start in args.starts:
+                train(args, units, start, folder, records)
+
+
+def load(name):
+    """Returns dict of split to arrays of images and labels."""
+    splits = {}
+    for split in ("train", "validation", "test"):
+        data = kr.datasets.load(name, split, binarize="threshold", with_labels=True)
+        batches = list(data.batch(1000).as_numpy_iterator())
+        splits[split] = tuple(map(np.concatenate, zip(*batches, strict=True)))
+    return splits
+
+
+def grow(args, folder, records):
+    record = records / f"{args.set}.grow.json"
+    if record.exists():
+        return
+    splits = load(args.set)
+    images = splits["train"][0]
+    penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
+    model = kr.InfiniteRBM(args.max_units, seed=0)
+    model.adapt(images)
+    model.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=args.samples))
+    backup = folder / f"{args.set}.backup"
+    curve = Curve(folder, args, splits, backup.exists())
+    rows = len(images) // args.batch_size * args.batch_size
+    model.fit(
+        images[:rows],
+        batch_size=args.batch_size,
+        epochs=args.max_units,
+        callbacks=[
+            curve,
+            keras.callbacks.BackupAndRestore(backup, double_checkpoint=True),
+        ],
+        verbose=2,
+    )
+    settings = ("set", "l2", "halving", "samples", "batch_size")
+    settings = {key: vars(args)[key] for key in settings}
+    record.write_text(json.dumps(settings | {"start": "grow"} | curve.curve) + "\n")
+
+
+class Curve(keras.callbacks.Callback):
+    """Scores the model at every 20 units, saves it there, and keeps the curve."""
+
+    def __init__(self, folder, args, splits, resumed):
+        super().__init__()
+        self.folder, self.args, self.splits = folder, args, splits
+        self.path = folder / f"{args.set}.grow.json"
+        self.curve = json.loads(self.path.read_text()) if resumed else {"points": []}
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        seconds = time.perf_counter() - self.start
+        points = self.curve["points"]
+        self.curve["seconds"] = self.curve.get("seconds", 0.0) + seconds
+        units = self.model.hidden_units
+        done = max((point["units"] for point in points), default=0)
+        if units // STRIDE > done // STRIDE:
+            rbm = self.model.to_rbm()
+            rbm.save(self.folder / f"{self.args.set}.{units // STRIDE * STRIDE}.keras")
+            classify = done < CHOSEN[self.args.set] <= units
+            point = score(rbm, self.splits, self.args.temperatures, classify)
+            points.append(
+                {"units": units, "seconds": round(self.curve["seconds"], 1)} | point
+            )
+            print(points[-1], flush=True)
+        self.path.write_text(json.dumps(self.curve))
+
+
+def score(rbm, splits, temperatures, classify):
+    """Returns likelihoods with their interval, the free-energy gap, and test error."""
+    z = rbm.log_partition("ais", num_chains=100, betas=temperatures)
+    means = {
+        split: float(np.mean(rbm.log_likelihood(images, log_partition=z)))
+        for split, (images, _) in splits.items()
+    }
+    result = {
+        "validation": means["validation"],
+        "test": means["test"],
+        "lower": means["test"] + float(z.value - z.upper),
+        "upper": means["test"] + float(z.value - z.lower),
+        "gap": means["train"] - means["validation"],
+    }
+    if classify:
+        features = {
+            split: (rbm.predict(images, batch_size=1000, verbose=0), labels)
+            for split, (images, labels) in splits.items()
+        }
+        result["error"] = test_error(features)
+    return result
+
+
+def test_error(features):
+    """Returns the per cent of errors; the penalty is chosen on the validation set."""
+    best = None
+    for penalty in (0.01, 0.1, 1.0):
+        classifier = make_pipeline(
+            StandardScaler(), LogisticRegression(C=penalty, max_iter=300)
+        )
+        classifier.fit(*features["train"])
+        accuracy = classifier.score(*features["validation"])
+        if best is None or accuracy > best[0]:
+            best = accuracy, classifier.score(*features["test"])
+    return 100.0 * (1.0 - best[1])
+
+
+def train(args, units, start, folder, records):
+    """Runs CD-10 from the grown model or from a random start."""
+    name = f"{args.set}.cd.{start}.{units}"
+    record = records / f"{name}.json"
+    if record.exists():
+        return
+    print(f"\n{name}", flush=True)
+    splits = load(args.set)
+    images = splits["train"][0]
+    if start == "fw":
+        rbm = keras.saving.load_model(folder / f"{args.set}.{units}.keras")
+    else:
+        rbm = kr.RBM(units, seed=int(start))
+        rbm.adapt(images)
+    rule = kr.rules.ContrastiveDivergence(10)
+    rbm.compile(keras.optimizers.SGD(args.rate), rule=rule)
+    backup = folder / f"{name}.backup"
+    started = time.perf_counter()
+    rbm.fit(
+        images,
+        batch_size=100,
+        epochs=args.epochs,
+        callbacks=[keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)],
+        verbose=2,
+    )
+    seconds = time.perf_counter() - started
+    result = score(rbm, splits, args.temperatures, units == CHOSEN[args.set])
+    settings = {"set": args.set, "start": start, "units": units, "rate": args.rate}
+    settings |= {"epochs": args.epochs, "seconds": round(seconds, 1)}
+    record.write_text(json.dumps(settings | result) + "\n")
+    print(result, flush=True)
+
+
+def parse_arguments():
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--set", choices=sorted(CHOSEN), default="mnist")
+    shared.add_argument("--temperatures", type=int, default=10_000, help="of AIS")
+    shared.add_argument("--out", default="out/frank_wolfe", help="models and backups")
+    shared.add_argument("--records", default="docs/results/frank_wolfe")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    command = commands.add_parser("grow", parents=[shared])
+    command.add_argument("--max-units", type=int, default=700)
+    command.add_argument("--batch-size", type=int, default=10_000)
+    command.add_argument("--samples", type=int, default=5000, help="number of chains")
+    command.add_argument("--l2", type=float, default=0.08, help="of the first unit")
+    command.add_argument("--halving", type=int, default=20, help="units that halve it")
+
+    command = commands.add_parser("train", parents=[shared])
+    command.add_argument("--units", nargs="+", type=int, default=[100, 200, 460])
+    command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
+    command.add_argument("--epochs", type=int, default=50)
+    command.add_argument("--rate", type=float, default=0.02)
+
+    command = commands.add_parser("report", parents=[shared])
+    command.add_argument("--page", default="docs/results/frank_wolfe.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
