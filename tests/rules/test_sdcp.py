@@ -40,7 +40,7 @@ class Recorded(rules.SDCP):
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         after, moments = super().inner_phase(potentials, chains, weights, noise, first)
-        own = [layer[first : first + self.gibbs_steps].numpy() for layer in noise]
+        own = [layer[first : first + self.gibbs_steps].numpy() for layer in noise[:2]]
         self.inner.append((potentials, chains.visible, own, after.visible, moments))
         return after, moments
 
