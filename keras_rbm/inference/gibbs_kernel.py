@@ -21,7 +21,22 @@ class BlockGibbsResults(NamedTuple):
     seed: tf.Tensor
 
 
-class BlockGibbs(tfp.mcmc.TransitionKernel):
+class _Kernel(tfp.mcmc.TransitionKernel):
+    """Holds the potentials, the one parameter of the kernels here."""
+
+    def __init__(self, potentials):
+        self._parameters = {"potentials": potentials}
+
+    @property
+    def potentials(self):
+        return self._parameters["potentials"]
+
+    @property
+    def parameters(self):
+        return self._parameters
+
+
+class BlockGibbs(_Kernel):
     """`tfp.mcmc` kernel whose step is one block Gibbs sweep of a Potentials.
 
     The state is the visible layer, (C, V); the target is the model's
@@ -42,17 +57,6 @@ class BlockGibbs(tfp.mcmc.TransitionKernel):
     >>> states.shape
     TensorShape([50, 8, 6])
     """
-
-    def __init__(self, potentials):
-        self._parameters = {"potentials": potentials}
-
-    @property
-    def potentials(self):
-        return self._parameters["potentials"]
-
-    @property
-    def parameters(self):
-        return self._parameters
 
     @property
     def is_calibrated(self):
@@ -78,7 +82,7 @@ class GibbsProposalResults(NamedTuple):
     seed: tf.Tensor
 
 
-class GibbsProposal(tfp.mcmc.TransitionKernel):
+class GibbsProposal(_Kernel):
     """`tfp.mcmc` kernel that proposes a Gibbs sweep of the RBM near a fractional one.
 
     `tfp.mcmc.MetropolisHastings(GibbsProposal(potentials))` samples a model whose
@@ -105,17 +109,6 @@ class GibbsProposal(tfp.mcmc.TransitionKernel):
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
     """
-
-    def __init__(self, potentials):
-        self._parameters = {"potentials": potentials}
-
-    @property
-    def potentials(self):
-        return self._parameters["potentials"]
-
-    @property
-    def parameters(self):
-        return self._parameters
 
     @property
     def is_calibrated(self):
