@@ -43,13 +43,12 @@ def main():
 
     # Model: a step, one batch, adds one unit. Growing ends with the validation
     # likelihood, and the best model is restored.
-    steps = max(1, len(train) // args.batch_size)
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     grown = kr.InfiniteRBM(args.units, seed=args.seed)
     grown.adapt(train)
     grown.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=args.samples))
     history = grown.fit(
-        train[: steps * args.batch_size],
+        train,
         batch_size=args.batch_size,
         epochs=10 * args.units,  # until there are so many units
         callbacks=[

@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 
 import keras_rbm as kr
 
-#: Units at which features are classified: the number that the paper chose.
-CHOSEN = {"mnist": 460, "caltech101_silhouettes": 550}
+#: Units at which features are classified: near the number that the paper chose.
+CHOSEN = {"mnist": 460, "caltech101_silhouettes": 560}
 STRIDE = 20
 
 
@@ -66,10 +66,9 @@ def grow(args, folder, records):
     model.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=args.samples))
     backup = folder / f"{args.set}.backup"
     curve = Curve(folder, args, splits, backup.exists())
-    rows = len(images) // args.batch_size * args.batch_size
     model.fit(
-        images[:rows],
-        batch_size=args.batch_size,
+        images,
+        batch_size=min(args.batch_size, len(images)),
         epochs=args.max_units,
         callbacks=[
             curve,
@@ -158,10 +157,9 @@ def train(args, units, start, folder, records):
     print(f"\n{name}", flush=True)
     splits = load(args.set)
     images = splits["train"][0]
-    if start == "fw":
-        rbm = keras.saving.load_model(folder / f"{args.set}.{units}.keras")
-    else:
-        rbm = kr.RBM(units, seed=int(start))
+    rbm = keras.saving.load_model(folder / f"{args.set}.{units}.keras")
+    if start != "fw":  # of the same size, which may be a few units more
+        rbm = kr.RBM(rbm.hidden_units, seed=int(start))
         rbm.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10)
     rbm.compile(keras.optimizers.SGD(args.rate), rule=rule)

@@ -36,7 +36,8 @@ class Growth(NamedTuple):
         gain_error: scalar, its standard error.
         sample_size: scalar, share of the samples that counted in the search.
         acceptance: scalar, share of Metropolis steps accepted.
-        accepted: bool scalar, whether the unit is worth keeping.
+        accepted: bool scalar, whether the unit is worth keeping: its gain is more than
+            the error, and enough samples counted.
     """
 
     weights: tf.Tensor
@@ -144,7 +145,8 @@ def grow(
     gain = tf.cast(data_mean(lambda v: tf.cast(change(v), tf.float32)), tf.float64)
     gain = tf.cast(gain - ratio[0], tf.float32)
     error = tf.math.reduce_std(parts) / tf.sqrt(tf.cast(tf.shape(parts)[1], tf.float64))
-    accepted = (gain > 0.0) & (size > _LEAST_SAMPLE_SIZE) & (coefficient[0] > 0.0)
+    error = tf.cast(error, tf.float32)
+    accepted = (gain > error) & (size > _LEAST_SAMPLE_SIZE) & (coefficient[0] > 0.0)
     return Growth(
         unit.weights[0],
         unit.bias[0],
@@ -153,7 +155,7 @@ def grow(
         matched.scale,
         matched.visible,
         gain,
-        tf.cast(error, tf.float32),
+        error,
         size,
         matched.acceptance,
         accepted,
@@ -167,11 +169,10 @@ def _starts(evidence, count, seed):
     local optimum: there the penalty outweighs the curvature.
     """
     mean = tf.linalg.matvec(evidence.visible, evidence.weights, transpose_a=True)
-    rows = tf.cast(tf.shape(evidence.visible)[0], tf.float32)
-    chosen = tf.cast(
-        random.uniform((count // 2,), random.fold_in(seed, 0)) * rows, tf.int32
+    examples = random_rows(
+        evidence.visible, evidence.weights, count // 2, random.fold_in(seed, 0)
     )
-    away = tf.gather(evidence.visible, chosen) - mean
+    away = examples - mean
     square = tf.reduce_sum(tf.square(away), -1, keepdims=True)
     weights = 2.0 * _STEEPNESS * tf.math.divide_no_nan(away, square)
     bias = -tf.linalg.matvec(weights, mean) - _STEEPNESS
@@ -182,6 +183,24 @@ def _starts(evidence, count, seed):
     return HiddenUnits(
         tf.concat([noise[:, :-1], weights], 0), tf.concat([noise[:, -1], bias], 0)
     )
+
+
+def random_rows(rows, weights, count, seed):
+    """Draws rows with replacement, each as often as its weight says.
+
+    Args:
+        rows: tensor (N, V).
+        weights: tensor (N,), a sum of 1.
+        count: int.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        tensor (count, V).
+    """
+    cumulative = tf.cumsum(weights)
+    place = random.uniform((count,), seed) * cumulative[-1]
+    index = tf.searchsorted(cumulative, place, side="right")
+    return tf.gather(rows, tf.minimum(index, tf.shape(rows)[0] - 1))
 
 
 def _extended(potentials, unit, coefficient):

@@ -8,7 +8,7 @@ from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import extended
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.inputs import check_input_shape, is_array
 from keras_rbm.models.rbm import RBM
 
 
@@ -67,6 +67,7 @@ class InfiniteRBM(GenerativeModel):
         self.max_hidden_units = int(max_hidden_units)
         self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
+        self._first_units = 1
         if num_visible is not None:
             self.build((None, self.num_visible))
 
@@ -91,7 +92,7 @@ class InfiniteRBM(GenerativeModel):
         self.num_units = self.add_weight(
             name="num_units",
             shape=(),
-            initializer="ones",
+            initializer=keras.initializers.Constant(self._first_units),
             dtype="int32",
             trainable=False,
         )
@@ -114,22 +115,31 @@ class InfiniteRBM(GenerativeModel):
     @property
     def temperature(self):
         """float: alpha, the sum of the coefficients of the units in use."""
+        self.assert_built("temperature")
         return float(tf.reduce_sum(self.coefficients[: self.hidden_units]))
 
     def potentials(self, features=None):
-        """Returns the units in use as `keras_rbm.inference.Potentials`."""
+        """Returns the units in use as `keras_rbm.inference.Potentials`.
+
+        Outside of a `tf.function` binary units if all count once, as an RBM's.
+        """
         self.assert_built("potentials")
+        potentials = self.growing_potentials()
+        hidden = potentials.hidden
+        if tf.executing_eagerly() and tf.reduce_all(hidden.coefficients == 1.0):
+            hidden = units.BernoulliParameters(hidden.bias)
+        kernel = tf.cast(potentials.kernel, self.compute_dtype)
+        return inference.Potentials(kernel, potentials.visible, hidden)
+
+    def growing_potentials(self):
+        """Returns the units in use with their coefficients, in full precision."""
         count = tf.convert_to_tensor(self.num_units)
-        coefficients = self.coefficients[:count]
-        bias = self.hidden_bias[:count]
-        whole = tf.executing_eagerly() and tf.reduce_all(coefficients == 1.0)
-        return inference.Potentials(
-            tf.cast(self.kernel[:, :count], self.compute_dtype),
-            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
-            units.BernoulliParameters(bias)
-            if whole
-            else units.FractionalParameters(bias, coefficients),
+        hidden = units.FractionalParameters(
+            self.hidden_bias[:count], self.coefficients[:count]
         )
+        visible = units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias))
+        kernel = tf.convert_to_tensor(self.kernel[:, :count])
+        return inference.Potentials(kernel, visible, hidden)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden_units)
@@ -157,11 +167,12 @@ class InfiniteRBM(GenerativeModel):
             )
         super().compile(optimizer, rule=rule, **kwargs)
 
-    def fit(self, *args, callbacks=None, **kwargs):
+    def fit(self, x=None, y=None, batch_size=None, *args, callbacks=None, **kwargs):
         """Grows the model: as `RBM.fit`, until there is no room for more units.
 
-        With `batch_size=len(x)` each epoch adds one unit, fitted to all data; with
-        smaller (large) batches each batch adds one.
+        Each batch adds a unit that is fitted to it. An array is one batch, unless
+        `batch_size` is given, and then cut into batches of about that size, all
+        nearly equal: a few rows left over would judge a unit by chance.
 
         Raises:
             ValueError: if there is no room to begin with, or the data cannot be
@@ -171,26 +182,41 @@ class InfiniteRBM(GenerativeModel):
             raise ValueError(
                 f"Expected room for more than {self.hidden_units} hidden units. "
                 f"Received: max_hidden_units={self.max_hidden_units}. Go on in a "
-                "larger model: InfiniteRBM.from_rbm(model.to_rbm(), "
-                "max_hidden_units=...)."
+                "larger model: InfiniteRBM.from_rbm(model, max_hidden_units=...)."
             )
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
+        if is_array(x) and not kwargs.get("validation_split"):
+            steps = max(1, round(len(x) / (batch_size or len(x) or 1)))
+            batch_size = -(-len(x) // steps)
         stop = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: self._stop_if_full()
         )
-        return super().fit(*args, callbacks=extended(callbacks, stop), **kwargs)
+        callbacks = extended(callbacks, stop)
+        return super().fit(x, y, batch_size, *args, callbacks=callbacks, **kwargs)
 
     def _stop_if_full(self):
         if self.hidden_units >= self.max_hidden_units:
             self.stop_training = True
 
     def insert_unit(self, weights, bias, coefficient=1.0):
-        """Adds a hidden unit; there must be room.
+        """Adds a hidden unit.
 
         Args:
             weights: tensor (V,).
             bias: scalar.
             coefficient: scalar ≥ 0, how often the unit counts.
+
+        Raises:
+            ValueError: if there is no room, or a value is not finite or of another
+                shape; checked outside of a `tf.function` only.
         """
+        self.assert_built("insert_unit")
+        weights, bias, coefficient = (
+            tf.cast(value, tf.float32) for value in (weights, bias, coefficient)
+        )
+        if tf.executing_eagerly():
+            self._check_unit(weights, bias, coefficient)
         count = tf.convert_to_tensor(self.num_units)
         empty = tf.reduce_all(self.coefficients[:count] == 0.0)
         slot = tf.where(empty, 0, count)
@@ -199,12 +225,34 @@ class InfiniteRBM(GenerativeModel):
         self.coefficients.value[slot].assign(coefficient)
         self.num_units.assign(slot + 1)
 
+    def _check_unit(self, weights, bias, coefficient):
+        shapes = tuple(weights.shape), tuple(bias.shape), tuple(coefficient.shape)
+        finite = all(np.isfinite(value).all() for value in (weights, bias, coefficient))
+        if shapes != ((self.kernel.shape[0],), (), ()) or not finite or coefficient < 0:
+            raise ValueError(
+                f"Expected finite weights of shape ({self.kernel.shape[0]},), a scalar "
+                f"bias and a coefficient ≥ 0. Received: shapes {shapes}, "
+                f"coefficient={np.asarray(coefficient)}."
+            )
+        full = self.hidden_units >= self.max_hidden_units
+        if full and self.temperature > 0.0:
+            raise ValueError(
+                f"Expected room for a unit. Received: {self.hidden_units} of "
+                f"max_hidden_units={self.max_hidden_units} in use. Use "
+                "InfiniteRBM.from_rbm(model, max_hidden_units=...)."
+            )
+
     def remove_unit(self, index):
         """Removes a hidden unit; the units after it move up.
 
         Args:
-            index: int, or scalar integer tensor.
+            index: int from 0, or scalar integer tensor.
+
+        Raises:
+            ValueError: if there is no such unit; checked outside of a `tf.function`
+                only.
         """
+        self._check_index(index, "remove_unit")
         count = tf.convert_to_tensor(self.num_units)
         places = tf.range(self.max_hidden_units)
         order = tf.where(places < index, places, (places + 1) % self.max_hidden_units)
@@ -215,8 +263,19 @@ class InfiniteRBM(GenerativeModel):
         self.num_units.assign(tf.maximum(count - 1, 1))
 
     def set_coefficient(self, index, value):
-        """Sets how often a hidden unit counts."""
+        """Sets how often a hidden unit counts; arguments as of the others."""
+        self._check_index(index, "set_coefficient")
+        if tf.executing_eagerly() and not 0.0 <= float(value) < np.inf:
+            raise ValueError(f"Expected a coefficient ≥ 0. Received: value={value}.")
         self.coefficients.value[index].assign(value)
+
+    def _check_index(self, index, method):
+        self.assert_built(method)
+        if tf.executing_eagerly() and not 0 <= int(index) < self.hidden_units:
+            raise ValueError(
+                f"Expected the index of one of {self.hidden_units} hidden units. "
+                f"Received: index={int(index)}."
+            )
 
     def to_rbm(self, approximate=False):
         """Returns the RBM that this model is, for example to train it further.
@@ -224,8 +283,8 @@ class InfiniteRBM(GenerativeModel):
         Args:
             approximate: bool. A unit with c between whole numbers is no unit of an
                 RBM. If `True` what it counts beyond them becomes a unit with weights
-                `c w` and bias `c d`: `2^(c-1) (1 + e^(c a)) <= (1 + e^a)^c <=
-                1 + e^(c a)` [1, proposition 3.2].
+                `c w` and bias `c d`, c that rest: `2^(c-1) (1 + e^(c a)) <=
+                (1 + e^a)^c <= 1 + e^(c a)` for 0 < c <= 1 [1, proposition 3.2].
 
         Returns:
             `RBM` of as many units as the coefficients count, not compiled.
@@ -268,15 +327,20 @@ class InfiniteRBM(GenerativeModel):
         """Returns a model that goes on growing from a trained RBM.
 
         Args:
-            rbm: `RBM` of binary units.
-            max_hidden_units: int, more than the RBM has.
+            rbm: `RBM` of binary units, or `InfiniteRBM`, for more room.
+            max_hidden_units: int, at least as many as the RBM has.
             **kwargs: as for the constructor.
 
         Raises:
+            TypeError: if `rbm` is neither.
             ValueError: if the units are not binary, or there is no room.
         """
+        if not isinstance(rbm, (RBM, cls)):
+            raise TypeError(
+                "Expected an RBM or InfiniteRBM. Received: rbm of type "
+                f"{type(rbm).__name__}."
+            )
         rbm.assert_built("from_rbm")
-        parameters = rbm.potentials()
         for side in ("visible", "hidden"):
             if not isinstance(getattr(rbm, side), units.Bernoulli):
                 raise ValueError(
@@ -284,21 +348,32 @@ class InfiniteRBM(GenerativeModel):
                     f"{side}={getattr(rbm, side)!r}."
                 )
         check_counts(max_hidden_units=max_hidden_units)
-        count = parameters.num_hidden
+        count = rbm.hidden_units
         if max_hidden_units < count:
             raise ValueError(
                 f"Expected max_hidden_units ≥ {count}, the RBM's hidden units. "
                 f"Received: max_hidden_units={max_hidden_units}."
             )
-        kwargs = {"seed": rbm.seed} | kwargs
-        model = cls(max_hidden_units, num_visible=parameters.num_visible, **kwargs)
+        width = rbm.kernel.shape[0]
+        model = cls(max_hidden_units, num_visible=width, **{"seed": rbm.seed} | kwargs)
+        coefficients = getattr(rbm, "coefficients", tf.ones(count))
         empty = [0, max_hidden_units - count]
-        model.kernel.assign(tf.pad(tf.convert_to_tensor(rbm.kernel), [[0, 0], empty]))
-        model.hidden_bias.assign(tf.pad(tf.convert_to_tensor(rbm.hidden_bias), [empty]))
-        model.coefficients.assign(tf.pad(tf.ones(count), [empty]))
+        model.kernel.assign(tf.pad(rbm.kernel[:, :count], [[0, 0], empty]))
+        model.hidden_bias.assign(tf.pad(rbm.hidden_bias[:count], [empty]))
+        model.coefficients.assign(tf.pad(coefficients[:count], [empty]))
         model.num_units.assign(count)
         for name in ("visible_bias", "base_rate"):
             getattr(model, name).assign(getattr(rbm, name))
+        return model
+
+    @classmethod
+    def from_config(cls, config):
+        # Layers that follow are built for the units in use, before weights are loaded.
+        count = config.pop("num_units", 1)
+        model = super().from_config(config)
+        model._first_units = count
+        if model.built:
+            model.num_units.assign(count)
         return model
 
     def get_config(self):
@@ -306,4 +381,5 @@ class InfiniteRBM(GenerativeModel):
             "max_hidden_units": self.max_hidden_units,
             "num_visible": self.num_visible,
             "seed": self.seed,
+            "num_units": self.hidden_units if self.built else self._first_units,
         }

@@ -1,5 +1,8 @@
 """Frank-Wolfe steps, which grow a hidden layer."""
 
+import math
+import numbers
+
 import keras
 import tensorflow as tf
 
@@ -13,7 +16,7 @@ from keras_rbm.inference.frank_wolfe import (
     removal_gains,
 )
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.growth import Growth, grow
+from keras_rbm.inference.growth import Growth, grow, random_rows
 from keras_rbm.inference.moment_matching import match_means
 from keras_rbm.rules.rule import LearningRule
 
@@ -38,10 +41,12 @@ class FrankWolfe(LearningRule):
     without one is refused, and searched again from another start. The whole training
     set as one batch is the published algorithm; large batches are its stochastic form.
 
-    `fit` logs `num_units`, `gain` and `gain_error` (nats, of the batch's mean
-    log-likelihood, and its standard error), `refused` and `removed` (units of this
-    step), `sample_size` (share of the samples that counted in the search's estimate)
-    and `acceptance` (of fractional models' Metropolis steps).
+    `fit` logs of the last batch `num_units`, `gain` and `gain_error` (of its mean
+    log-likelihood by the new unit, in nats, and the standard error), `refused`
+    (searches), `removed` (1 after an away step), `sample_size` (share of the samples
+    that counted in the search's estimate) and `acceptance` (of fractional models'
+    Metropolis steps). Without a new unit the others are 0. A gain can be believed as
+    far as the chains mix; they start at the first batch.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
@@ -101,10 +106,18 @@ class FrankWolfe(LearningRule):
         num_starts=2,
     ):
         super().__init__()
-        if isinstance(l2, dict):
+        if isinstance(l2, dict) and "class_name" in l2:
             l2 = keras.saving.deserialize_keras_object(l2)
-        if not isinstance(l2, _Schedule) and not l2 >= 0.0:
-            raise ValueError(f"Expected l2 ≥ 0, or a schedule. Received: l2={l2}.")
+        number = isinstance(l2, numbers.Real) and not isinstance(l2, bool)
+        if not isinstance(l2, _Schedule) and not (number and 0.0 <= l2 < math.inf):
+            raise ValueError(
+                "Expected a number l2 ≥ 0, or a LearningRateSchedule. Received: "
+                f"l2={l2!r}."
+            )
+        if not isinstance(away_steps, bool):
+            raise ValueError(
+                f"Expected away_steps True or False. Received: {away_steps!r}."
+            )
         check_counts(2, num_samples=num_samples)
         check_counts(
             gibbs_steps=gibbs_steps,
@@ -128,7 +141,7 @@ class FrankWolfe(LearningRule):
         self.objective = objective
         self.step_size = step
         self.temperature = temperature
-        self.away_steps = bool(away_steps)
+        self.away_steps = away_steps
         self.bias_steps = bias_steps
         self.lbfgs_iterations = lbfgs_iterations
         self.num_starts = num_starts
@@ -143,6 +156,7 @@ class FrankWolfe(LearningRule):
             return tf.cast(random.uniform(shape, seed) < 0.5, dtype)
 
         self.chains = self.add_variable("chains", shape, initializer)
+        self._started = self.add_variable("started", (), "zeros")
         self._logs = {
             name: self.add_variable(name, (), "zeros")
             for name in (
@@ -156,8 +170,9 @@ class FrankWolfe(LearningRule):
         losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
         for variable in self._logs.values():
             variable.assign(0.0)
+        total = tf.linalg.matvec(visible, weights, transpose_a=True)
         tf.cond(
-            tf.reduce_sum(weights) > 0.0,
+            (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(total)),
             lambda: self._grow(model, visible, weights, seed),
             lambda: False,
         )
@@ -169,20 +184,25 @@ class FrankWolfe(LearningRule):
 
     def _grow(self, model, visible, weights, seed):
         """Takes the step with a batch that has any weight; returns whether it grew."""
-        potentials = model.potentials()
+        potentials = model.growing_potentials()
         target = tf.linalg.matvec(visible, weights, transpose_a=True)
         independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
         isolated = potentials.visible.natural_for_mean(target)
         model.visible_bias.assign(
             tf.where(independent, isolated, potentials.visible_bias)
         )
+        # The modes of a model that has been trained are where the data are.
+        rows = random_rows(visible, weights, self.num_samples, random.fold_in(seed, 4))
+        chains = tf.convert_to_tensor(self.chains)
+        self.chains.assign(tf.where(self._started > 0.0, chains, rows))
+        self._started.assign(1.0)
         self._sweep(model, random.fold_in(seed, 1))
         if self.away_steps:
             self._step_away(model, visible, weights, random.fold_in(seed, 2))
 
         def attempt(number, _):
             growth = grow(
-                model.potentials(),
+                model.growing_potentials(),
                 self._evidence(visible, weights),
                 random.fold_in(seed, 5 + number),
                 objective=_OBJECTIVES[self.objective],
@@ -204,7 +224,8 @@ class FrankWolfe(LearningRule):
             (tf.constant(0), Growth.none(evidence)),
         )
         for name in ("gain", "gain_error", "sample_size", "acceptance"):
-            self._logs[name].assign(getattr(growth, name))
+            kept = tf.where(growth.accepted, getattr(growth, name), 0.0)
+            self._logs[name].assign(kept)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
         return tf.cond(
@@ -232,12 +253,14 @@ class FrankWolfe(LearningRule):
     def _sweep(self, model, seed):
         samples = tf.convert_to_tensor(self.chains)
         steps = self.gibbs_steps
-        samples = gibbs_chain(model.potentials(), samples, seed, num_sweeps=steps)
+        samples = gibbs_chain(
+            model.growing_potentials(), samples, seed, num_sweeps=steps
+        )
         self.chains.assign(samples)
 
     def _step_away(self, model, visible, weights, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
-        potentials = model.potentials()
+        potentials = model.growing_potentials()
         coefficients = potentials.hidden.coefficients
 
         def softplus(states):
@@ -266,7 +289,7 @@ class FrankWolfe(LearningRule):
                 lambda: model.remove_unit(index),
             )
             matched = match_means(
-                model.potentials(),
+                model.growing_potentials(),
                 tf.linalg.matvec(visible, weights, transpose_a=True),
                 tf.convert_to_tensor(self.chains),
                 seed,

@@ -54,29 +54,26 @@ class FractionalParameters(NamedTuple):
         return BernoulliStatistics(self.mean(natural))
 
     def _sample_copies(self, natural, noise):
+        """Draws the unit that counts `rest`, then the others' sum from what is left."""
         whole = tf.floor(self.coefficients)
         rest = self.coefficients - whole
-        on, noise = _bernoulli(tf.math.sigmoid(rest * natural), noise)
-        probability = tf.math.sigmoid(natural)
+        probability = tf.math.sigmoid(rest * natural)
+        on = noise < probability
+        left = tf.where(
+            on, noise / probability, (noise - probability) / (1 - probability)
+        )
+        left = tf.where(rest > 0.0, left, noise)
 
-        def add(count, total, noise):
-            on, noise = _bernoulli(probability, noise)
-            return count + 1.0, total + tf.where(count < whole, on, 0.0), noise
+        def add(count, total, cumulative, log_probability):
+            cumulative += tf.exp(log_probability)
+            more = (left >= cumulative) & (count < whole)
+            factor = tf.maximum(whole - count, 1e-30) / (count + 1.0)
+            log_probability += tf.math.log(factor) + natural
+            total += tf.cast(more, natural.dtype)
+            return count + 1.0, total, cumulative, log_probability
 
+        total = rest * tf.cast(on, natural.dtype)
+        none = -whole * tf.math.softplus(natural)
         most = tf.reduce_max(whole)
-        state = (tf.constant(0.0), rest * on, noise)
+        state = (tf.constant(0.0), total, tf.zeros_like(natural), none)
         return tf.while_loop(lambda count, *_: count < most, add, state)[1]
-
-
-def _bernoulli(probability, noise):
-    """Returns draws, and what is left of the noise: uniform again, given them.
-
-    Each draw leaves fewer bits: states' probabilities are off by 2^-23 at most.
-    """
-    on = noise < probability
-    left = tf.where(
-        on,
-        tf.math.divide_no_nan(noise, probability),
-        tf.math.divide_no_nan(noise - probability, 1.0 - probability),
-    )
-    return tf.cast(on, probability.dtype), left
