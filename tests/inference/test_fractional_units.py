@@ -185,6 +185,19 @@ def test_whole_coefficients_are_sampled_as_copies():
         np.testing.assert_allclose(got, law, atol=5 * 0.5 / np.sqrt(CHAINS))
 
 
+def test_many_copies():
+    """One uniform number, shared out among the copies, was used up after 23."""
+    units = FractionalParameters(tf.zeros(2), tf.constant([40.0, 200.0]))
+    natural = tf.constant(np.tile([0.0, -1.0], (CHAINS, 1)), tf.float32)
+    states = units.sample(natural, random.uniform((CHAINS, 2), 5)).numpy()
+    p = np.array([0.5, 1.0 / (1.0 + np.exp(1.0))])
+    mean = np.array([40.0, 200.0]) * p
+    variance = mean * (1.0 - p)
+    error = np.sqrt(variance / CHAINS)
+    assert (np.abs(states.mean(0) - mean) < 5 * error).all()
+    np.testing.assert_allclose(states.var(0), variance, rtol=5 * np.sqrt(2 / CHAINS))
+
+
 def test_fractional_units_lie_between_two_rbms():
     """Proposition 3.2."""
     a, c = np.meshgrid(np.linspace(-30, 30, 121), np.linspace(0.05, 1.0, 20))

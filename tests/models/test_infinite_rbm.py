@@ -95,6 +95,7 @@ def test_to_rbm_of_fractional_units():
     kernel = np.array([weights for weights, _ in UNITS], float)
     want = np.stack([kernel[1], kernel[1], 0.4 * kernel[0], 0.5 * kernel[1]], 1)
     np.testing.assert_allclose(rbm.kernel, want, rtol=1e-6)
+    np.testing.assert_allclose(rbm.hidden_bias, [-1.0, -1.0, 0.2, -0.5], rtol=1e-6)
     excess = model.free_energy(DATA) - rbm.free_energy(DATA)
     assert (excess >= -1e-5).numpy().all()
     assert (excess <= (0.6 + 0.5) * np.log(2) + 1e-5).numpy().all()
@@ -172,6 +173,62 @@ def test_as_a_layer():
     classifier = keras.Sequential([made(), keras.layers.Dense(2)])
     assert classifier(DATA).shape == (30, 2)
     assert classifier.predict(DATA, verbose=0).shape == (30, 2)
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_saved_inside_another_model(functional, tmp_path):
+    """Dense was built for one unit, the growing model's first, when loaded."""
+    grown, dense = made(), keras.layers.Dense(2)
+    if functional:
+        inputs = keras.Input((6,))
+        classifier = keras.Model(inputs, dense(grown(inputs)))
+    else:
+        classifier = keras.Sequential([keras.Input((6,)), grown, dense])
+    classifier.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(DATA), classifier(DATA))
+
+
+def test_more_room():
+    model = InfiniteRBM.from_rbm(made((0.4, 1.5), capacity=2), 4)
+    np.testing.assert_allclose(model.coefficients, [0.4, 1.5, 0.0, 0.0])
+    np.testing.assert_allclose(
+        model.free_energy(DATA), made((0.4, 1.5)).free_energy(DATA)
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.insert_unit(np.ones(5), 0.0),
+        lambda m: m.insert_unit(np.full(6, np.nan), 0.0),
+        lambda m: m.insert_unit(np.ones(6), [0.0, 1.0]),
+        lambda m: m.insert_unit(np.ones(6), 0.0, -1.0),
+        lambda m: m.remove_unit(-1),
+        lambda m: m.remove_unit(2),
+        lambda m: m.set_coefficient(2, 1.0),
+        lambda m: m.set_coefficient(0, -1.0),
+        lambda m: m.set_coefficient(0, float("nan")),
+    ],
+)
+def test_bad_units_change_nothing(change):
+    model = made()
+    before = [variable.numpy() for variable in model.weights]
+    with pytest.raises(ValueError, match="Expected.*Received"):
+        change(model)
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+def test_no_room_for_a_unit():
+    with pytest.raises(ValueError, match="Expected room for a unit.*from_rbm"):
+        made(capacity=2).insert_unit(np.ones(6), 0.0)
+
+
+@pytest.mark.parametrize("rbm", [None, keras.layers.Dense(2)])
+def test_from_rbm_of_something_else(rbm):
+    with pytest.raises(TypeError, match="Expected an RBM or InfiniteRBM"):
+        InfiniteRBM.from_rbm(rbm, 5)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, "3", None])

@@ -170,6 +170,78 @@ def test_early_stopping_restores_the_smaller_model():
     assert model.hidden_units == history["num_units"][best]
 
 
+@pytest.mark.parametrize(
+    "options", [{"run_eagerly": True}, {"dtype": "mixed_bfloat16"}], ids=str
+)
+def test_eager_and_mixed_precision(options):
+    """Training takes the coefficients in full precision, also if all are 1."""
+    dtype = options.pop("dtype", None)
+    model = InfiniteRBM(8, seed=0, dtype=dtype)
+    rule = FrankWolfe(**SMALL, away_steps=True)
+    model.compile(rule=rule, **options)
+    history = model.fit(DATA, epochs=3, verbose=0).history
+    assert model.hidden_units >= 2 and np.isfinite(history["gain"]).all()
+    assert exact(model) > -4.1
+
+
+def test_chains_start_where_the_data_are():
+    """From random states they missed the deep modes of a trained model, and wrecked it.
+
+    The gain was logged as 2 nats where it was -0.7.
+    """
+    pattern = np.tile([1.0, 0.0], 6)
+    data = np.stack([pattern] * 90 + [1.0 - pattern] * 10).astype("float32")
+    rbm = keras_rbm.RBM(2, num_visible=12, seed=0)
+    signs = 8.0 * (2.0 * pattern - 1.0)
+    rbm.kernel.assign(np.stack([signs, -signs], 1))
+    rbm.hidden_bias.assign([-22.0, -24.2])
+    model = InfiniteRBM.from_rbm(rbm, 6)
+    model.compile(rule=FrankWolfe(0.02, num_samples=2000))
+    before = exact(model, data)
+    model.fit(data, epochs=2, verbose=0)
+    assert exact(model, data) > before - 0.05
+
+
+def test_weights_are_counts():
+    """Rows of weight 0 might as well be missing."""
+    weights = np.arange(len(DATA)) % 3.0
+    rows = np.repeat(DATA, weights.astype(int), axis=0)
+    a, b = (InfiniteRBM(8, seed=0) for _ in range(2))
+    for model in (a, b):
+        model.compile(rule=FrankWolfe(num_samples=4000))
+    a.fit(DATA, sample_weight=weights, shuffle=False, verbose=0)
+    b.fit(rows, shuffle=False, verbose=0)
+    assert abs(exact(a, rows) - exact(b, rows)) < 0.05
+    assert abs(exact(a, rows) - exact(a, DATA)) > 0.001
+    moments = keras_rbm.inference.exact_moments(a.potentials()).visible.bias
+    np.testing.assert_allclose(moments, rows.mean(0), atol=0.04)
+
+
+def test_no_batch_is_a_remnant():
+    """100 rows in batches of 45 made one of 10, by which a unit was judged."""
+    sizes = []
+
+    class Sizes(FrankWolfe):
+        def step(self, model, features, visible, weights):
+            sizes.append(visible.shape[0] or tf.shape(visible)[0])
+            return super().step(model, features, visible, weights)
+
+    for batch_size in (45, None):
+        model = InfiniteRBM(8, seed=0)
+        model.compile(rule=Sizes(**SMALL), run_eagerly=True)
+        model.fit(DATA[:100], batch_size=batch_size, verbose=0)
+    assert [int(size) for size in sizes] == [50, 50, 100]
+
+
+def test_nan_in_a_later_batch_changes_nothing():
+    model = InfiniteRBM(8, num_visible=6, seed=0)
+    model.compile(rule=FrankWolfe(**SMALL))
+    before = [variable.numpy() for variable in model.weights]
+    model.train_on_batch(np.full((20, 6), np.nan, "float32"))
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
 def test_growing_ends_where_there_is_no_room():
     model, history = grown(epochs=8, capacity=2, num_samples=200)
     assert model.hidden_units == 2 and len(history["loss"]) < 8
@@ -212,6 +284,10 @@ def test_a_batch_without_weight_changes_nothing():
     [
         ({"l2": -0.1}, "l2 ≥ 0"),
         ({"l2": float("nan")}, "l2 ≥ 0"),
+        ({"l2": "0.1"}, "l2 ≥ 0"),
+        ({"l2": True}, "l2 ≥ 0"),
+        ({"l2": None}, "l2 ≥ 0"),
+        ({"away_steps": "no"}, "away_steps True or False"),
         ({"num_samples": 1}, "num_samples ≥ 2"),
         ({"gibbs_steps": 0}, "gibbs_steps ≥ 1"),
         ({"bias_steps": 0}, "bias_steps ≥ 1"),
