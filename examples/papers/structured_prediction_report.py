@@ -76,15 +76,18 @@ rate that falls to 0 along a cosine over the epochs stated.
 
 def write(folder, page):
     """Writes the page and its figures from the records in a folder."""
-    records = pages.read_records(folder)
-    records = [record for record in records if record["hidden_units"] == 256]
+    everything = pages.read_records(folder)
+    records = [record for record in everything if record["hidden_units"] == 256]
+    larger = [record for record in everything if record["hidden_units"] > 256]
     lines = [HEADER]
     for column, (task, (*_, title)) in enumerate(TASKS.items()):
         lines += [f"## {title}", "", *_table(task, column, records), ""]
+    if larger:
+        lines += ["## Beyond the paper", "", *_larger_table(larger), ""]
     for name, draw in {"convergence": _convergence, "occlusion": _occlusion}.items():
         lines += pages.figure(folder, name, draw, records)
     page.write_text("\n".join(lines))
-    print(f"Wrote {page} from {len(records)} runs.")
+    print(f"Wrote {page} from {len(everything)} runs.")
 
 
 def _table(task, column, records):
@@ -103,6 +106,21 @@ def _table(task, column, records):
             else:
                 missing.append(f"{learner} {corruption}")
     return [*lines, "", f"Not run: {', '.join(missing)}."] if missing else lines
+
+
+def _larger_table(records):
+    """Returns the lines of the table of models of more hidden units."""
+    lines = pages.head(
+        "task", "learner", "hidden units", "corruption", "all", "changed",
+        "optimizer, epochs", "minutes on 2 cores",
+    )  # fmt: skip
+    for record in records:
+        errors = [f"{record['test'][kind]:.3f}" for kind in ("all", "changed")]
+        minutes = round(sum(record["history"]["seconds"]) / 60.0, 1)
+        setting = [record[key] for key in ("learner", "hidden_units", "corruption")]
+        title = TASKS[record["task"]][-1]
+        lines.append(pages.row(title, *setting, *errors, _setting(record), minutes))
+    return lines
 
 
 def _select(records, task, learner, corruption):
