@@ -28,6 +28,7 @@ def figure(folder, name, draw, *arguments):
         name: str, its file name without ending.
         draw: function of a matplotlib figure and the arguments; returns the caption.
     """
+    plt.rcParams["svg.hashsalt"] = name  # the same file each time
     canvas = plt.figure(figsize=(7.5, 3.6), layout="constrained")
     caption = draw(canvas, *arguments)
     for axes in canvas.axes:

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import ChainState, SweepNoise, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, sweep_noise
 
 #: Temperatures between two updates of the progress bar.
 _SEGMENT = 250
@@ -48,7 +48,7 @@ def _block(path, state, lows, highs, span, seed, reverse):
     def step(index, chains, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
         # Not noise[i]: slicing at an argument would compile anew for each value.
-        draws = SweepNoise(*(tf.gather(layer, index - first) for layer in noise))
+        draws = noise.of_sweep(index - first)
         if not reverse:
             log_weights += path.log_weight_difference(chains, low, high)
         chains = path.sweep(chains, high, draws)

@@ -56,14 +56,14 @@ def linearized_objective(units, evidence, l2):
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
     """
-    data = _mean(units.softplus(evidence.visible), evidence.weights)
-    model = _mean(units.softplus(evidence.samples), evidence.sample_weights)
+    data = weighted_mean(units.softplus(evidence.visible), evidence.weights)
+    model = weighted_mean(units.softplus(evidence.samples), evidence.sample_weights)
     return 0.5 * l2 * units.square() + model - data
 
 
 def likelihood_objective(units, evidence, l2):
     """Returns `l2/2 |w, d|^2 - Delta L(1)`, (R,): exact up to the samples."""
-    data = _mean(units.softplus(evidence.visible), evidence.weights)
+    data = weighted_mean(units.softplus(evidence.visible), evidence.weights)
     growth = log_mean_exp(units.softplus(evidence.samples), evidence.sample_weights)
     return 0.5 * l2 * units.square() + growth - data
 
@@ -170,7 +170,8 @@ def log_mean_exp(values, weights):
     return tf.reduce_logsumexp(log_weights + values, 0)
 
 
-def _mean(values, weights):
+def weighted_mean(values, weights):
+    """Returns the mean (D,) of rows (N, D) with weights (N,) that sum to 1."""
     return tf.linalg.matvec(values, weights, transpose_a=True)
 
 

@@ -32,6 +32,11 @@ class SweepNoise(NamedTuple):
     hidden: tf.Tensor
     acceptance: tf.Tensor
 
+    def of_sweep(self, index):
+        """Returns the noise of one of several sweeps, as a `SweepNoise`."""
+        # Not layer[index]: XLA would draw that part again, on one core.
+        return SweepNoise(*(tf.gather(layer, index) for layer in self))
+
 
 def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     """Draws the uniform noise of several sweeps, for both layers at once.
@@ -86,8 +91,7 @@ def gibbs_sweep(potentials, visible, seed):
     >>> keras_rbm.inference.gibbs_sweep(model, tf.zeros((1, 3)), seed=0).visible.numpy()
     array([[1., 1., 1.]], dtype=float32)
     """
-    noise = sweep_noise(potentials, tf.shape(visible)[0], seed)
-    noise = SweepNoise(*(layer[0] for layer in noise))
+    noise = sweep_noise(potentials, tf.shape(visible)[0], seed).of_sweep(0)
     state = ChainState(visible, potentials.hidden_natural(visible))
     new = proposal(potentials, state.hidden_natural, noise)
     if not _corrected(potentials):
@@ -98,8 +102,7 @@ def gibbs_sweep(potentials, visible, seed):
 
 def noisy_sweep(potentials, state, noise, index, clamp=None):
     """Returns the `ChainState` after a sweep with noise number `index`."""
-    # Not noise[index]: XLA would draw that part again, on one core.
-    noise = SweepNoise(*(tf.gather(layer, index) for layer in noise))
+    noise = noise.of_sweep(index)
     new = proposal(potentials, state.hidden_natural, noise).visible
     if clamp is not None:
         new = tf.where(clamp, state.visible, new)

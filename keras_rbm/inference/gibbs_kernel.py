@@ -7,7 +7,6 @@ import tensorflow_probability as tfp
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import (
-    SweepNoise,
     gibbs_sweep,
     proposal,
     sweep_noise,
@@ -117,8 +116,7 @@ class GibbsProposal(_Kernel):
     def one_step(self, current_state, previous_kernel_results, seed=None):
         seed = tfp.random.sanitize_seed(seed)
         potentials = self.potentials
-        noise = sweep_noise(potentials, tf.shape(current_state)[0], seed)
-        noise = SweepNoise(*(layer[0] for layer in noise))
+        noise = sweep_noise(potentials, tf.shape(current_state)[0], seed).of_sweep(0)
         before = potentials.hidden_natural(current_state)
         state = proposal(potentials, before, noise).visible
         after = potentials.hidden_natural(state)

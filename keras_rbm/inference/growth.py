@@ -11,6 +11,7 @@ from keras_rbm.inference.frank_wolfe import (
     best_coefficients,
     effective_sample_size,
     find_units,
+    weighted_mean,
 )
 from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
@@ -96,33 +97,15 @@ def grow(
     units, values = find_units(evidence, starts, l2, objective, lbfgs_iterations)
     best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
     unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
-    on_samples = unit.softplus(evidence.samples)
-    on_data = tf.linalg.matvec(
-        unit.softplus(evidence.visible), evidence.weights, transpose_a=True
-    )
-    coefficient = tf.ones(1)
-    if line_search:
-        penalty = 0.5 * l2 * unit.square()
-        coefficient = best_coefficients(
-            on_data, on_samples, evidence.sample_weights, penalty, coefficient
-        )
-    size = effective_sample_size(
-        (coefficient * on_samples)[:, 0], evidence.sample_weights
-    ) / tf.cast(tf.shape(on_samples)[0], tf.float32)
-
+    coefficient = _coefficient(unit, evidence, l2) if line_search else tf.ones(1)
     extended = _extended(potentials, unit, coefficient)
-    target = tf.linalg.matvec(evidence.visible, evidence.weights, transpose_a=True)
-
-    def data_mean(function):
-        return tf.reduce_sum(evidence.weights * function(evidence.visible))
-
-    def total_of(model):
-        return lambda visible: total_softplus(model, visible)
-
-    total = data_mean(total_of(extended)) if learn_temperature else None
+    total = None
+    if learn_temperature:
+        totals = total_softplus(extended, evidence.visible)
+        total = tf.reduce_sum(evidence.weights * totals)
     matched = match_means(
         extended,
-        target,
+        weighted_mean(evidence.visible, evidence.weights),
         evidence.samples,
         random.fold_in(seed, 1),
         max_sweeps=bias_steps,
@@ -130,36 +113,53 @@ def grow(
     )
 
     def change(visible):
-        """Returns the log weight of v after minus before."""
+        """Returns how much log p(v) + log Z grew, (B,)."""
         difference = tf.linalg.matvec(visible, matched.bias - potentials.visible_bias)
         difference += coefficient * unit.softplus(visible)[:, 0]
         if learn_temperature:
-            more = matched.scale - 1.0
-            difference += more * total_softplus(extended, visible)
-        return tf.cast(difference, tf.float64)
+            difference += (matched.scale - 1.0) * total_softplus(extended, visible)
+        return difference
 
-    ratio, parts = bridge(
-        change(evidence.samples)[tf.newaxis, tf.newaxis],
-        change(matched.visible)[tf.newaxis, tf.newaxis],
-    )
-    gain = tf.cast(data_mean(lambda v: tf.cast(change(v), tf.float32)), tf.float64)
-    gain = tf.cast(gain - ratio[0], tf.float32)
-    error = tf.math.reduce_std(parts) / tf.sqrt(tf.cast(tf.shape(parts)[1], tf.float64))
-    error = tf.cast(error, tf.float32)
-    accepted = (gain > error) & (size > _LEAST_SAMPLE_SIZE) & (coefficient[0] > 0.0)
+    ratio, error = _log_ratio(change(evidence.samples), change(matched.visible))
+    gain = tf.reduce_sum(evidence.weights * change(evidence.visible)) - ratio
+    size = effective_sample_size(
+        (coefficient * unit.softplus(evidence.samples))[:, 0], evidence.sample_weights
+    ) / tf.cast(tf.shape(evidence.samples)[0], tf.float32)
     return Growth(
-        unit.weights[0],
-        unit.bias[0],
-        coefficient[0],
-        matched.bias,
-        matched.scale,
-        matched.visible,
-        gain,
-        error,
-        size,
-        matched.acceptance,
-        accepted,
+        weights=unit.weights[0],
+        bias=unit.bias[0],
+        coefficient=coefficient[0],
+        visible_bias=matched.bias,
+        scale=matched.scale,
+        visible=matched.visible,
+        gain=gain,
+        gain_error=error,
+        sample_size=size,
+        acceptance=matched.acceptance,
+        accepted=(gain > error) & (size > _LEAST_SAMPLE_SIZE) & (coefficient[0] > 0.0),
     )
+
+
+def _coefficient(unit, evidence, l2):
+    """Returns how often, from 0 to 1, a unit should count, (1,)."""
+    return best_coefficients(
+        weighted_mean(unit.softplus(evidence.visible), evidence.weights),
+        unit.softplus(evidence.samples),
+        evidence.sample_weights,
+        0.5 * l2 * unit.square(),
+        tf.ones(1),
+    )
+
+
+def _log_ratio(before, after):
+    """Returns log(Z after / Z before) and its error from both models' log weights."""
+    before, after = (
+        tf.cast(part, tf.float64)[tf.newaxis, tf.newaxis] for part in (before, after)
+    )
+    ratio, parts = bridge(before, after)
+    count = tf.cast(tf.shape(parts)[1], tf.float64)
+    error = tf.math.reduce_std(parts) / tf.sqrt(count)
+    return tf.cast(ratio[0], tf.float32), tf.cast(error, tf.float32)
 
 
 def _starts(evidence, count, seed):
@@ -168,7 +168,7 @@ def _starts(evidence, count, seed):
     The latter are on for an example and off for the mean, which helps where 0 is a
     local optimum: there the penalty outweighs the curvature.
     """
-    mean = tf.linalg.matvec(evidence.visible, evidence.weights, transpose_a=True)
+    mean = weighted_mean(evidence.visible, evidence.weights)
     examples = random_rows(
         evidence.visible, evidence.weights, count // 2, random.fold_in(seed, 0)
     )

@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.gibbs import (
     ChainState,
-    SweepNoise,
     proposal,
     settled,
     sweep_noise,
@@ -95,8 +94,8 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
 
     def sweep(index, position, state):
         model = model_at(position)
-        noise = sweep_noise(model, tf.shape(visible)[0], random.fold_in(seed, index))
-        noise = SweepNoise(*(layer[0] for layer in noise))
+        fresh = random.fold_in(seed, index)
+        noise = sweep_noise(model, tf.shape(visible)[0], fresh).of_sweep(0)
         new = proposal(model, state.hidden_natural, noise).visible
         state, accepted = settled(model, state, new, noise)
         return state, tf.reduce_mean(tf.cast(accepted, tf.float32))
@@ -118,7 +117,7 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
     covariance += tf.linalg.diag(share * variance + _LEAST_VARIANCE)
     root = tf.linalg.cholesky(covariance)
 
-    def step(index, position, state, accepted, _):
+    def step(index, _, position, state, accepted):
         _, mean = moments(state)
         difference = target - mean
         direction = tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
@@ -128,11 +127,12 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
             direction *= tf.minimum(1.0, _SCALE_STEP / tf.abs(direction[-1]))
         position += direction
         state, rate = sweep(index + 1, position, state)
-        return index + 1, position, state, accepted + rate, misfit
+        return index + 1, misfit, position, state, accepted + rate
 
-    state = (tf.constant(0), start, state, accepted, tf.constant(float("inf")))
-    sweeps, position, state, accepted, misfit = tf.while_loop(
-        lambda index, *_: (index < max_sweeps) & (_[-1] > _MATCHED), step, state
+    sweeps, misfit, position, state, accepted = tf.while_loop(
+        lambda index, misfit, *_: (index < max_sweeps) & (misfit > _MATCHED),
+        step,
+        (tf.constant(0), tf.constant(float("inf")), start, state, accepted),
     )
     size = potentials.num_visible
     return MatchedModel(

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.gibbs import ChainState, SweepNoise, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, sweep_noise
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 #: Pairs count as rejecting at least this share of their swaps.
@@ -65,8 +65,7 @@ def tempering_step(path, chains, seed, clamp=None):
     count = tf.shape(chains.visible)[1] if count is None else count
     sizes = (path.potentials.num_visible, path.potentials.num_hidden)
     seeds = [random.fold_in(seed, index) for index in range(2)]
-    noise = sweep_noise(path.potentials, replicas * count, seeds[0])
-    noise = SweepNoise(*(layer[0] for layer in noise))
+    noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
     if clamp is not None and clamp.shape.rank == 2:
         clamp = tf.tile(clamp, (replicas, 1))
     betas = _per_row(chains.betas, count)

@@ -14,6 +14,7 @@ from keras_rbm.inference.frank_wolfe import (
     likelihood_objective,
     linearized_objective,
     removal_gains,
+    weighted_mean,
 )
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.growth import Growth, grow, random_rows
@@ -170,7 +171,7 @@ class FrankWolfe(LearningRule):
         losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
         for variable in self._logs.values():
             variable.assign(0.0)
-        total = tf.linalg.matvec(visible, weights, transpose_a=True)
+        total = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(total)),
             lambda: self._grow(model, visible, weights, seed),
@@ -185,7 +186,7 @@ class FrankWolfe(LearningRule):
     def _grow(self, model, visible, weights, seed):
         """Takes the step with a batch that has any weight; returns whether it grew."""
         potentials = model.growing_potentials()
-        target = tf.linalg.matvec(visible, weights, transpose_a=True)
+        target = weighted_mean(visible, weights)
         independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
         isolated = potentials.visible.natural_for_mean(target)
         model.visible_bias.assign(
@@ -266,7 +267,7 @@ class FrankWolfe(LearningRule):
         def softplus(states):
             return tf.math.softplus(potentials.hidden_natural(states))
 
-        data = tf.linalg.matvec(softplus(visible), weights, transpose_a=True)
+        data = weighted_mean(softplus(visible), weights)
         _, _, samples, sample_weights = self._evidence(visible, weights)
         samples = softplus(samples)
         square = tf.reduce_sum(tf.square(potentials.kernel), 0)
@@ -290,7 +291,7 @@ class FrankWolfe(LearningRule):
             )
             matched = match_means(
                 model.growing_potentials(),
-                tf.linalg.matvec(visible, weights, transpose_a=True),
+                weighted_mean(visible, weights),
                 tf.convert_to_tensor(self.chains),
                 seed,
                 max_sweeps=self.bias_steps,
