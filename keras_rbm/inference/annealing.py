@@ -26,7 +26,8 @@ def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
     state = (chains, log_weights)
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
     large = None not in sizes and math.prod(sizes) >= _LARGE
-    run = _run_compiled if large else _run
+    block = _block_compiled if large else _block
+    run = _run(block, sizes[1], path.potentials.batch_size is None)
     count = len(lows)
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
@@ -77,7 +78,11 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
     )[1:]
 
 
-_run = tf.function(functools.partial(_blocks, _block), autograph=False)
-_run_compiled = tf.function(
-    functools.partial(_blocks, _block_compiled), autograph=False
-)
+@functools.cache
+def _run(block, *kind):
+    """Returns the loop over blocks, traced once for all sizes of a growing model.
+
+    It is given models of one kind alone, between which little but H differs.
+    """
+    blocks = functools.partial(_blocks, block)
+    return tf.function(blocks, autograph=False, reduce_retracing=True)

@@ -56,13 +56,17 @@ class Potentials(_Fields):
 
     @property
     def num_visible(self):
-        return self.kernel.shape[0]
+        """int, or a scalar tensor where the number changes between calls."""
+        return self._size(0)
 
     @property
     def num_hidden(self):
         """int, or a scalar tensor where the number changes between calls."""
-        size = self.kernel.shape[1]
-        return tf.shape(self.kernel)[1] if size is None else size
+        return self._size(1)
+
+    def _size(self, axis):
+        size = self.kernel.shape[axis]
+        return tf.shape(self.kernel)[axis] if size is None else size
 
     @property
     def batch_size(self):

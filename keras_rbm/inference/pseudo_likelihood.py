@@ -7,7 +7,7 @@ from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.units import BernoulliParameters
 
 
-@tf.function(autograph=False)
+@tf.function(autograph=False, reduce_retracing=True)
 def pseudo_log_likelihood(potentials, visible):
     """Computes `sum_i log p(v_i | all other v)`, for binary visible units.
 

@@ -10,7 +10,7 @@ from brute_force import (
 )
 
 from keras_rbm import inference, random
-from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm.inference import Potentials, TemperedPath, annealing
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
 from keras_rbm.units import GaussianParameters
 
@@ -265,3 +265,15 @@ def test_phases_have_one_scale_in_bfloat16():
         ).kernel
         np.testing.assert_allclose(other, moments[0], rtol=4e-3)
     np.testing.assert_array_equal(*moments)
+
+
+def test_a_growing_model_is_not_traced_anew_for_each_size():
+    run = annealing._run(annealing._block, 5, True)
+    for count in range(1, 7):
+        model = Potentials(tf.zeros((5, count)), tf.zeros(5), tf.zeros(count))
+        traces = run.experimental_get_tracing_count()
+        z = inference.annealed_importance_sampling(
+            model, num_chains=7, betas=20, seed=0
+        )
+        np.testing.assert_allclose(z.value, (5 + count) * np.log(2.0), atol=1e-4)
+    assert run.experimental_get_tracing_count() == traces
