@@ -90,7 +90,7 @@ def main():
         print(f"{name:24}{errors[0]:7.3f}%{errors[1]:9.3f}%")
 
     noisy, images = next(iter(test))
-    rows = {"clean": images, "corrupted": noisy, "restored": crbm.predict(noisy)}
+    rows = {"clean": images, "corrupted": noisy, "restored": crbm(noisy)}
     first = {name: states[:12] for name, states in rows.items()}
     plots.comparison(first).savefig(out / "restored.png")
     plots.history(history).savefig(out / "history.png")
@@ -109,6 +109,12 @@ def pixel_errors(model, pairs):
     return float(every.result()), float(changed.result())
 
 
+def positive(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected an integer ≥ 1, not {text}")
+    return int(text)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -118,9 +124,9 @@ def parse_arguments():
     parser.add_argument("--probability", type=float, default=0.1, help="of a flip")
     parser.add_argument("--size", type=int, default=8, help="of the occluded square")
     parser.add_argument("--value", type=float, default=0.0, help="of the square")
-    parser.add_argument("--hidden", type=int, help="number of hidden units")
-    parser.add_argument("--epochs", type=int)
-    parser.add_argument("--batch-size", type=int, default=40)
+    parser.add_argument("--hidden", type=positive, help="number of hidden units")
+    parser.add_argument("--epochs", type=positive)
+    parser.add_argument("--batch-size", type=positive, default=40)
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="folder, by default out/<dataset>_<task>")

@@ -4,7 +4,7 @@ import operator
 
 
 def check_counts(least=1, **counts):
-    """Raises a ValueError unless each named count is an int ≥ `least`.
+    """Raises a ValueError unless each named count is an int ≥ `least`, of 32 bits.
 
     NumPy integers are ints; bools and floats are not.
     """
@@ -13,6 +13,8 @@ def check_counts(least=1, **counts):
             raise ValueError(
                 f"Expected an int {name} ≥ {least}. Received: {name}={count!r}."
             )
+        if count >= 2**31:
+            raise ValueError(f"Expected {name} < 2**31. Received: {name}={count!r}.")
 
 
 def is_int(value):

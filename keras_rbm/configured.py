@@ -16,7 +16,11 @@ class Configured:
         return cls(**config)
 
     def __repr__(self):
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        config = self.get_config()
+        for name, value in config.items():
+            if isinstance(value, dict) and "class_name" in value:
+                config[name] = getattr(self, name)
+        arguments = ", ".join(f"{k}={v!r}" for k, v in config.items())
         return f"{type(self).__name__}({arguments})"
 
 

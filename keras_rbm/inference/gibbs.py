@@ -55,7 +55,10 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     """
     sizes = (potentials.num_visible, potentials.num_hidden, int(_corrected(potentials)))
     noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
-    return SweepNoise(*tf.split(noise, sizes, 2))
+    layers = tf.split(noise, sizes, 2)
+    for layer, size in zip(layers, potentials.kernel.shape, strict=False):
+        layer.set_shape((*layer.shape[:2], size))  # lost where the other is not known
+    return SweepNoise(*layers)
 
 
 def sample_hidden_given_visible(potentials, visible, seed):

@@ -235,6 +235,12 @@ def _check_shapes(kernel, visible, hidden):
             "hidden bias (H,) or (B, H). Received: shapes "
             f"{[tuple(shape) for shape in shapes]}."
         )
+    batches = [shape[:1] for shape in shapes[1:] if shape.rank == 2]
+    if len(batches) == 2 and not batches[0].is_compatible_with(batches[1]):
+        raise ValueError(
+            "Expected biases of one batch of models. Received: visible bias "
+            f"{tuple(shapes[1])}, hidden bias {tuple(shapes[2])}."
+        )
 
 
 def _layer(units):

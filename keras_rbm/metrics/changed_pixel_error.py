@@ -41,7 +41,7 @@ class ChangedPixelError(PixelError):
 
     References:
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured
-           prediction. 2017.
+           prediction. AISTATS 2017.
     """
 
     def __init__(self, threshold=0.5, name="changed_pixel_error", dtype=None):

@@ -33,7 +33,7 @@ class PixelError(keras.metrics.Mean):
 
     References:
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured
-           prediction. 2017.
+           prediction. AISTATS 2017.
     """
 
     def __init__(self, threshold=0.5, name="pixel_error", dtype=None):
@@ -61,6 +61,8 @@ class PixelError(keras.metrics.Mean):
     def differs_from_target(self, name, states, y_true):
         """Returns 1 where `states` and `y_true` lie on two sides of the threshold.
 
+        NaN lies on the wrong side.
+
         Args:
             name: str, what an error calls the states.
             states: (B, V).
@@ -79,12 +81,9 @@ class PixelError(keras.metrics.Mean):
                 f"{name}.shape={states.shape}, y_true.shape={y_true.shape}. Use this "
                 "metric only where both are images of the same pixels."
             )
-        return tf.cast(
-            tf.not_equal(self._is_on(states), self._is_on(y_true)), self.dtype
-        )
+        states, y_true = (tf.cast(part, self.dtype) for part in (states, y_true))
+        differs = (states > self.threshold) != (y_true > self.threshold)
+        return tf.cast(differs | tf.math.is_nan(states), self.dtype)
 
     def get_config(self):
         return {**super().get_config(), "threshold": self.threshold}
-
-    def _is_on(self, states):
-        return tf.cast(states, self.dtype) > self.threshold

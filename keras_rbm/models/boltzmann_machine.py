@@ -1,5 +1,7 @@
 """What every model here shares: compiling, fitting and evaluating."""
 
+import numbers
+
 import keras
 import tensorflow as tf
 
@@ -10,6 +12,8 @@ from keras_rbm.models.inputs import (
     as_arrays,
     as_rows,
     check_rows,
+    check_source,
+    check_weights,
     first_batch,
     is_array,
     unpack,
@@ -159,8 +163,9 @@ class BoltzmannMachine(RuleModel):
             `keras.callbacks.History`.
 
         Raises:
-            ValueError: if the data cannot be states of the model's units, before
-                anything is changed.
+            ValueError: if the first batch (of arrays: any row) cannot be states of the
+                model's units, before anything is changed. Later batches of a dataset
+                are not looked at.
         """
         self._assert_compile_called("fit")
         if class_weight is not None:
@@ -170,7 +175,8 @@ class BoltzmannMachine(RuleModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
-        if not 0.0 <= validation_split < 1.0:
+        split_is_number = isinstance(validation_split, numbers.Real)
+        if not split_is_number or not 0.0 <= validation_split < 1.0:
             raise ValueError(
                 "Expected validation_split in [0, 1). Received: "
                 f"validation_split={validation_split}."
@@ -180,21 +186,16 @@ class BoltzmannMachine(RuleModel):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
             if validation_split and validation_data is None:
                 cut = int(len(x) * (1.0 - validation_split))
+                if not 0 < cut < len(x):
+                    raise ValueError(
+                        "Expected a validation_split that leaves an example on either "
+                        f"side. Received: validation_split={validation_split} of "
+                        f"{len(x)} examples."
+                    )
                 parts = (x, y, sample_weight)
                 x, y, sample_weight = (p if p is None else p[:cut] for p in parts)
                 validation_data = tuple(p if p is None else p[cut:] for p in parts)
-            self._prepare((x, y, sample_weight))
-            if shuffle:
-                parts = x if y is None else (x, y)
-                if sample_weight is not None:
-                    parts = (x, () if y is None else y, sample_weight)
-                x = shuffled_batches(
-                    parts, batch_size or 32, seed=0, iterations=epoch_key
-                )
-                y = sample_weight = None
-            else:
-                x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
-            shuffle = False
+            batch = (x, y, sample_weight)
         else:
             if y is not None:
                 raise TypeError(
@@ -209,10 +210,22 @@ class BoltzmannMachine(RuleModel):
                     "Pass validation_data."
                 )
             batch, x = first_batch(x)
-            self._prepare(batch)
+        self._check_training(batch)
+        if validation_data is not None:
+            validation_data = self._checked_validation(
+                validation_data, batch, batch_size
+            )
+        self._prepare(batch)
+        if not is_array(x):
             shuffle = shuffle and isinstance(x, keras.utils.PyDataset)
-        if validation_data is not None and is_array(validation_data):
-            validation_data = self._checked_validation(validation_data, batch_size)
+        elif shuffle:
+            parts = x if y is None else (x, y)
+            if sample_weight is not None:
+                parts = (x, () if y is None else y, sample_weight)
+            x = shuffled_batches(parts, batch_size or 32, seed=0, iterations=epoch_key)
+            y, sample_weight, shuffle = None, None, False
+        else:
+            x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
         self._fit_start = int(self.optimizer.iterations.numpy())
         resume = ResumeCheck(initial_epoch)
         return super().fit(
@@ -244,28 +257,53 @@ class BoltzmannMachine(RuleModel):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
             self.check_batch(x, y)
             x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
+        elif isinstance(x, tf.data.Dataset):
+            self.check_batch(*unpack(x.element_spec)[:2])
         return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
         self.assert_built("predict")
         if is_array(x):
-            self.check_features(as_rows(x))
+            x = as_rows(x)
+            self.check_features(x)
+        else:
+            check_source(x)
+            if isinstance(x, tf.data.Dataset):
+                self.check_features(unpack(x.element_spec)[0])
         return super().predict(x, *args, **kwargs)
 
-    def _checked_validation(self, data, batch_size):
-        data = data if isinstance(data, tuple) else (data,)
-        x, y, weight = unpack(data)
-        if is_array(x):
-            x, y, weight = as_arrays(x, y, weight)
-            self.check_batch(x, y)
-            x, y, weight = with_weights(x, y, weight, batch_size)
-        return (x, y, weight) if is_array(x) else x
+    def _check_training(self, batch):
+        """Raises an error unless the model can learn from batches like this one."""
+        x, y, weights = unpack(batch)
+        self.check_batch(x, y)
+        if is_array(weights):
+            check_weights(weights)
+
+    def _checked_validation(self, data, batch, batch_size):
+        """Returns validation data as Keras takes them; `batch` is one of training."""
+        data = tuple(data) if isinstance(data, list) else data
+        data = data if isinstance(data, tuple) or not is_array(data) else (data,)
+        if isinstance(data, tuple) and is_array(data[0]):
+            first = data = as_arrays(*unpack(data))
+        else:
+            data = data[0] if isinstance(data, tuple) else data
+            first, data = first_batch(data)
+        self._check_training(first)
+        for ours, theirs in zip(unpack(batch)[:2], unpack(first)[:2], strict=True):
+            if ours is not None and ours.shape[-1] != theirs.shape[-1]:
+                raise ValueError(
+                    "Expected validation_data as wide as the training data. Received: "
+                    f"shapes {tuple(theirs.shape)} and {tuple(ours.shape)}."
+                )
+        if first is not data:
+            return data
+        x, y, weights = with_weights(*data, batch_size)
+        return (x, y, weights) if is_array(x) else x
 
     def _prepare(self, batch):
-        """Checks a first batch and builds everything that training needs."""
+        """Builds everything that training needs, for batches like this one."""
         x, y, _ = unpack(batch)
-        self.check_batch(x, y)
         if not self.built:
             self.build_from_batch(x, y)
         self._build_training()

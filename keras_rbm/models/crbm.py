@@ -10,6 +10,9 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.inputs import as_rows, check_input_shape, check_rows
 from keras_rbm.models.sampling import draw
 
+#: Of log Z. Tempering takes one model at a time.
+_METHODS = ("bethe", "mean_field", "exact", "ais", "reverse_ais")
+
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class CRBM(BoltzmannMachine):
@@ -32,7 +35,8 @@ class CRBM(BoltzmannMachine):
         kernel_initializer: Keras initialiser of `kernel`; by default normal, 0.01.
         feature_initializer: Keras initialiser of `visible_kernel` and
             `hidden_kernel`; by default normal, 0.01.
-        kernel_regularizer: Keras regulariser of the three kernels, or `None`.
+        kernel_regularizer: Keras regulariser of the three kernels, or `None`. It has
+            its part in the update, not in the reported loss.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -125,6 +129,17 @@ class CRBM(BoltzmannMachine):
         # Traced with the previous inference.
         self.train_function = self.test_function = self.predict_function = None
 
+    def compile(self, optimizer="sgd", *, rule="maximum_likelihood", **kwargs):
+        """Configures the model for training, as `RBM.compile` does.
+
+        Args:
+            optimizer: str or `keras.optimizers.Optimizer`.
+            rule: str or `keras_rbm.rules.LearningRule`; by default maximum likelihood
+                by the model's inference, for which that has to yield marginals.
+            **kwargs: see `RBM.compile`.
+        """
+        super().compile(optimizer, rule=rule, **kwargs)
+
     def build(self, input_shape):
         if self.built:
             return
@@ -137,13 +152,14 @@ class CRBM(BoltzmannMachine):
                 "fit(x, y) first."
             )
         self.num_features = num_features
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: num_features})
         visible, hidden = self.num_visible, self.hidden_units
         kernels = {
             "kernel": ((visible, hidden), self.kernel_initializer),
             "visible_kernel": ((num_features, visible), self.feature_initializer),
             "hidden_kernel": (
                 (num_features, hidden),
-                self.feature_initializer.clone(),
+                _reseeded(self.feature_initializer),
             ),
         }
         with self.strategy_scope():
@@ -228,12 +244,6 @@ class CRBM(BoltzmannMachine):
         return gradients
 
     def call(self, inputs):
-        width = self.num_features
-        if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
-            raise ValueError(
-                f"Expected an input of shape (examples, {width}). Received: shape "
-                f"{inputs.shape}."
-            )
         beliefs = self.inference(self.potentials(inputs), pairwise=None)
         # Training is the rules' matter: nothing flows back through the sweeps.
         return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
@@ -241,13 +251,15 @@ class CRBM(BoltzmannMachine):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.num_visible)
 
+    def prediction(self, features, visible):
+        """Returns what compiled metrics compare with the targets: the output."""
+        return tf.cast(self(features), self.variable_dtype)
+
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Updates compiled metrics with targets and the marginals given x.
 
         A metric with a method `observe` is given x first.
         """
-        if y_pred is None:
-            y_pred = tf.cast(self(x), self.variable_dtype)
         for metric in self._observers():
             metric.observe(x)
         return super().compute_metrics(x, y, y_pred, sample_weight)
@@ -336,9 +348,11 @@ class CRBM(BoltzmannMachine):
         Args:
             x: array (B, X).
             method: `"bethe"` (sum-product to 1e-3 or 100 sweeps, whatever the model's
-                inference; error not known), `"mean_field"` (a lower bound), `"exact"`
-                (enumerates up to 25 units), `"ais"` or `"reverse_ais"` (annealing,
-                `num_chains` chains for each example, from the model without coupling).
+                inference; error not known, and large where `sum_product` does not
+                converge, see `Beliefs.converged`), `"mean_field"` (a lower bound),
+                `"exact"` (enumerates up to 25 units), `"ais"` or `"reverse_ais"`
+                (annealing, `num_chains` chains for each example, from the model
+                without coupling).
             num_chains, betas, steps, seed, progress: of the two annealing methods,
                 see `keras_rbm.inference.estimate_log_partition`.
 
@@ -349,6 +363,10 @@ class CRBM(BoltzmannMachine):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
+        if method not in _METHODS:
+            raise ValueError(
+                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
+            )
         rows = self.feature_rows(x, "log_partition")
         potentials = self.potentials(rows)
         return inference_module.estimate_log_partition(
@@ -374,10 +392,16 @@ class CRBM(BoltzmannMachine):
         Returns:
             tensor (B,), nats, float64. As good as log Z.
         """
+        free_energy = tf.cast(self.free_energy(x, v), tf.float64)
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)
-        free_energy = tf.cast(self.free_energy(x, v), tf.float64)
-        value = tf.cast(getattr(log_partition, "value", log_partition), tf.float64)
+        value = getattr(log_partition, "value", log_partition)
+        if not hasattr(value, "__array__"):
+            raise TypeError(
+                "Expected log_partition as a LogPartition, an array or a method's "
+                f"name. Received: {log_partition!r}."
+            )
+        value = tf.cast(value, tf.float64)
         if value.shape != free_energy.shape:
             raise ValueError(
                 "Expected log_partition of the same x, a value for each of "
@@ -416,3 +440,11 @@ def _normal(seed, number):
     if seed is not None:
         seed += number
     return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+
+
+def _reseeded(initializer):
+    """Returns an initialiser like this one that does not draw the same numbers."""
+    config = initializer.get_config()
+    if isinstance(config.get("seed"), int):
+        config["seed"] += 1
+    return initializer.from_config(config)

@@ -48,12 +48,6 @@ class GenerativeModel(BoltzmannMachine):
     def call(self, inputs):
         potentials = self.potentials()
         inputs = tf.cast(inputs, self.variable_dtype)
-        width = potentials.num_visible
-        if inputs.shape.rank != 2 or inputs.shape[1] not in (None, width):
-            raise ValueError(
-                f"Expected an input of shape (examples, {width}). Received: shape "
-                f"{tuple(inputs.shape)}."
-            )
         features = potentials.hidden.mean(potentials.hidden_natural(inputs))
         features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
         return tf.cast(features, self.compute_dtype)
@@ -84,11 +78,9 @@ class GenerativeModel(BoltzmannMachine):
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
         return potentials.visible.mean(potentials.visible_natural(hidden))
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Updates compiled metrics with visible states and their reconstruction."""
-        visible = tf.cast(y if tf.is_tensor(y) else x, self.variable_dtype)
-        prediction = self._reconstruct(visible)
-        return super().compute_metrics(visible, visible, prediction, sample_weight)
+    def prediction(self, features, visible):
+        """Returns what compiled metrics compare with v: its reconstruction."""
+        return self._reconstruct(visible)
 
     def free_energy(self, x):
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.

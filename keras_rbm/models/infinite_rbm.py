@@ -75,6 +75,7 @@ class InfiniteRBM(GenerativeModel):
         if self.built:
             return
         check_input_shape(input_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         sizes = {
             "kernel": (input_shape[-1], self.max_hidden_units),
             "visible_bias": (input_shape[-1],),

@@ -23,19 +23,21 @@ def first_batch(data):
         return data, data
     if isinstance(data, keras.utils.PyDataset):
         return data[0], data
-    if isinstance(data, tf.data.Dataset):
-        for batch in data.take(1):
-            return batch, data
-        raise ValueError("Expected data of at least one batch. Received: no batch.")
-    if hasattr(data, "__next__"):
-        batch = next(data)
-        return batch, _chained(batch, data)
-    if hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict)):
-        return next(iter(data)), data
-    raise TypeError(
-        "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
-        f"{type(data).__name__}."
-    )
+    check_source(data)
+    for batch in data:
+        return batch, _chained(batch, data) if hasattr(data, "__next__") else data
+    raise ValueError("Expected data of at least one batch. Received: no batch.")
+
+
+def check_source(data):
+    """Raises a TypeError unless batches can be drawn from data that is no array."""
+    loaders = (tf.data.Dataset, keras.utils.PyDataset)
+    iterable = hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict))
+    if not isinstance(data, loaders) and not iterable:
+        raise TypeError(
+            "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
+            f"{type(data).__name__}."
+        )
 
 
 def check_input_shape(shape):
@@ -50,23 +52,9 @@ def check_input_shape(shape):
 
 def as_arrays(x, y, sample_weight):
     """Returns the parts of array data as arrays or `None`, of one length."""
-    arrays = [
-        None if part is None else part if tf.is_tensor(part) else np.asarray(part)
-        for part in (x, y, sample_weight)
-    ]
-    weights = arrays[2]
-    if weights is not None:
-        weights = np.asarray(weights, np.float64)
-        if weights.ndim > 2 or weights.size != len(weights):
-            raise ValueError(
-                "Expected a sample_weight for each example. Received: sample_weight "
-                f"of shape {weights.shape}."
-            )
-        if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ValueError(
-                "Expected finite sample_weight ≥ 0. Received: sample_weight with "
-                "negative, infinite or NaN values."
-            )
+    parts = {"x": x, "y": y, "sample_weight": sample_weight}
+    arrays = [_as_array(part, name) for name, part in parts.items()]
+    check_weights(arrays[2])
     lengths = [
         part.shape[0] if part.shape else 0 for part in arrays if part is not None
     ]
@@ -76,6 +64,40 @@ def as_arrays(x, y, sample_weight):
             f"{lengths}."
         )
     return arrays
+
+
+def _as_array(part, name):
+    if part is None or tf.is_tensor(part):
+        return part
+    try:
+        return np.asarray(part)
+    except ValueError as error:
+        raise ValueError(
+            f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
+            "of different shapes. Pass pairs as x and y."
+        ) from error
+
+
+def check_weights(weights):
+    """Raises a ValueError unless `weights` can be the weights of examples."""
+    if weights is None:
+        return
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(
+            "Expected sample_weight to be numbers. Received: sample_weight of dtype "
+            f"{weights.dtype}."
+        )
+    if weights.ndim not in (1, 2) or weights.size != len(weights):
+        raise ValueError(
+            "Expected a sample_weight for each example. Received: sample_weight "
+            f"of shape {weights.shape}."
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(
+            "Expected finite sample_weight ≥ 0. Received: sample_weight with "
+            "negative, infinite or NaN values."
+        )
 
 
 def unpack(data):
@@ -116,15 +138,26 @@ def as_rows(data):
             data, spec = data.map(lambda x, *rest: x), spec[0]
         batches = list(data.batch(1024) if spec.shape.rank == 1 else data)
         data = tf.concat(batches, 0) if batches else tf.zeros((0, *spec.shape[-1:]))
-    if tf.is_tensor(data):
+    if tf.is_tensor(data) and (data.dtype.is_integer or data.dtype.is_floating):
         return tf.cast(data, tf.float32)
     try:
-        return tf.convert_to_tensor(np.asarray(data, np.float32))
-    except (TypeError, ValueError) as error:
+        values = np.asarray(data)
+        if values.dtype.kind == "O" and data is not None:
+            values = values.astype(np.float32)
+        numeric = is_numeric(values)
+    except (TypeError, ValueError):
+        numeric = False
+    if not numeric:
         raise TypeError(
             "Expected an array of numbers of shape (examples, units), or a "
-            f"tf.data.Dataset. Received: {type(data).__name__}."
-        ) from error
+            f"tf.data.Dataset. Received: {getattr(data, 'dtype', type(data).__name__)}."
+        )
+    return tf.convert_to_tensor(values.astype(np.float32))
+
+
+def is_numeric(values):
+    """Returns whether a NumPy array holds real numbers."""
+    return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
 
 
 def check_rows(rows, name, width=None, support=None):
@@ -136,6 +169,12 @@ def check_rows(rows, name, width=None, support=None):
         width: int or `None`.
         support: `(low, high)` or `None`, what values must lie in.
     """
+    if not hasattr(rows, "shape"):
+        raise TypeError(
+            f"Expected {name} as an array. Received: {type(rows).__name__}."
+        )
+    if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
+        return
     shape = tuple(rows.shape)
     if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
         raise ValueError(
@@ -143,6 +182,8 @@ def check_rows(rows, name, width=None, support=None):
             f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
             "dataset: dataset.batch(100)."
         )
+    if isinstance(rows, tf.TensorSpec):
+        return
     if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
         return
     values = np.asarray(rows)
@@ -150,7 +191,7 @@ def check_rows(rows, name, width=None, support=None):
         raise ValueError(
             f"Expected {name} of at least one example. Received: {name}.shape={shape}."
         )
-    if values.dtype.kind not in "biuf" and values.dtype != "bfloat16":
+    if not is_numeric(values):
         raise TypeError(
             f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
         )

@@ -94,6 +94,7 @@ class RBM(GenerativeModel):
         if self.built:
             return
         check_input_shape(input_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         num_visible = input_shape[-1]
         with self.strategy_scope():
             self.kernel = self.add_weight(

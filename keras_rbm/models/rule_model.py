@@ -17,7 +17,8 @@ class RuleModel(keras.Model):
 
     * `potentials(features)`: the bipartite model it is, given its input;
     * `gradients(features, positive, negative)`: dict of variable name to gradient;
-    * `roles(x, y)`: which part of the data is input and which is visible state.
+    * `roles(x, y)`: which part of the data is input and which is visible state;
+    * `prediction(features, visible)`: what compiled metrics compare with v.
 
     Args:
         seed: int or `None`. Seeds everything random in the model.
@@ -81,10 +82,10 @@ class RuleModel(keras.Model):
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
-            losses, prediction = self.rule.step(
-                self, features, visible, normalized(weights)
-            )
+            prediction = self._own_prediction(features, visible)
+            losses, given = self.rule.step(self, features, visible, normalized(weights))
         self._loss_tracker.update_state(losses, sample_weight=weights)
+        prediction = given if prediction is None else prediction
         results = self._results(features, visible, prediction, sample_weight)
         return results | self.rule.report(self)
 
@@ -92,9 +93,17 @@ class RuleModel(keras.Model):
         x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         potentials = self.potentials(features)
-        losses, prediction = self.rule.assess(potentials, visible, self._test_seed())
+        prediction = self._own_prediction(features, visible)
+        losses, given = self.rule.assess(potentials, visible, self._test_seed())
         self._loss_tracker.update_state(losses, sample_weight=weights)
+        prediction = given if prediction is None else prediction
         return self._results(features, visible, prediction, sample_weight)
+
+    def _own_prediction(self, features, visible):
+        """Returns the prediction that metrics need, unless the rule will give it."""
+        if self._reports_predictions and not self.rule.predicts(self):
+            return self.prediction(features, visible)
+        return None
 
     def _step_inputs(self, x, y, sample_weight):
         features, visible = self.roles(x, y)
@@ -103,8 +112,10 @@ class RuleModel(keras.Model):
                 self.build_from_batch(x, y)
             self._build_training()
         visible = tf.cast(visible, self.variable_dtype)
+        visible = tf.ensure_shape(visible, (None, self.kernel.shape[0]))
         if features is not None:
             features = tf.cast(features, self.variable_dtype)
+            features = tf.ensure_shape(features, (None, self.num_features))
         if sample_weight is None:
             weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
         else:
@@ -121,7 +132,8 @@ class RuleModel(keras.Model):
     def _results(self, features, visible, prediction, sample_weight):
         if not self._reports_predictions:
             return self.get_metrics_result()
-        return self.compute_metrics(features, visible, prediction, sample_weight)
+        x = visible if features is None else features
+        return self.compute_metrics(x, visible, prediction, sample_weight)
 
     def update(self, gradients):
         """Descends along gradients given by variable name, plus regularisers."""

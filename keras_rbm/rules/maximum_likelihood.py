@@ -73,6 +73,9 @@ class MaximumLikelihood(LearningRule):
             inference = self._default = inference_module.BeliefPropagation()
         return inference
 
+    def predicts(self, model):
+        return model.conditional and self.inference_for(model) is model.inference
+
     def phases(self, potentials, visible, weights, seed):
         beliefs = self._beliefs(potentials, weights)
         return Phases(

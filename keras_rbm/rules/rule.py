@@ -1,5 +1,7 @@
 """The base of all learning rules."""
 
+import math
+import numbers
 from typing import NamedTuple
 
 import keras
@@ -24,7 +26,7 @@ class Phases(NamedTuple):
         positive, negative: `Moments`; the update descends along their difference.
         losses: tensor (B,), what `fit` reports as `loss`.
         prediction: tensor (B, V), the model's output for the batch, where the rule
-            has it anyway, else `None`.
+            has it anyway and says so in `predicts`, else `None`.
     """
 
     positive: Moments
@@ -81,14 +83,21 @@ class LearningRule(Configured):
         centered=False,
         sliding_factor=0.01,
     ):
+        numbers_given = [n for n in (sparsity_target, sparsity_cost) if n is not None]
+        if not all(isinstance(number, numbers.Real) for number in numbers_given):
+            raise TypeError(
+                "Expected sparsity_target and sparsity_cost as numbers. Received: "
+                f"sparsity_target={sparsity_target!r}, sparsity_cost={sparsity_cost!r}."
+            )
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
                 f"sparsity_target={sparsity_target}."
             )
-        if sparsity_cost < 0.0:
+        if not 0.0 <= sparsity_cost < math.inf:
             raise ValueError(
-                f"Expected sparsity_cost ≥ 0. Received: sparsity_cost={sparsity_cost}."
+                "Expected a finite sparsity_cost ≥ 0. Received: "
+                f"sparsity_cost={sparsity_cost}."
             )
         if bool(sparsity_cost) != (sparsity_target is not None):
             raise ValueError(
@@ -140,6 +149,10 @@ class LearningRule(Configured):
     def inference_for(self, model):
         """Returns the `Inference` that a model learns or predicts by, or `None`."""
         return model.inference
+
+    def predicts(self, model):
+        """Returns whether `step` and `assess` give the model's own prediction."""
+        return False
 
     def build(self, model):
         """Makes the rule's variables; called once, when the model is built."""

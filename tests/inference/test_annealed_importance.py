@@ -267,13 +267,14 @@ def test_phases_have_one_scale_in_bfloat16():
     np.testing.assert_array_equal(*moments)
 
 
-def test_a_growing_model_is_not_traced_anew_for_each_size():
-    run = annealing._run(annealing._block, 5, True)
+@pytest.mark.parametrize("width", [1, 5])
+def test_a_growing_model_is_not_traced_anew_for_each_size(width):
+    run = annealing._run(annealing._block, width, True)
     for count in range(1, 7):
-        model = Potentials(tf.zeros((5, count)), tf.zeros(5), tf.zeros(count))
+        model = Potentials(tf.zeros((width, count)), tf.zeros(width), tf.zeros(count))
         traces = run.experimental_get_tracing_count()
         z = inference.annealed_importance_sampling(
             model, num_chains=7, betas=20, seed=0
         )
-        np.testing.assert_allclose(z.value, (5 + count) * np.log(2.0), atol=1e-4)
+        np.testing.assert_allclose(z.value, (width + count) * np.log(2.0), atol=1e-4)
     assert run.experimental_get_tracing_count() == traces

@@ -171,3 +171,9 @@ class TestChangedPixelError:
         _, y_true, y_pred, _ = states
         with pytest.raises(ValueError, match=r"x.shape=\(23, 4\), y_true.shape="):
             update(ChangedPixelError(), np.zeros((23, 4)), y_true, y_pred)
+
+
+def test_nan_is_wrong():
+    metric = PixelError()
+    metric.update_state([[0.0, 1.0]], [[float("nan"), float("nan")]])
+    assert float(metric.result()) == 100.0

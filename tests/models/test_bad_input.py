@@ -107,7 +107,18 @@ CALLS = {
     ),
     "loss": (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
     "rule": (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
-    "call": (lambda m: m(DATA[:, :3]), r"input of shape \(examples, 6\).*\(20, 3\)"),
+    "call": (lambda m: m(DATA[:, :3]), r"have value 6.*\(20, 3\)"),
+    "dataset weights": (
+        lambda m: m.fit(tf.data.Dataset.from_tensors((DATA, (), -np.ones(20)))),
+        "finite sample_weight ≥ 0",
+    ),
+    "dataset width": (
+        lambda m: m.predict(tf.data.Dataset.from_tensors(DATA[:, :3])),
+        r"x of shape \(examples, 6\)",
+    ),
+    "pairs": (lambda m: m.fit((DATA, DATA[:, 0])), "x as one array.*as x and y"),
+    "no batch": (lambda m: m.fit(iter(())), "at least one batch"),
+    "huge count": (lambda m: m.log_partition(num_chains=2**40), r"< 2\*\*31"),
 }
 
 
@@ -122,10 +133,17 @@ def test_call(rbm, case):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("data", ["text", {"a": DATA}, 3])
+@pytest.mark.parametrize("data", ["text", {"a": DATA}, 3, None, DATA.astype(complex)])
 def test_things_that_are_no_data(rbm, data):
-    with pytest.raises((TypeError, ValueError), match="Expected"):
-        rbm.fit(data)
+    for call in (rbm.fit, rbm.predict, rbm.reconstruct, rbm.free_energy):
+        with pytest.raises((TypeError, ValueError), match="Expected"):
+            call(data)
+
+
+def test_rows_as_lists(rbm):
+    np.testing.assert_array_equal(
+        rbm.predict(DATA.tolist(), verbose=0), rbm.predict(DATA, verbose=0)
+    )
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "4", None])

@@ -147,6 +147,53 @@ def test_metrics_see_the_prediction_and_the_input():
     assert history.history["val_pixel_error"][-1] == pytest.approx(100 * wrong.mean())
 
 
+@pytest.mark.parametrize(
+    ("infer", "rule"),
+    [
+        ("exact", "maximum_likelihood"),
+        ("mixed_product", "max_margin"),
+        ("exact", "cd"),
+        ("mixed_product", rules.MaximumLikelihood("exact")),
+    ],
+)
+def test_metrics_are_of_the_model_before_the_step(infer, rule):
+    crbm = make(infer)
+    crbm.compile(keras.optimizers.SGD(2.0), rule=rule, metrics=["mae"])
+    prediction = crbm.predict(X, verbose=0)
+    logged = crbm.fit(X, Y, batch_size=len(X), verbose=0).history["mae"][0]
+    assert logged == pytest.approx(np.abs(prediction - Y).mean(), rel=1e-5)
+    after = np.abs(crbm.predict(X, verbose=0) - Y).mean()
+    assert crbm.evaluate(X, Y, verbose=0)[1] == pytest.approx(after, rel=1e-5)
+    assert abs(after - logged) > 1e-3
+
+
+def test_a_failing_validation_set_leaves_the_model_unbuilt():
+    crbm = compiled()
+    with pytest.raises(ValueError, match="as wide as"):
+        crbm.fit(X, Y, validation_data=(X[:, :3], Y))
+    assert not crbm.built
+    history = crbm.fit(X, Y, validation_data=[X, Y], verbose=0).history
+    assert np.isfinite(history["val_loss"]).all()
+
+
+def test_datasets_of_unknown_shape():
+    types = (tf.float32, tf.float32)
+    data = tf.data.Dataset.from_generator(lambda: iter([(X, Y)]), output_types=types)
+    data = data.apply(tf.data.experimental.assert_cardinality(1))
+    for rule in ("maximum_likelihood", "cd"):
+        crbm = compiled()
+        crbm.compile("sgd", rule=rule)
+        assert np.isfinite(crbm.fit(data, verbose=0).history["loss"]).all()
+
+
+def test_kernels_start_from_numbers_of_their_own():
+    crbm = keras_rbm.CRBM(6, num_visible=6, num_features=6, seed=0)
+    kernels = [crbm.kernel, crbm.visible_kernel, crbm.hidden_kernel]
+    flat = np.stack([kernel.numpy().ravel() for kernel in kernels])
+    assert (np.abs(np.corrcoef(flat) - np.eye(3)) < 0.5).all()
+    assert len(np.unique(flat)) == flat.size
+
+
 def test_targets_may_be_probabilities():
     crbm = keras_rbm.CRBM(4, seed=0)
     crbm.compile("sgd", rule="maximum_likelihood")
@@ -166,6 +213,10 @@ def compiled(**kwargs):
     return crbm
 
 
+def pairs(x, y):
+    return tf.data.Dataset.from_tensors((x, y))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -181,10 +232,17 @@ def compiled(**kwargs):
         (lambda m: m.predict_map(X[:, :3]), r"x of shape \(examples, 5\)"),
         (lambda m: m.free_energy(X, Y[:4]), "one length"),
         (lambda m: m.log_partition(X, "magic"), "Received: method='magic'"),
+        (lambda m: m.log_partition(X, "tempering"), "Received: method='tempering'"),
         (lambda m: m.log_likelihood(X, Y, m.log_partition(X[:1])), "the same x"),
+        (lambda m: m.log_likelihood(X, Y + 1, "ais"), r"v in \[0, 1\]"),
         (lambda m: m.predict(np.full((3, 5), np.nan)), "finite x"),
         (lambda m: m.fit(X, Y, validation_split=1.0), "validation_split=1.0"),
+        (lambda m: m.fit(X, Y, validation_split=0.99), "on either side.*0.99 of 34"),
+        (lambda m: m.fit(X, Y, validation_data=(X, Y[:, :3])), "y of shape"),
+        (lambda m: m.fit(X, Y, validation_data=pairs(X, 2 * Y)), "y in"),
+        (lambda m: m.evaluate(pairs(X, Y[:, :3])), "y of shape"),
         (lambda m: m.fit(X, Y, sample_weight=Y), "each example"),
+        (lambda m: m.fit(X, Y, sample_weight=2.0), "each example"),
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
         (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
         (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
