@@ -136,16 +136,21 @@ def settled(potentials, state, visible, noise, beta=1.0):
     accepted = tf.ones(tf.shape(visible)[0], tf.bool)
     if not _corrected(potentials):
         return new, accepted
-    correction = potentials.hidden.log_correction
-    gain = correction(beta * new.hidden_natural) - correction(
-        beta * state.hidden_natural
-    )
-    accepted = tf.math.log(noise.acceptance[:, 0] + random.HALF_STEP) < gain
-    chains = (
-        tf.where(accepted[:, tf.newaxis], there, here)
-        for there, here in zip(new, state, strict=True)
-    )
-    return ChainState(*chains), accepted
+
+    def metropolis():
+        correction = potentials.hidden.log_correction
+        gain = correction(beta * new.hidden_natural) - correction(
+            beta * state.hidden_natural
+        )
+        accepted = tf.math.log(noise.acceptance[:, 0] + random.HALF_STEP) < gain
+        chains = (
+            tf.where(accepted[:, tf.newaxis], there, here)
+            for there, here in zip(new, state, strict=True)
+        )
+        return ChainState(*chains), accepted
+
+    exact = potentials.hidden.is_whole()
+    return tf.cond(exact, lambda: (new, accepted), metropolis)
 
 
 def _corrected(potentials):

@@ -39,6 +39,10 @@ class FractionalParameters(NamedTuple):
             lambda: self._sample_copies(natural, noise),
         )
 
+    def is_whole(self):
+        """Returns whether `sample` draws from the unit's own distribution, a bool."""
+        return tf.reduce_all(self.coefficients == tf.floor(self.coefficients))
+
     def log_correction(self, natural):
         """Returns log weight minus log weight of the model sampled from, (C,)."""
         rest = self.coefficients - tf.floor(self.coefficients)
