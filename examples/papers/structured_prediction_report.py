@@ -79,7 +79,7 @@ def write(folder, page):
     everything = pages.read_records(folder)
     records = [record for record in everything if record["hidden_units"] == 256]
     larger = [record for record in everything if record["hidden_units"] > 256]
-    lines = [HEADER]
+    lines = [HEADER, *_summary(records), ""]
     for column, (task, (*_, title)) in enumerate(TASKS.items()):
         lines += [f"## {title}", "", *_table(task, column, records), ""]
     if larger:
@@ -88,6 +88,31 @@ def write(folder, page):
         lines += pages.figure(folder, name, draw, records)
     page.write_text("\n".join(lines))
     print(f"Wrote {page} from {len(everything)} runs.")
+
+
+def _summary(records):
+    """Returns the lines of a table of the best learner in each task."""
+    lines = pages.head(
+        "task", "corruption", "learners run", "best", "all", "MLE-BP", "published",
+        "MSSVM", "published",
+    )  # fmt: skip
+    for column, (task, (*_, title)) in enumerate(TASKS.items()):
+        for corruption in ("fixed", "fresh"):
+            cells = {
+                learner: _best(runs)["test"]["all"]
+                for learner in PUBLISHED["all"]
+                if (runs := _select(records, task, learner, corruption))
+            }
+            if not cells:
+                continue
+            best = min(cells, key=cells.get)
+            figures = [len(cells), best, f"{cells[best]:.3f}"]
+            for learner in ("MLE-BP", "MSSVM"):
+                ours = cells.get(learner)
+                figures.append("" if ours is None else f"{ours:.3f}")
+                figures.append(f"{PUBLISHED['all'][learner][column]:.3f}")
+            lines.append(pages.row(title, corruption, *figures))
+    return lines
 
 
 def _table(task, column, records):
