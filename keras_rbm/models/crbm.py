@@ -6,16 +6,12 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
-from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.inputs import as_rows, check_input_shape, check_rows
-from keras_rbm.models.sampling import draw
-
-#: Of log Z. Tempering takes one model at a time.
-_METHODS = ("bethe", "mean_field", "exact", "ais", "reverse_ais")
+from keras_rbm.models.conditional_model import ConditionalModel
+from keras_rbm.models.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class CRBM(BoltzmannMachine):
+class CRBM(ConditionalModel):
     """Conditional restricted Boltzmann machine, a structured predictor of v from x.
 
     `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x an RBM of binary
@@ -66,12 +62,6 @@ class CRBM(BoltzmannMachine):
            prediction. AISTATS 2017.
     """
 
-    conditional = True
-    _cure_unbuilt = (
-        "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
-        "first."
-    )
-
     def __init__(
         self,
         hidden_units,
@@ -108,37 +98,6 @@ class CRBM(BoltzmannMachine):
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))
-
-    @property
-    def inference(self):
-        return self._inference
-
-    @inference.setter
-    def inference(self, inference):
-        previous, self._inference = self._inference, inference_module.get(inference)
-        if self.rule is None:
-            return
-        try:
-            self.rule.check(self)
-        except ValueError:
-            self._inference = previous
-            raise
-        self.jit_compile = self._wants_jit(
-            self._requested_jit, self.rule, self.run_eagerly
-        )
-        # Traced with the previous inference.
-        self.train_function = self.test_function = self.predict_function = None
-
-    def compile(self, optimizer="sgd", *, rule="maximum_likelihood", **kwargs):
-        """Configures the model for training, as `RBM.compile` does.
-
-        Args:
-            optimizer: str or `keras.optimizers.Optimizer`.
-            rule: str or `keras_rbm.rules.LearningRule`; by default maximum likelihood
-                by the model's inference, for which that has to yield marginals.
-            **kwargs: see `RBM.compile`.
-        """
-        super().compile(optimizer, rule=rule, **kwargs)
 
     def build(self, input_shape):
         if self.built:
@@ -186,30 +145,6 @@ class CRBM(BoltzmannMachine):
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
 
-    def roles(self, x, y):
-        if y is None:
-            raise ValueError(
-                "Expected pairs: a CRBM learns p(y | x). Received: no y. Call "
-                "fit(x, y), with a dataset of (x, y), or use an RBM."
-            )
-        return x, y
-
-    def check_batch(self, x, y):
-        features, visible = self.roles(x, y)
-        self.check_features(features)
-        self.check_visible(visible, "y")
-
-    def check_features(self, features):
-        """Raises a ValueError unless `features` can be the model's input."""
-        check_rows(features, "x", self.num_features)
-
-    def feature_rows(self, x, method):
-        """Returns x as a checked float32 tensor (N, X)."""
-        self.assert_built(method)
-        rows = as_rows(x)
-        self.check_features(rows)
-        return rows
-
     def potentials(self, features=None):
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
@@ -242,183 +177,6 @@ class CRBM(BoltzmannMachine):
             gradients[f"{side}_bias"] = tf.reduce_sum(rows, 0)
             gradients[f"{side}_kernel"] = tf.matmul(features, rows, transpose_a=True)
         return gradients
-
-    def call(self, inputs):
-        beliefs = self.inference(self.potentials(inputs), pairwise=None)
-        # Training is the rules' matter: nothing flows back through the sweeps.
-        return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
-
-    def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.num_visible)
-
-    def prediction(self, features, visible):
-        """Returns what compiled metrics compare with the targets: the output."""
-        return tf.cast(self(features), self.variable_dtype)
-
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Updates compiled metrics with targets and the marginals given x.
-
-        A metric with a method `observe` is given x first.
-        """
-        for metric in self._observers():
-            metric.observe(x)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
-
-    def predict_map(self, x, batch_size=1000):
-        """Predicts one state of the visible units.
-
-        Max-product inference finds the most probable (v, h), mixed-product the most
-        probable v; both approximately. Of marginals (sum-product, mean field, exact) it
-        returns which exceed 1/2: the state with the fewest expected errors.
-
-        Args:
-            x: array (B, X).
-            batch_size: int, examples at a time.
-
-        Returns:
-            tensor (B, V) of zeros and ones.
-        """
-        rows = self.feature_rows(x, "predict_map")
-        check_counts(batch_size=batch_size)
-        parts = [
-            self(rows[start : start + batch_size])
-            for start in range(0, len(rows), batch_size)
-        ]
-        return tf.cast(tf.concat(parts, 0) > 0.5, tf.float32)
-
-    def sample(self, x, *, steps=1000, initial_visible=None, clamp=None, seed=None):
-        """Draws visible states given x by block Gibbs sampling, one for each row.
-
-        Args:
-            x: array (B, X).
-            steps: int ≥ 0, sweeps of each chain.
-            initial_visible: array (B, V) to start from; by default drawn from the
-                model without coupling, `sigmoid(A' x + b)`.
-            clamp: bool array (V,) or (B, V), units that keep the value they start
-                with (completion).
-            seed: int; by default drawn from the model's generator.
-
-        Returns:
-            tensor (B, V).
-
-        Raises:
-            ValueError: if a count or shape is wrong, or `clamp` comes without
-                `initial_visible`.
-        """
-        rows = self.feature_rows(x, "sample")
-        potentials = self.potentials(rows)
-        base = potentials.visible_bias
-        return draw(
-            self,
-            potentials,
-            base,
-            tuple(base.shape),
-            steps,
-            initial_visible,
-            clamp,
-            seed,
-        )
-
-    def free_energy(self, x, v):
-        """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-
-        Returns:
-            tensor (B,), nats.
-        """
-        rows, visible = self._pairs(x, v, "free_energy")
-        return self.potentials(rows).free_energy(visible)
-
-    def log_partition(
-        self,
-        x,
-        method="bethe",
-        *,
-        num_chains=100,
-        betas=1000,
-        steps=1000,
-        seed=0,
-        progress=False,
-    ):
-        """Computes or estimates `log Z(x)` for each example.
-
-        Args:
-            x: array (B, X).
-            method: `"bethe"` (sum-product to 1e-3 or 100 sweeps, whatever the model's
-                inference; error not known, and large where `sum_product` does not
-                converge, see `Beliefs.converged`), `"mean_field"` (a lower bound),
-                `"exact"` (enumerates up to 25 units), `"ais"` or `"reverse_ais"`
-                (annealing, `num_chains` chains for each example, from the model
-                without coupling).
-            num_chains, betas, steps, seed, progress: of the two annealing methods,
-                see `keras_rbm.inference.estimate_log_partition`.
-
-        Returns:
-            `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
-
-        Raises:
-            ValueError: if the method is unknown, the model too large to enumerate,
-                or an argument out of range.
-        """
-        if method not in _METHODS:
-            raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
-            )
-        rows = self.feature_rows(x, "log_partition")
-        potentials = self.potentials(rows)
-        return inference_module.estimate_log_partition(
-            potentials,
-            method,
-            base=potentials.visible_bias,
-            betas=betas,
-            num_chains=num_chains,
-            steps=steps,
-            seed=seed,
-            progress=progress,
-        )
-
-    def log_likelihood(self, x, v, log_partition="bethe"):
-        """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-            log_partition: `LogPartition` of the same x, or a method's name to
-                compute it by now.
-
-        Returns:
-            tensor (B,), nats, float64. As good as log Z.
-        """
-        free_energy = tf.cast(self.free_energy(x, v), tf.float64)
-        if isinstance(log_partition, str):
-            log_partition = self.log_partition(x, log_partition)
-        value = getattr(log_partition, "value", log_partition)
-        if not hasattr(value, "__array__"):
-            raise TypeError(
-                "Expected log_partition as a LogPartition, an array or a method's "
-                f"name. Received: {log_partition!r}."
-            )
-        value = tf.cast(value, tf.float64)
-        if value.shape != free_energy.shape:
-            raise ValueError(
-                "Expected log_partition of the same x, a value for each of "
-                f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
-                "log_partition(x) with it, or pass a method's name."
-            )
-        return -free_energy - value
-
-    def _pairs(self, x, v, method):
-        rows = self.feature_rows(x, method)
-        visible = self.visible_rows(v, method, "v")
-        if len(rows) != len(visible):
-            raise ValueError(
-                "Expected x and v of one length. Received: lengths "
-                f"{len(rows)} and {len(visible)}."
-            )
-        return rows, visible
 
     def get_config(self):
         config = super().get_config()
