@@ -97,6 +97,7 @@ def _summary(records):
         "task", "corruption", "learners run", "best", "all", "MLE-BP", "published",
         "MSSVM", "published",
     )  # fmt: skip
+    surprises = []
     for column, (task, (*_, title)) in enumerate(TASKS.items()):
         for corruption in ("fixed", "fresh"):
             cells = {
@@ -113,6 +114,16 @@ def _summary(records):
                 figures.append("" if ours is None else f"{ours:.3f}")
                 figures.append(f"{PUBLISHED['all'][learner][column]:.3f}")
             lines.append(pages.row(title, corruption, *figures))
+            if best not in ("MLE-BP", "MSSVM"):
+                rivals = [name for name in ("MLE-BP", "MSSVM") if name in cells]
+                rival = min(rivals, key=cells.get)
+                surprises.append(
+                    f"{title}, {corruption}: {best}, {cells[rival] - cells[best]:.3f} "
+                    f"below {rival}"
+                )
+    if surprises:
+        what = "; ".join(surprises)
+        lines += ["", f"Not as published, another learner is best: {what}."]
     return lines
 
 
