@@ -69,8 +69,8 @@ A cell is the run with the lowest validation error among those tried; where "all
 bold, it misses the published figure by the difference given. All runs: batches of 40,
 the loss summed over an image's pixels, weights from N(0, 0.01²), the epoch of the least
 validation error (a run ends after four epochs, of 50 epochs with momentum after all,
-without a lower one), and at most 7 + epoch sweeps (counted from 0, to a tolerance of 1e-3).
-The optimizer is *sgd*, at a fixed rate, as in the paper, or *momentum*: 0.9, with a
+without a lower one), and at most 7 + epoch sweeps (counted from 0, to a tolerance of
+1e-3). The optimizer is *sgd*, at a fixed rate, as in the paper, or *momentum*: 0.9, with a
 rate that falls to 0 along a cosine over the epochs stated.
 """
 
@@ -114,8 +114,8 @@ def _summary(records):
                 figures.append("" if ours is None else f"{ours:.3f}")
                 figures.append(f"{PUBLISHED['all'][learner][column]:.3f}")
             lines.append(pages.row(title, corruption, *figures))
-            if best not in ("MLE-BP", "MSSVM"):
-                rivals = [name for name in ("MLE-BP", "MSSVM") if name in cells]
+            rivals = [name for name in ("MLE-BP", "MSSVM") if name in cells]
+            if rivals and best not in rivals:
                 rival = min(rivals, key=cells.get)
                 surprises.append(
                     f"{title}, {corruption}: {best}, {cells[rival] - cells[best]:.3f} "
