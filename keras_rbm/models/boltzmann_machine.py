@@ -1,26 +1,22 @@
 """What every model here shares: compiling, fitting and evaluating."""
 
-import numbers
-
 import keras
 import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
-from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.inputs import (
     as_arrays,
     as_rows,
     check_rows,
     check_source,
-    check_weights,
-    first_batch,
     is_array,
     unpack,
     with_weights,
 )
 from keras_rbm.models.resume import EpochKey, ResumeCheck
 from keras_rbm.models.rule_model import RuleModel
+from keras_rbm.models.training_data import training_data
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
@@ -175,59 +171,16 @@ class BoltzmannMachine(RuleModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
-        split_is_number = isinstance(validation_split, numbers.Real)
-        if not split_is_number or not 0.0 <= validation_split < 1.0:
-            raise ValueError(
-                "Expected validation_split in [0, 1). Received: "
-                f"validation_split={validation_split}."
-            )
         epoch_key = EpochKey()
-        if is_array(x):
-            x, y, sample_weight = as_arrays(x, y, sample_weight)
-            if validation_split and validation_data is None:
-                cut = int(len(x) * (1.0 - validation_split))
-                if not 0 < cut < len(x):
-                    raise ValueError(
-                        "Expected a validation_split that leaves an example on either "
-                        f"side. Received: validation_split={validation_split} of "
-                        f"{len(x)} examples."
-                    )
-                parts = (x, y, sample_weight)
-                x, y, sample_weight = (p if p is None else p[:cut] for p in parts)
-                validation_data = tuple(p if p is None else p[cut:] for p in parts)
-            batch = (x, y, sample_weight)
-        else:
-            if y is not None:
-                raise TypeError(
-                    "Expected x as an array beside y. Received: x of type "
-                    f"{type(x).__name__}. Convert it (a sparse matrix: x.toarray()), "
-                    "or pass a dataset of (x, y) alone."
-                )
-            if validation_split:
-                raise ValueError(
-                    "Expected an array, to split validation data from. Received: "
-                    f"validation_split={validation_split} with {type(x).__name__}. "
-                    "Pass validation_data."
-                )
-            batch, x = first_batch(x)
-        self._check_training(batch)
-        if validation_data is not None:
-            validation_data = self._checked_validation(
-                validation_data, batch, batch_size
-            )
-        self._prepare(batch)
-        if not is_array(x):
-            shuffle = shuffle and isinstance(x, keras.utils.PyDataset)
-        elif shuffle:
-            parts = x if y is None else (x, y)
-            if sample_weight is not None:
-                parts = (x, () if y is None else y, sample_weight)
-            x = shuffled_batches(parts, batch_size or 32, seed=0, iterations=epoch_key)
-            y, sample_weight, shuffle = None, None, False
-        else:
-            x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
+        data = training_data(
+            self, x, y, sample_weight, batch_size, validation_split, validation_data
+        )
+        self._prepare(data.first)
+        if shuffle:
+            data = data.shuffled(batch_size, epoch_key)
         self._fit_start = int(self.optimizer.iterations.numpy())
         resume = ResumeCheck(initial_epoch)
+        x, y, sample_weight = data.for_keras(batch_size)
         return super().fit(
             x,
             y,
@@ -235,8 +188,8 @@ class BoltzmannMachine(RuleModel):
             epochs=epochs,
             verbose=verbose,
             callbacks=extended(callbacks, resume, epoch_key),
-            validation_data=validation_data,
-            shuffle=shuffle,
+            validation_data=data.validation,
+            shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
             sample_weight=sample_weight,
             initial_epoch=initial_epoch,
             **kwargs,
@@ -272,34 +225,6 @@ class BoltzmannMachine(RuleModel):
             if isinstance(x, tf.data.Dataset):
                 self.check_features(unpack(x.element_spec)[0])
         return super().predict(x, *args, **kwargs)
-
-    def _check_training(self, batch):
-        """Raises an error unless the model can learn from batches like this one."""
-        x, y, weights = unpack(batch)
-        self.check_batch(x, y)
-        if is_array(weights):
-            check_weights(weights)
-
-    def _checked_validation(self, data, batch, batch_size):
-        """Returns validation data as Keras takes them; `batch` is one of training."""
-        data = tuple(data) if isinstance(data, list) else data
-        data = data if isinstance(data, tuple) or not is_array(data) else (data,)
-        if isinstance(data, tuple) and is_array(data[0]):
-            first = data = as_arrays(*unpack(data))
-        else:
-            data = data[0] if isinstance(data, tuple) else data
-            first, data = first_batch(data)
-        self._check_training(first)
-        for ours, theirs in zip(unpack(batch)[:2], unpack(first)[:2], strict=True):
-            if ours is not None and ours.shape[-1] != theirs.shape[-1]:
-                raise ValueError(
-                    "Expected validation_data as wide as the training data. Received: "
-                    f"shapes {tuple(theirs.shape)} and {tuple(ours.shape)}."
-                )
-        if first is not data:
-            return data
-        x, y, weights = with_weights(*data, batch_size)
-        return (x, y, weights) if is_array(x) else x
 
     def _prepare(self, batch):
         """Builds everything that training needs, for batches like this one."""
