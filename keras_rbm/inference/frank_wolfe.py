@@ -157,6 +157,60 @@ def removal_gains(coefficients, data, samples, sample_weights, penalties):
     return coefficients * (penalties - data) - growth, errors
 
 
+class Removal(NamedTuple):
+    """A hidden unit removed, or counted less.
+
+    Attributes:
+        unit: int tensor, its index.
+        coefficient: scalar, how often it still counts.
+        gain: scalar, of the penalised likelihood, nats.
+        error: scalar, its standard error.
+    """
+
+    unit: tf.Tensor
+    coefficient: tf.Tensor
+    gain: tf.Tensor
+    error: tf.Tensor
+
+
+def best_removal(potentials, evidence, l2, *, line_search):
+    """Finds the hidden unit whose removal raises the penalised likelihood most.
+
+    Args:
+        potentials: `Potentials` with `FractionalParameters` hidden units.
+        evidence: `Evidence`, its samples the model's.
+        l2: float, the penalty's weight.
+        line_search: bool, whether a unit may count less instead.
+
+    Returns:
+        `Removal`.
+    """
+    coefficients = potentials.hidden.coefficients
+
+    def softplus(states):
+        return tf.math.softplus(potentials.hidden_natural(states))
+
+    data = weighted_mean(softplus(evidence.visible), evidence.weights)
+    samples = softplus(evidence.samples)
+    units = HiddenUnits(tf.transpose(potentials.kernel), potentials.hidden_bias)
+    penalties = 0.5 * l2 * units.square()
+    amounts = coefficients
+    if line_search:
+        amounts = best_coefficients(
+            -data, -samples, evidence.sample_weights, -penalties, coefficients
+        )
+    gains, errors = removal_gains(
+        amounts, data, samples, evidence.sample_weights, penalties
+    )
+    best = tf.argmax(gains, output_type=tf.int32)
+    return Removal(
+        best,
+        tf.gather(coefficients - amounts, best),
+        tf.gather(gains, best),
+        tf.gather(errors, best),
+    )
+
+
 def effective_sample_size(log_weights, sample_weights):
     """Returns (sum u)^2 / sum u^2 of samples weighted by u, a scalar."""
     share = tf.nn.softmax(tf.math.log(sample_weights) + log_weights)

@@ -10,10 +10,9 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.frank_wolfe import (
     Evidence,
-    best_coefficients,
+    best_removal,
     likelihood_objective,
     linearized_objective,
-    removal_gains,
     weighted_mean,
 )
 from keras_rbm.inference.gibbs import gibbs_chain
@@ -261,33 +260,18 @@ class FrankWolfe(LearningRule):
 
     def _step_away(self, model, visible, weights, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
-        potentials = model.growing_potentials()
-        coefficients = potentials.hidden.coefficients
-
-        def softplus(states):
-            return tf.math.softplus(potentials.hidden_natural(states))
-
-        data = weighted_mean(softplus(visible), weights)
-        _, _, samples, sample_weights = self._evidence(visible, weights)
-        samples = softplus(samples)
-        square = tf.reduce_sum(tf.square(potentials.kernel), 0)
-        penalties = (
-            0.5 * self._penalty(model) * (square + tf.square(potentials.hidden_bias))
+        removal = best_removal(
+            model.growing_potentials(),
+            self._evidence(visible, weights),
+            self._penalty(model),
+            line_search=self.step_size == "line_search",
         )
-        amounts = coefficients
-        if self.step_size == "line_search":
-            amounts = best_coefficients(
-                -data, -samples, sample_weights, -penalties, coefficients
-            )
-        gains, errors = removal_gains(amounts, data, samples, sample_weights, penalties)
-        index = tf.argmax(gains, output_type=tf.int32)
-        left = tf.gather(coefficients - amounts, index)
 
         def remove():
             tf.cond(
-                left > 0.0,
-                lambda: model.set_coefficient(index, left),
-                lambda: model.remove_unit(index),
+                removal.coefficient > 0.0,
+                lambda: model.set_coefficient(removal.unit, removal.coefficient),
+                lambda: model.remove_unit(removal.unit),
             )
             matched = match_means(
                 model.growing_potentials(),
@@ -301,8 +285,7 @@ class FrankWolfe(LearningRule):
             self._logs["removed"].assign(1.0)
             return True
 
-        significant = tf.gather(gains - 2.0 * errors, index) > 0.0
-        return tf.cond(significant, remove, lambda: False)
+        return tf.cond(removal.gain > 2.0 * removal.error, remove, lambda: False)
 
     def get_config(self):
         l2 = self.l2

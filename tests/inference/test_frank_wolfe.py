@@ -11,6 +11,7 @@ from keras_rbm.inference.frank_wolfe import (
     Evidence,
     HiddenUnits,
     best_coefficients,
+    best_removal,
     effective_sample_size,
     find_units,
     likelihood_objective,
@@ -205,6 +206,36 @@ def test_removal_gain_is_the_exact_change():
         want = after - before + 0.5 * l2 * c * square[index].numpy()
         np.testing.assert_allclose(gains[index], want, atol=2e-5)
     assert (errors.numpy() > 0.0).all()
+
+
+@pytest.mark.parametrize("line_search", [False, True])
+def test_best_removal_is_the_best_of_all(line_search):
+    """Every unit and every coefficient on a grid, by enumeration."""
+    coefficients, l2 = np.array([1.0, 0.4, 2.0, 1.0]), 0.3
+    potentials = model(6, coefficients)
+    data, weights = data_of(6)
+    evidence = exact_evidence(potentials, data, weights)
+    square = tf.reduce_sum(potentials.kernel**2, 0) + potentials.hidden_bias**2
+
+    def penalized(coefficients):
+        hidden = FractionalParameters(
+            potentials.hidden_bias, tf.constant(coefficients, tf.float32)
+        )
+        value = log_likelihood(potentials._replace(hidden=hidden), data, weights)
+        return value - 0.5 * l2 * coefficients @ square.numpy()
+
+    results = {}
+    for unit, c in enumerate(coefficients):
+        for left in np.linspace(0.0, c, 41) if line_search else [0.0]:
+            less = coefficients.copy()
+            less[unit] = left
+            results[unit, left] = penalized(less)
+    removal = best_removal(potentials, evidence, l2, line_search=line_search)
+    unit, left = max(results, key=results.get)
+    assert int(removal.unit) == unit
+    np.testing.assert_allclose(removal.coefficient, left, atol=0.03)
+    gain = results[unit, left] - penalized(coefficients)
+    np.testing.assert_allclose(removal.gain, gain, atol=2e-3)
 
 
 def test_standard_error_of_a_removal_gain():
