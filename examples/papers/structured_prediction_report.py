@@ -223,7 +223,12 @@ def _occlusion(figure, records):
         xlabel="side of the occluded square, pixels", ylabel="wrong pixels, %", ylim=0.0
     )
     axes.set_xticks(OCCLUSIONS)
-    return (
+    done = {record["task"] for record in records if record["corruption"] == "fresh"}
+    missing = [s for s in OCCLUSIONS if f"mnist_occluded_{s}" not in done]
+    caption = (
         "The paper's figure 3: test error against the size of the occluded square, "
         "MNIST, fresh corruption. 28 hides the whole image."
     )
+    if missing:
+        caption += f" Not run yet: sizes {', '.join(map(str, missing))}."
+    return caption

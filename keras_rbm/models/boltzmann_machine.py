@@ -175,7 +175,7 @@ class BoltzmannMachine(RuleModel):
         data = training_data(
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
-        self._prepare(data.first)
+        self._prepare(*data.first[:2])
         if shuffle:
             data = data.shuffled(batch_size, epoch_key)
         self._fit_start = int(self.optimizer.iterations.numpy())
@@ -226,9 +226,8 @@ class BoltzmannMachine(RuleModel):
                 self.check_features(unpack(x.element_spec)[0])
         return super().predict(x, *args, **kwargs)
 
-    def _prepare(self, batch):
+    def _prepare(self, x, y):
         """Builds everything that training needs, for batches like this one."""
-        x, y, _ = unpack(batch)
         if not self.built:
             self.build_from_batch(x, y)
         self._build_training()

@@ -83,8 +83,9 @@ class LearningRule(Configured):
         centered=False,
         sliding_factor=0.01,
     ):
-        numbers_given = [n for n in (sparsity_target, sparsity_cost) if n is not None]
-        if not all(isinstance(number, numbers.Real) for number in numbers_given):
+        for number in (sparsity_target or 0.0, sparsity_cost):
+            if isinstance(number, numbers.Real):
+                continue
             raise TypeError(
                 "Expected sparsity_target and sparsity_cost as numbers. Received: "
                 f"sparsity_target={sparsity_target!r}, sparsity_cost={sparsity_cost!r}."
