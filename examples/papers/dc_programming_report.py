@@ -46,7 +46,7 @@ def write(folder, page):
     small = [record for record in records if "hidden_units" not in record]
     large = [record for record in records if "hidden_units" in record]
     lines = [HEADER, SMALL]
-    for name, (_, title) in SETS.items():
+    for name, (title, _) in SETS.items():
         runs = [record for record in small if record["set"] == name]
         lines += [f"### {title}", "", *_small_table(runs), ""]
         lines += pages.figure(folder, name, _draw_small, runs, ATTAINABLE[name])

@@ -12,8 +12,8 @@ import keras_rbm as kr
 #: As the papers draw Bars & Stripes, all-0 and all-1 have probability 1/8, the other
 #: twelve patterns 1/16: the loader's 16 rows. Shifting Bar has 9 equal patterns.
 SETS = {
-    "bars_and_stripes": ("bars_and_stripes/size_3", "Bars & Stripes, 3×3"),
-    "shifting_bar": ("shifting_bar", "Shifting Bar, 9 pixels"),
+    "bars_and_stripes": ("Bars & Stripes, 3×3", {"size": 3}),
+    "shifting_bar": ("Shifting Bar, 9 pixels", {"size": 9}),
 }
 
 
@@ -33,8 +33,9 @@ def run(settings, trials, epochs, records):
     curves = record["log_likelihood"]
     if len(curves) >= trials:
         return
-    name = SETS[settings["set"]][0]
-    rows = np.stack(list(kr.datasets.load(name, "train").as_numpy_iterator()))
+    _, options = SETS[settings["set"]]
+    rows = kr.datasets.load(settings["set"], "train", **options)
+    rows = np.stack(list(rows.as_numpy_iterator()))
     train, score, model = _compiled(settings, rows)
     for trial in range(len(curves), trials):
         _start_again(model, settings, rows, trial)
