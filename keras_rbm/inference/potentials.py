@@ -194,6 +194,13 @@ def own_log_weight(units, states):
     return tf.reduce_sum(units.bias * first + units.base_measure(states), -1)
 
 
+def log_conditional(units, states, natural):
+    """Returns the log-density of a layer's states given the other layer, (B,), nats."""
+    first = units.statistics(states).bias
+    each = natural * first + units.base_measure(states) - units.log_partition(natural)
+    return tf.reduce_sum(each, -1)
+
+
 def check_normalizable(potentials):
     """Raises if a pair of Gaussian layers has no finite partition function.
 

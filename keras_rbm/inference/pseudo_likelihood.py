@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.potentials import own_log_weight
+from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.units import BernoulliParameters
 
 
@@ -78,12 +78,8 @@ def reconstruction_log_likelihood(potentials, visible):
         tensor (B,), nats.
     """
     hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
-    units = potentials.visible
-    inputs = potentials.visible_input(hidden)
-    natural = units.natural(inputs)
-    coupling = tf.reduce_sum(units.statistics(visible).bias * inputs, -1)
-    log_partition = tf.reduce_sum(units.log_partition(natural), -1)
-    return own_log_weight(units, visible) + coupling - log_partition
+    natural = potentials.visible_natural(hidden)
+    return log_conditional(potentials.visible, visible, natural)
 
 
 def _binary_hidden_natural(potentials, visible):

@@ -216,7 +216,12 @@ class BoltzmannMachine(RuleModel):
 
     def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
-        self.assert_built("predict")
+        x = self.checked_features(x, "predict")
+        return super().predict(x, *args, **kwargs)
+
+    def checked_features(self, x, method):
+        """Returns data that the model can be called on, checked as far as can be."""
+        self.assert_built(method)
         if is_array(x):
             x = as_rows(x)
             self.check_features(x)
@@ -224,7 +229,7 @@ class BoltzmannMachine(RuleModel):
             check_source(x)
             if isinstance(x, tf.data.Dataset):
                 self.check_features(unpack(x.element_spec)[0])
-        return super().predict(x, *args, **kwargs)
+        return x
 
     def _prepare(self, x, y):
         """Builds everything that training needs, for batches like this one."""

@@ -1,0 +1,304 @@
+"""The deep belief network."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.gibbs import (
+    sample_hidden_given_visible,
+    sample_visible_given_hidden,
+)
+from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.fine_tuning import classifier
+from keras_rbm.models.greedy_training import compile_each, evaluate_each, fit_each
+from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.rbm import RBM
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DBN(keras.Model):
+    """Deep belief network: RBMs stacked, each trained on the features of the last [1].
+
+    The top RBM is a prior of its visible layer's states, and the RBMs below it lead
+    down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
+    `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
+    greedily from below; an upper RBM learns from states that are drawn anew in every
+    epoch, which raises the bound `log_likelihood_bound`.
+
+    Called on data, the model returns the features of the top, `E[h | v]` layer by
+    layer, (B, hidden units of the top).
+
+    Args:
+        rbms: list of `RBM`, from the data upwards. Those above the first are built for
+            the width below them. They stay usable on their own, `dbn.rbms[0]`.
+        **kwargs: `name`, as for `keras.Model`.
+
+    Raises:
+        ValueError: if there is none, or one's visible layer is not the hidden layer of
+            the one below: another width or unit type.
+        TypeError: if one is not an `RBM`.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> dbn = keras_rbm.DBN([keras_rbm.RBM(5, seed=0), keras_rbm.RBM(4, seed=1)])
+    >>> dbn.compile(keras.optimizers.SGD(0.05), rule="cd")
+    >>> histories = dbn.fit(data, epochs=[3, 2], batch_size=50, verbose=0)
+    >>> [len(history.epoch) for history in histories]
+    [3, 2]
+    >>> dbn.predict(data, verbose=0).shape
+    (200, 4)
+    >>> classifier = dbn.to_classifier(num_classes=10)
+
+    References:
+        1. Hinton, Osindero, Teh. A fast learning algorithm for deep belief nets.
+           Neural Computation, 2006.
+    """
+
+    def __init__(self, rbms, **kwargs):
+        rbms = list(rbms)
+        _check(rbms)
+        super().__init__(**kwargs)
+        self.rbms = rbms
+        for below, rbm in zip(rbms, rbms[1:], strict=False):
+            rbm.build((None, below.hidden_units))
+        if rbms[0].built:
+            self.build((None, rbms[0].kernel.shape[0]))
+
+    def build(self, input_shape):
+        check_input_shape(input_shape)
+        self.rbms[0].build(input_shape)
+        self.input_spec = self.rbms[0].input_spec
+        self.built = True
+
+    def compile(self, optimizer="sgd", *, rule="cd", **kwargs):
+        """Configures every RBM for training, as `RBM.compile` does.
+
+        RBMs that were compiled on their own need not be compiled here.
+
+        Args:
+            optimizer: str or optimizer, of which each RBM gets a copy; or a list, one
+                for each.
+            rule: str or learning rule, likewise.
+            **kwargs: other arguments of `RBM.compile`.
+
+        Raises:
+            ValueError: if a list is not as long as the stack.
+        """
+        compile_each(self.rbms, optimizer, rule, kwargs)
+
+    def adapt(self, data):
+        """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
+        self.rbms[0].adapt(data)
+        self.build((None, self.rbms[0].kernel.shape[0]))
+
+    def fit(
+        self,
+        x,
+        *,
+        epochs=1,
+        batch_size=None,
+        validation_data=None,
+        callbacks=None,
+        sample_weight=None,
+        verbose="auto",
+    ):
+        """Trains the RBMs one after the other, from below.
+
+        An RBM above the first that has never been trained starts at the base rate of
+        its features (`RBM.adapt`). To go on after an interruption, skip what is done:
+        `epochs=[0, 20]`.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            epochs: int, or a list of one for each RBM; 0 leaves an RBM as it is.
+            batch_size: int, of arrays.
+            validation_data: array or dataset, like x.
+            callbacks: list of callbacks for the training of every RBM, or a function
+                of the RBM's index that returns such a list.
+            sample_weight: array (N,), for arrays.
+            verbose: as in Keras; the layer is named before it is trained.
+
+        Returns:
+            list of `keras.callbacks.History`, `None` for an RBM that was skipped.
+
+        Raises:
+            ValueError, TypeError: if an RBM is not compiled, or as in `RBM.fit`;
+                nothing is trained then.
+        """
+        histories = fit_each(
+            self.rbms,
+            x,
+            epochs=epochs,
+            batch_size=batch_size,
+            validation_data=validation_data,
+            callbacks=callbacks,
+            sample_weight=sample_weight,
+            verbose=verbose,
+        )
+        self.build((None, self.rbms[0].kernel.shape[0]))
+        return histories
+
+    def evaluate(self, x, *, verbose="auto"):
+        """Returns a list of each RBM's loss on the features that it learns from.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            verbose: as in Keras.
+        """
+        return evaluate_each(self.rbms, x, verbose)
+
+    def call(self, inputs):
+        for rbm in self.rbms:
+            inputs = rbm(inputs)
+        return inputs
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.rbms[-1].hidden_units)
+
+    def predict(self, x, *args, **kwargs):
+        """Returns the features of the top for data, as `keras.Model.predict` does."""
+        x = self.rbms[0].checked_features(x, "predict")
+        return super().predict(x, *args, **kwargs)
+
+    def reconstruct(self, x):
+        """Returns the expected visible state after one way up and down, in means.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B, V).
+        """
+        states = self.rbms[0].visible_rows(x, "reconstruct")
+        for rbm in self.rbms:
+            states = rbm(states)
+        for rbm in reversed(self.rbms):
+            potentials = rbm.potentials()
+            states = potentials.visible.mean(potentials.visible_natural(states))
+        return states
+
+    def sample(self, num_samples, *, steps=1000, seed=None, **kwargs):
+        """Draws visible states: a chain in the top RBM, then one way down.
+
+        Args:
+            num_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            seed: int; by default drawn from the top RBM's generator.
+            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
+                `RBM.sample` of the top RBM.
+
+        Returns:
+            tensor (num_samples, V).
+        """
+        top = self.rbms[-1]
+        top.assert_built("sample")
+        seed = top.next_seed() if seed is None else random.as_seed(seed)
+        states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
+            fresh = random.fold_in(seed, level)
+            states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
+        return states
+
+    def log_likelihood_bound(self, x, log_partition=None, *, num_samples=10, seed=0):
+        """Estimates the variational lower bound of `log p(v)`.
+
+        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` of two RBMs, the mean
+        over samples of the way up. Tight where q is the posterior.
+
+        Args:
+            x: array (B, V).
+            log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
+                annealed importance sampling, with which the bound is optimistic.
+            num_samples: int ≥ 1, ways up for each example.
+            seed: int.
+
+        Returns:
+            tensor (B,), nats, float64: unbiased up to the error of log Z.
+
+        References:
+            1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+               networks. ICML 2008.
+        """
+        check_counts(num_samples=num_samples)
+        rows = self.rbms[0].visible_rows(x, "log_likelihood_bound")
+        top = self.rbms[-1]
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = top.log_partition(log_partition or "ais")
+        total = tf.zeros(len(rows), tf.float64)
+        for number in range(num_samples):
+            states, gain = self._way_up(rows, random.fold_in(seed, number))
+            total += gain + top.log_likelihood(states, log_partition)
+        return total / num_samples
+
+    def _way_up(self, states, seed):
+        """Returns the states below the top RBM, and log p - log q of those below."""
+        gain = tf.zeros(len(states), tf.float64)
+        for level, rbm in enumerate(self.rbms[:-1]):
+            potentials = rbm.potentials()
+            hidden = sample_hidden_given_visible(
+                potentials, states, random.fold_in(seed, level)
+            )
+            down = potentials.visible_natural(hidden)
+            up = potentials.hidden_natural(states)
+            difference = log_conditional(potentials.visible, states, down)
+            difference -= log_conditional(potentials.hidden, hidden, up)
+            gain += tf.cast(difference, tf.float64)
+            states = hidden
+        return states, gain
+
+    def to_classifier(self, num_classes, *, dropout=0.0):
+        """Returns a feed-forward network that starts with the stack's weights.
+
+        Args:
+            num_classes: int ≥ 2.
+            dropout: float in [0, 1), share of units dropped before each layer.
+
+        Returns:
+            `keras.Sequential` of `Dense` layers, a copy: sigmoid ones of the RBMs'
+            hidden units, and a softmax. Compile and fit it as any classifier.
+
+        Raises:
+            ValueError: if a hidden layer is not binary, or the model not built.
+        """
+        layers = [(rbm.kernel, rbm.hidden_bias, rbm.hidden) for rbm in self.rbms]
+        self.rbms[0].assert_built("to_classifier")
+        return classifier(layers, num_classes, dropout)
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {"name": self.name, "rbms": [serialize(rbm) for rbm in self.rbms]}
+
+    @classmethod
+    def from_config(cls, config):
+        rbms = map(keras.saving.deserialize_keras_object, config["rbms"])
+        return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
+
+
+def _check(rbms):
+    """Raises an error unless RBMs can be stacked."""
+    for rbm in rbms:
+        if not isinstance(rbm, RBM):
+            raise TypeError(
+                "Expected a list of RBM. Received: "
+                f"{[type(other).__name__ for other in rbms]}."
+            )
+    if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
+        raise ValueError(
+            f"Expected at least one RBM, each once. Received: {len(rbms)} of them."
+        )
+    for below, rbm in zip(rbms, rbms[1:], strict=False):
+        width = rbm.num_visible or (rbm.kernel.shape[0] if rbm.built else None)
+        if width not in (None, below.hidden_units):
+            raise ValueError(
+                f"Expected an RBM of {below.hidden_units} visible units on one of "
+                f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
+                f"{width}."
+            )
+        if type(rbm.visible) is not type(below.hidden):
+            raise ValueError(
+                f"Expected visible units like the {type(below.hidden).__name__} hidden "
+                f"units below. Received: '{rbm.name}' with "
+                f"{type(rbm.visible).__name__} units. Set visible= of it."
+            )

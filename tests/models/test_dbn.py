@@ -1,0 +1,236 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated, binary_states, random_potentials, rbm_like
+
+import keras_rbm
+from keras_rbm import DBN, RBM, rules
+
+DATA = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+
+
+def make_dbn(*sizes, **kwargs):
+    return DBN([RBM(size, seed=i, **kwargs) for i, size in enumerate(sizes)])
+
+
+def compiled(*sizes, **kwargs):
+    dbn = make_dbn(*sizes)
+    dbn.compile(keras.optimizers.SGD(0.1), jit_compile=False, **kwargs)
+    return dbn
+
+
+def random_dbn():
+    return DBN(
+        [rbm_like(random_potentials(5, 4)), rbm_like(random_potentials(4, 3, 1))]
+    )
+
+
+def exact_log_likelihood(dbn):
+    """Returns log p(v) of all states, by summing over the layer below the top."""
+    below, top = (rbm.potentials() for rbm in dbn.rbms)
+    visible, hidden = binary_states(5), binary_states(4)
+    natural = np.asarray(below.visible_natural(tf.constant(hidden, tf.float32)))
+    log_p = visible @ natural.T - np.logaddexp(0, natural).sum(1)
+    prior = np.log(Enumerated(top).p_visible)
+    return visible, np.logaddexp.reduce(log_p + prior, axis=1)
+
+
+def test_bound_is_below_the_likelihood():
+    dbn = random_dbn()
+    visible, truth = exact_log_likelihood(dbn)
+    assert np.exp(truth).sum() == pytest.approx(1.0, abs=1e-5)
+    samples = np.array(
+        [
+            dbn.log_likelihood_bound(visible, "exact", num_samples=1, seed=seed)
+            for seed in range(300)
+        ]
+    )
+    bound, error = samples.mean(0), samples.std(0) / np.sqrt(len(samples))
+    assert (bound < truth + 4 * error).all()
+    # Each sample's weight p / q has the likelihood as its mean.
+    weights = np.exp(samples - truth)
+    error = weights.std(0) / np.sqrt(len(weights))
+    assert (abs(weights.mean(0) - 1) < 4.5 * error).all()
+    again = dbn.log_likelihood_bound(visible, "exact", num_samples=2, seed=5)
+    assert again.shape == (32,) and again.dtype == tf.float64
+
+
+def test_bound_is_tight_where_the_way_up_is_the_posterior():
+    below = random_potentials(5, 4)
+    dbn = DBN([rbm_like(below), rbm_like(below.transpose())])
+    visible = binary_states(5)
+    bound = dbn.log_likelihood_bound(visible, "exact", num_samples=1)
+    np.testing.assert_allclose(bound, np.log(Enumerated(below).p_visible), atol=1e-5)
+    alone = DBN([rbm_like(below)])
+    np.testing.assert_allclose(
+        alone.log_likelihood_bound(visible, "exact"), bound, atol=1e-5
+    )
+
+
+def test_samples_have_the_networks_distribution():
+    dbn = random_dbn()
+    visible, truth = exact_log_likelihood(dbn)
+    samples = dbn.sample(20_000, steps=50, seed=1).numpy()
+    index = (samples @ (2 ** np.arange(4, -1, -1))).astype(int)
+    counts = np.bincount(index, minlength=32)
+    expected = np.exp(truth) * len(samples)
+    assert (np.square(counts - expected) / expected).sum() < 70  # 31 degrees, 1e-4
+    np.testing.assert_array_equal(samples, dbn.sample(20_000, steps=50, seed=1))
+    assert (visible[index] == samples).all()
+
+
+@pytest.mark.parametrize("as_dataset", [False, True], ids=["array", "dataset"])
+def test_layers_are_trained_one_after_the_other(as_dataset):
+    data = DATA
+    if as_dataset:
+        data = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
+    dbn = compiled(5, 4, 3)
+    histories = dbn.fit(
+        data, epochs=[3, 0, 2], batch_size=None, validation_data=data, verbose=0
+    )
+    assert [h and len(h.epoch) for h in histories] == [3, None, 2]
+    assert np.isfinite(histories[2].history["val_loss"]).all()
+    assert [int(rbm.optimizer.iterations) > 0 for rbm in dbn.rbms] == [
+        True,
+        False,
+        True,
+    ]
+    below = [rbm.get_weights() for rbm in dbn.rbms[:2]]
+    top = dbn.rbms[2].get_weights()
+    dbn.fit(data, epochs=[0, 0, 1], verbose=0)
+    for rbm, weights in zip(dbn.rbms, below, strict=False):
+        for new, old in zip(rbm.get_weights(), weights, strict=True):
+            np.testing.assert_array_equal(new, old)
+    assert (dbn.rbms[2].get_weights()[0] != top[0]).any()
+    assert dbn.predict(data, verbose=0).shape == (40, 3)
+
+
+def test_training_is_that_of_rbms_on_drawn_states():
+    dbn = compiled(5, 4)
+    dbn.fit(DATA, epochs=[2, 0], batch_size=10, verbose=0)
+    seen = []
+    upper = dbn.rbms[1]
+    step = upper.train_step
+    upper.train_step = lambda x: seen.append(x) or step(x)
+    upper.compile("sgd", run_eagerly=True)
+    dbn.fit(DATA, epochs=[0, 2], batch_size=10, verbose=0)
+    seen = np.array(seen)
+    assert set(np.unique(seen)) == {0.0, 1.0}
+    means = dbn.rbms[0].predict(DATA, verbose=0)
+    first, second = seen.reshape(2, 40, 5)
+    assert not np.array_equal(first, second)
+    np.testing.assert_allclose(seen.reshape(-1, 5).mean(0), means.mean(0), atol=0.25)
+    rate = keras_rbm.RBM(1, num_visible=5)
+    rate.adapt(means)
+    np.testing.assert_allclose(upper.base_rate, rate.base_rate, rtol=1e-5)
+
+
+def test_weights_leave_examples_out():
+    half = (np.arange(40) < 20).astype("float32")
+    data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 20, 0).astype("float32")
+    dbn = DBN([RBM(2, seed=0)])
+    dbn.compile(keras.optimizers.SGD(0.5), jit_compile=False)
+    dbn.fit(data, sample_weight=half, epochs=30, verbose=0)
+    bias = dbn.rbms[0].visible_bias.numpy()
+    assert bias[:3].min() > 0 > bias[3:].max()
+
+
+def test_file_round_trip_goes_on_alike(tmp_path):
+    dbn = compiled(5, 4, rule=rules.PersistentContrastiveDivergence(num_chains=7))
+    dbn.fit(DATA, verbose=0)
+    dbn.save(tmp_path / "dbn.keras")
+    again = keras.saving.load_model(tmp_path / "dbn.keras")
+    assert again.get_config() == dbn.get_config()
+    np.testing.assert_array_equal(
+        dbn.predict(DATA, verbose=0), again.predict(DATA, verbose=0)
+    )
+    for model in (dbn, again):
+        model.fit(DATA, verbose=0)
+    for a, b in zip(dbn.rbms, again.rbms, strict=True):
+        for v, w in zip(a.get_weights(), b.get_weights(), strict=True):
+            np.testing.assert_array_equal(v, w)
+        np.testing.assert_array_equal(a.rule.chains, b.rule.chains)
+
+
+def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
+    dbn = make_dbn(5, 4)
+    dbn.compile(["sgd", "adam"], rule=["cd", rules.SDCP(2)], jit_compile=False)
+    assert isinstance(dbn.rbms[0].rule, rules.ContrastiveDivergence)
+    assert isinstance(dbn.rbms[1].optimizer, keras.optimizers.Adam)
+    seen = []
+
+    def callbacks(index):
+        return [keras.callbacks.LambdaCallback(lambda epoch, logs: seen.append(index))]
+
+    dbn.fit(DATA, epochs=[1, 2], callbacks=callbacks, verbose=0)
+    assert seen == [0, 1, 1]
+
+
+def test_classifier_starts_with_the_stack():
+    dbn = compiled(5, 4)
+    dbn.fit(DATA, verbose=0)
+    network = dbn.to_classifier(3, dropout=0.1)
+    features = keras.Sequential(network.layers[:-2])(DATA)
+    np.testing.assert_allclose(features, dbn.predict(DATA, verbose=0), atol=1e-6)
+    labels = DATA[:, 0].astype(int)
+    loss = "sparse_categorical_crossentropy"
+    network.compile(keras.optimizers.Adam(0.03), loss, metrics=["accuracy"])
+    before = dbn.rbms[0].get_weights()
+    network.fit(DATA, labels, epochs=60, verbose=0)
+    assert network.evaluate(DATA, labels, verbose=0)[1] > 0.9
+    np.testing.assert_array_equal(before[0], dbn.rbms[0].kernel)
+
+
+def test_gaussian_data():
+    data = np.random.default_rng(1).normal(2, 1, (40, 6)).astype("float32")
+    dbn = DBN([RBM(5, visible="gaussian", seed=0), RBM(4, seed=1)])
+    dbn.compile("sgd", jit_compile=False)
+    dbn.adapt(data)
+    dbn.fit(data, verbose=0)
+    assert dbn.sample(3, steps=2, seed=0).shape == (3, 6)
+    assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
+    np.testing.assert_allclose(dbn.reconstruct(data), data, atol=6)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: DBN([]), ValueError, "at least one RBM"),
+        (lambda: DBN([RBM(3)] * 2), ValueError, "each once"),
+        (lambda: DBN([RBM(3), keras.layers.Dense(3)]), TypeError, "list of RBM"),
+        (lambda: DBN([RBM(3), RBM(2, num_visible=4)]), ValueError, "3 visible units"),
+        (
+            lambda: DBN([RBM(3), RBM(2, visible="gaussian")]),
+            ValueError,
+            "Bernoulli hidden",
+        ),
+        (lambda: make_dbn(3).predict(DATA), ValueError, "built model in predict"),
+        (lambda: make_dbn(3).sample(2), ValueError, "built model in sample"),
+        (lambda: make_dbn(3).fit(DATA), ValueError, "compile"),
+        (lambda: compiled(3, 2).fit(DATA, epochs=[1]), ValueError, "a list of 2"),
+        (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
+        (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),
+        (lambda: compiled(3, 2).fit(iter([DATA])), TypeError, "an array or a tf.data"),
+        (lambda: compiled(3, 2).fit(DATA * 3), ValueError, r"x in \[0, 1\]"),
+        (lambda: random_dbn().to_classifier(1), ValueError, "num_classes ≥ 2"),
+        (
+            lambda: make_dbn(3, num_visible=6).to_classifier(2, dropout=1.0),
+            ValueError,
+            "dropout in",
+        ),
+        (
+            lambda: make_dbn(3, num_visible=6, hidden="gaussian").to_classifier(2),
+            ValueError,
+            "binary hidden units",
+        ),
+        (
+            lambda: random_dbn().log_likelihood_bound(DATA),
+            ValueError,
+            r"shape \(examples, 5\)",
+        ),
+    ],
+)
+def test_bad_input(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
