@@ -33,6 +33,8 @@ class Inference(Configured, abc.ABC):
     is_joint = False
     #: Whether XLA compiles it in any case, on its own.
     is_compiled = False
+    #: What it may change between calls, a list of variables.
+    variables = ()
 
     @abc.abstractmethod
     def __call__(self, potentials, weights=None, pairwise="mean"):
@@ -66,6 +68,10 @@ class IterativeInference(Inference):
             self._max_iterations = tf.Variable(
                 int(max_iterations), trainable=False, dtype=tf.int32
             )
+
+    @property
+    def variables(self):
+        return [self._max_iterations]
 
     @property
     def max_iterations(self):

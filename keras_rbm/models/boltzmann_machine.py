@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
+from keras_rbm.models.exporting import Exportable
 from keras_rbm.models.inputs import (
     as_arrays,
     as_rows,
@@ -21,7 +22,7 @@ from keras_rbm.models.training_data import training_data
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
-class BoltzmannMachine(RuleModel):
+class BoltzmannMachine(Exportable, RuleModel):
     """Base of the models: a `RuleModel` with the Keras workflow around its step.
 
     Attributes:

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
 from keras_rbm.models.inputs import as_rows, check_rows
 from keras_rbm.models.sampling import draw
 
@@ -55,6 +56,25 @@ class ConditionalModel(BoltzmannMachine):
         )
         # Traced with the previous inference.
         self.train_function = self.test_function = self.predict_function = None
+
+    @property
+    def untracked_variables(self):
+        return self.inference.variables
+
+    def endpoints(self):
+        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        x, v = rows(self.num_features), rows(self.num_visible, "v")
+        predict = Endpoint(named("marginals", self.call), [x])
+
+        def sample(x, steps, seed=None):
+            return self.sample(x, steps=steps, seed=seed)
+
+        return {
+            "serving_default": predict,
+            "predict": predict,
+            "predict_map": Endpoint(named("visible", self._most_probable), [x]),
+            "free_energy": Endpoint(named("free_energy", self.free_energy), [x, v]),
+        } | sampling(sample, [x, number("steps")])
 
     def roles(self, x, y):
         if y is None:
@@ -118,10 +138,13 @@ class ConditionalModel(BoltzmannMachine):
         rows = self.feature_rows(x, "predict_map")
         check_counts(batch_size=batch_size)
         parts = [
-            self(rows[start : start + batch_size])
+            self._most_probable(rows[start : start + batch_size])
             for start in range(0, len(rows), batch_size)
         ]
-        return tf.cast(tf.concat(parts, 0) > 0.5, tf.float32)
+        return tf.concat(parts, 0)
+
+    def _most_probable(self, rows):
+        return tf.cast(self(rows) > 0.5, tf.float32)
 
     def sample(self, x, *, steps=1000, initial_visible=None, clamp=None, seed=None):
         """Draws visible states given x by block Gibbs sampling, one for each row.
@@ -145,11 +168,12 @@ class ConditionalModel(BoltzmannMachine):
         rows = self.feature_rows(x, "sample")
         potentials = self.potentials(rows)
         base = potentials.visible_bias
+        count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]
         return draw(
             self,
             potentials,
             base,
-            tuple(base.shape),
+            (count, self.num_visible),
             steps,
             initial_visible,
             clamp,
@@ -250,9 +274,9 @@ class ConditionalModel(BoltzmannMachine):
     def _pairs(self, x, v, method):
         rows = self.feature_rows(x, method)
         visible = self.visible_rows(v, method, "v")
-        if len(rows) != len(visible):
+        lengths = rows.shape[0], visible.shape[0]
+        if lengths[0] != lengths[1]:
             raise ValueError(
-                "Expected x and v of one length. Received: lengths "
-                f"{len(rows)} and {len(visible)}."
+                f"Expected x and v of one length. Received: lengths {lengths}."
             )
         return rows, visible

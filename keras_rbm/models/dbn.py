@@ -10,6 +10,14 @@ from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.exporting import (
+    Endpoint,
+    Exportable,
+    named,
+    number,
+    rows,
+    sampling,
+)
 from keras_rbm.models.fine_tuning import classifier
 from keras_rbm.models.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.inputs import check_input_shape
@@ -17,7 +25,7 @@ from keras_rbm.models.rbm import RBM
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DBN(keras.Model):
+class DBN(Exportable, keras.Model):
     """Deep belief network: RBMs stacked, each trained on the features of the last [1].
 
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
@@ -162,6 +170,24 @@ class DBN(keras.Model):
         x = self.rbms[0].checked_features(x, "predict")
         return super().predict(x, *args, **kwargs)
 
+    def assert_built(self, method):
+        """Raises a ValueError if the model has no variables yet."""
+        self.rbms[0].assert_built(method)
+
+    def endpoints(self):
+        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        visible = [rows(self.rbms[0].kernel.shape[0])]
+        transform = Endpoint(named("features", self.call), visible)
+
+        def sample(num_samples, steps, seed=None):
+            return self.sample(num_samples, steps=steps, seed=seed)
+
+        return {
+            "serving_default": transform,
+            "transform": transform,
+            "reconstruct": Endpoint(named("visible", self.reconstruct), visible),
+        } | sampling(sample, [number("num_samples"), number("steps")])
+
     def reconstruct(self, x):
         """Returns the expected visible state after one way up and down, in means.
 
@@ -227,8 +253,8 @@ class DBN(keras.Model):
         if log_partition is None or isinstance(log_partition, str):
             log_partition = top.log_partition(log_partition or "ais")
         total = tf.zeros(len(rows), tf.float64)
-        for number in range(num_samples):
-            states, gain = self._way_up(rows, random.fold_in(seed, number))
+        for index in range(num_samples):
+            states, gain = self._way_up(rows, random.fold_in(seed, index))
             total += gain + top.log_likelihood(states, log_partition)
         return total / num_samples
 

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
 from keras_rbm.models.inputs import as_rows
 from keras_rbm.models.sampling import draw, draw_tempered
 
@@ -51,6 +52,22 @@ class GenerativeModel(BoltzmannMachine):
         features = potentials.hidden.mean(potentials.hidden_natural(inputs))
         features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
         return tf.cast(features, self.compute_dtype)
+
+    def endpoints(self):
+        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        visible = [rows(self.kernel.shape[0])]
+        transform = Endpoint(named("features", self.call), visible)
+        counts = [number("num_samples"), number("steps")]
+
+        def sample(num_samples, steps, seed=None):
+            return self.sample(num_samples, steps=steps, seed=seed)
+
+        return {
+            "serving_default": transform,
+            "transform": transform,
+            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
+            "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
+        } | sampling(sample, counts)
 
     def roles(self, x, y):
         if y is not None:

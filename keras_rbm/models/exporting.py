@@ -1,0 +1,97 @@
+"""Export of models as SavedModels with named endpoints."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+
+class Endpoint(NamedTuple):
+    """A function that an exported model answers.
+
+    Attributes:
+        function: of tensors; returns a dict of tensors.
+        signature: list of `tf.TensorSpec`, its arguments with their names.
+    """
+
+    function: object
+    signature: list
+
+
+class Exportable:
+    """What a model needs to be exported: a dict of its endpoints."""
+
+    def endpoints(self):
+        """Returns a dict of name to `Endpoint`."""
+        raise TypeError(f"{type(self).__name__} must implement endpoints.")
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Exports the model as a SavedModel that needs no keras_rbm to be loaded.
+
+        Its endpoints take batches of any size and return dicts of tensors; see the
+        guide "Deploy a model" for those of each model. `sample` with a seed returns
+        what the model's own `sample` with that seed does. `sample_stateful` draws anew
+        at each call, and the same series of draws after each loading.
+
+        Args:
+            filepath: str or path, a directory to write.
+            format: `"tf_saved_model"`; other formats are left to Keras and have what
+                `predict` returns alone.
+            verbose: as in Keras.
+            **kwargs: of other formats, as in Keras.
+
+        Raises:
+            ValueError: if the model has no variables yet.
+        """
+        self.assert_built("export")
+        if format != "tf_saved_model":
+            super().export(filepath, format, verbose, **kwargs)
+            return
+        if kwargs:
+            raise ValueError(
+                "Expected no further arguments: the endpoints' signatures are given. "
+                f"Received: {', '.join(kwargs)}."
+            )
+        archive = keras.export.ExportArchive()
+        archive.track(self)
+        if self.untracked_variables:
+            archive.add_variable_collection("inference", self.untracked_variables)
+        for name, (function, signature) in self.endpoints().items():
+            archive.add_endpoint(name, function, signature)
+        archive.write_out(filepath, verbose=bool(verbose))
+
+    #: Variables that endpoints need and Keras does not know.
+    untracked_variables = ()
+
+
+def rows(width, name="x"):
+    """Returns the `TensorSpec` of a batch of any size."""
+    return tf.TensorSpec((None, width), tf.float32, name=name)
+
+
+def number(name):
+    """Returns the `TensorSpec` of an integer."""
+    return tf.TensorSpec((), tf.int32, name=name)
+
+
+def named(name, function):
+    """Returns a function whose result is in a dict under a name."""
+    return lambda *arguments: {name: function(*arguments)}
+
+
+def sampling(sample, signature):
+    """Returns the two endpoints that draw samples, with a seed and without.
+
+    Args:
+        sample: function of the tensors in `signature` and of `seed=`.
+        signature: list of `tf.TensorSpec`.
+    """
+
+    def seeded(*arguments):
+        *rest, seed = arguments
+        return {"visible": sample(*rest, seed=tf.stack([seed, 0]))}
+
+    return {
+        "sample": Endpoint(seeded, [*signature, number("seed")]),
+        "sample_stateful": Endpoint(named("visible", sample), signature),
+    }

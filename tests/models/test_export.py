@@ -1,0 +1,176 @@
+"""Exported models answer as the live ones do, in a process without keras_rbm."""
+
+import pathlib
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm import CRBM, DBN, RBM, InfiniteRBM
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (30, 6)).astype("float32")
+V = RNG.integers(0, 2, (30, 5)).astype("float32")
+
+
+def fitted_rbm():
+    rbm = RBM(4, seed=0)
+    rbm.compile("sgd", jit_compile=False)
+    rbm.fit(X, verbose=0)
+    return rbm
+
+
+def fitted_crbm():
+    crbm = CRBM(4, seed=0)
+    crbm.compile("sgd")
+    crbm.fit(X, V, verbose=0)
+    return crbm
+
+
+def grown():
+    model = InfiniteRBM(8, num_visible=6, seed=0)
+    for seed in range(3):
+        weights = np.random.default_rng(seed).normal(0, 1, 6)
+        model.insert_unit(weights, 0.1, coefficient=0.5 + 0.5 * seed)
+    return model
+
+
+def dbn():
+    return DBN([RBM(4, num_visible=6, seed=0), RBM(3, seed=1)])
+
+
+def gaussian():
+    rbm = RBM(4, visible="gaussian", seed=0)
+    rbm.adapt(X + V.mean())
+    return rbm
+
+
+MODELS = {f.__name__: f for f in (fitted_rbm, fitted_crbm, grown, dbn, gaussian)}
+
+
+def live_answers(model):
+    """Returns dict of endpoint to arguments and what the model itself answers."""
+    if isinstance(model, CRBM):
+        x, v = X[:7], V[:7]
+        marginals = ((x,), {"marginals": model.predict(x, verbose=0)})
+        return {
+            "serving_default": marginals,
+            "predict": marginals,
+            "predict_map": ((x,), {"visible": model.predict_map(x)}),
+            "free_energy": ((x, v), {"free_energy": model.free_energy(x, v)}),
+            "sample": ((x, 5, 3), {"visible": model.sample(x, steps=5, seed=3)}),
+        }
+    x = X[:7]
+    features = ((x,), {"features": model.predict(x, verbose=0)})
+    answers = {
+        "serving_default": features,
+        "transform": features,
+        "reconstruct": ((x,), {"visible": model.reconstruct(x)}),
+        "sample": ((4, 5, 3), {"visible": model.sample(4, steps=5, seed=3)}),
+    }
+    if hasattr(model, "free_energy"):
+        answers["free_energy"] = ((x,), {"free_energy": model.free_energy(x)})
+    return answers
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_served_values_are_the_live_models(make, tmp_path):
+    model = make()
+    model.export(tmp_path / "model")
+    loaded = tf.saved_model.load(tmp_path / "model")
+    answers = live_answers(model)
+    assert set(loaded.signatures) == {*answers, "sample_stateful"}
+    for name, (arguments, expected) in answers.items():
+        served = getattr(loaded, name, None) or loaded.serve
+        result = served(*arguments)
+        assert list(result) == list(expected)
+        for key, value in expected.items():
+            np.testing.assert_allclose(result[key], value, atol=1e-6, err_msg=name)
+    arguments = answers["sample"][0][:-1]
+    first, second = (loaded.sample_stateful(*arguments)["visible"] for _ in range(2))
+    assert first.shape == second.shape == answers["sample"][1]["visible"].shape
+    assert not np.array_equal(first, second)
+    again = tf.saved_model.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.sample_stateful(*arguments)["visible"], first)
+
+
+def test_layer_of_an_exported_model(tmp_path):
+    rbm = fitted_rbm()
+    rbm.export(tmp_path / "model")
+    for endpoint in ("serving_default", "transform"):
+        layer = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint=endpoint)
+        for rows in (1, 30):
+            features = layer(X[:rows])["features"]
+            np.testing.assert_allclose(features, rbm(X[:rows]), atol=1e-6)
+
+
+SCRIPT = """
+import sys
+sys.modules["keras_rbm"] = None  # to import it is an error
+import numpy as np, tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+data = np.load(sys.argv[2])
+served = model.signatures["serving_default"](x=tf.constant(data["x"]))
+np.testing.assert_allclose(served["marginals"], data["marginals"], atol=1e-6)
+energy = model.free_energy(data["x"], data["v"])["free_energy"]
+np.testing.assert_allclose(energy, data["energy"], atol=1e-4)
+np.testing.assert_array_equal(model.sample(data["x"], 5, 3)["visible"], data["sample"])
+assert model.sample_stateful(data["x"], 2)["visible"].shape == data["v"].shape
+assert model.predict_map(data["x"])["visible"].shape == data["v"].shape
+print("served")
+"""
+
+
+@pytest.mark.multiprocess
+def test_a_process_without_the_library_serves_it(tmp_path):
+    crbm = fitted_crbm()
+    crbm.export(tmp_path / "model")
+    np.savez(
+        tmp_path / "data.npz",
+        x=X,
+        v=V,
+        marginals=crbm.predict(X, verbose=0),
+        energy=crbm.free_energy(X, V),
+        sample=crbm.sample(X, steps=5, seed=3),
+    )
+    arguments = ["-c", SCRIPT, tmp_path / "model", tmp_path / "data.npz"]
+    result = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "served" in result.stdout, result.stderr
+    command = pathlib.Path(sys.executable).parent / "saved_model_cli"
+    shown = subprocess.run(
+        [command, "show", "--dir", tmp_path / "model", "--all"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in ("predict_map", "sample_stateful", "shape: (-1, 6)", "marginals"):
+        assert name in shown
+
+
+def test_export_comes_before_any_call_and_after_fit(tmp_path):
+    RBM(4, num_visible=6).export(tmp_path / "fresh")
+    fitted_rbm().export(tmp_path / "fitted")
+    with pytest.raises(ValueError, match="built model in export"):
+        RBM(4).export(tmp_path / "no")
+    with pytest.raises(ValueError, match="built model in export"):
+        DBN([RBM(4)]).export(tmp_path / "no")
+    with pytest.raises(ValueError, match="no further arguments.*input_signature"):
+        RBM(4, num_visible=6).export(tmp_path / "no", input_signature=[])
+    assert not (tmp_path / "no").exists()
+
+
+def test_loaded_file_can_be_exported(tmp_path):
+    fitted_crbm().save(tmp_path / "crbm.keras")
+    model = keras.saving.load_model(tmp_path / "crbm.keras")
+    model.inference = keras_rbm.inference.MeanField(max_iterations=3)
+    model.export(tmp_path / "model")
+    served = tf.saved_model.load(tmp_path / "model")
+    np.testing.assert_allclose(
+        served.predict(X)["marginals"], model.predict(X, verbose=0), atol=1e-6
+    )
