@@ -21,6 +21,7 @@ from keras_rbm import random as random
 from keras_rbm import rules as rules
 from keras_rbm import units as units
 from keras_rbm.models import CRBM as CRBM
+from keras_rbm.models import DBM as DBM
 from keras_rbm.models import DBN as DBN
 from keras_rbm.models import RBM as RBM
 from keras_rbm.models import InfiniteRBM as InfiniteRBM

@@ -35,6 +35,7 @@ def public(module):
 def test_public_names():
     assert public(keras_rbm) == {
         "CRBM",
+        "DBM",
         "DBN",
         "InfiniteRBM",
         "RBM",

@@ -43,13 +43,15 @@ def pseudo_log_likelihood(potentials, visible):
     return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
 
 
-def stochastic_pseudo_log_likelihood(potentials, visible, seed):
+def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
     """Estimates `pseudo_log_likelihood` from one random unit of each example.
 
     Args:
         potentials: `Potentials`.
         visible: tensor (B, V), states.
         seed: int or integer tensor of shape (2,).
+        observed: int or `None`, visible units that count, the first ones, given the
+            rest; by default all.
 
     Returns:
         tensor (B,), nats; unbiased.
@@ -59,7 +61,7 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed):
     """
     natural = _binary_hidden_natural(potentials, visible)
     rows, num_visible = tf.unstack(tf.shape(visible))
-    size = tf.cast(num_visible, visible.dtype)
+    size = tf.cast(observed or num_visible, visible.dtype)
     unit = tf.cast(random.uniform([rows], seed) * size, tf.int32)
     return size * _log_conditional(potentials, visible, natural, unit)
 

@@ -1,6 +1,7 @@
 """Feed-forward networks that start with the weights of Boltzmann machines."""
 
 import keras
+import numpy as np
 
 from keras_rbm.checks import check_counts
 from keras_rbm.units import Bernoulli
@@ -15,8 +16,7 @@ def classifier(layers, num_classes, dropout):
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout}.")
+    check_dropout(dropout)
     for _, _, unit in layers:
         if not isinstance(unit, Bernoulli):
             raise ValueError(
@@ -35,3 +35,44 @@ def classifier(layers, num_classes, dropout):
         network.add(keras.layers.Dropout(dropout))
     network.add(keras.layers.Dense(num_classes, activation="softmax"))
     return network
+
+
+def joint_classifier(model, num_classes, dropout):
+    """Returns a network whose sigmoid layers see the layer below and that above.
+
+    Args:
+        model: `DBM`.
+        num_classes: int ≥ 2.
+        dropout: float in [0, 1).
+    """
+    check_counts(2, num_classes=num_classes)
+    check_dropout(dropout)
+    copy = type(model).from_config(model.get_config() | {"name": "features"})
+    copy.build((None, model.kernel.shape[0]))
+    copy.set_weights(model.get_weights())
+    copy.trainable = False
+    inputs = keras.Input((model.kernel.shape[0],))
+    ends = np.cumsum([0, *model.hidden_units])
+    features = copy(inputs)
+    states, kernels = inputs, [np.asarray(kernel) for kernel in model.kernels]
+    for layer, count in enumerate(model.hidden_units):
+        kernel = kernels[layer]
+        if layer + 1 < len(kernels):
+            above = features[:, ends[layer + 1] : ends[layer + 2]]
+            states = keras.layers.Concatenate()([states, above])
+            kernel = np.concatenate([kernel, kernels[layer + 1].T])
+        if dropout:
+            states = keras.layers.Dropout(dropout)(states)
+        dense = keras.layers.Dense(count, activation="sigmoid")
+        states = dense(states)
+        dense.set_weights([kernel, model.hidden_biases[layer]])
+    if dropout:
+        states = keras.layers.Dropout(dropout)(states)
+    outputs = keras.layers.Dense(num_classes, activation="softmax")(states)
+    return keras.Model(inputs, outputs)
+
+
+def check_dropout(dropout):
+    """Raises a ValueError unless `dropout` can be a share of units to drop."""
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout}.")

@@ -4,47 +4,18 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
-from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
-from keras_rbm.models.inputs import as_rows
 from keras_rbm.models.sampling import draw, draw_tempered
+from keras_rbm.models.unconditional_model import UnconditionalModel
 
 _ROWS_AT_ONCE = 1000
 
 
-class GenerativeModel(BoltzmannMachine):
-    """A Boltzmann machine without input, a model of p(v).
+class GenerativeModel(UnconditionalModel):
+    """A model of p(v) with one hidden layer. Called on data it returns `E[h | v]`.
 
-    A subclass makes `base_rate` and the visible units' variables (`visible_bias`, …)
-    and implements `potentials` and `gradients`. Called on data it returns
-    `E[h | v]`, (B, H).
+    A subclass implements `potentials` and `gradients`.
     """
-
-    def base(self, potentials):
-        """Returns visible natural parameters (V,) of the base-rate model."""
-        rate = tf.cast(self.base_rate, self.variable_dtype)
-        return potentials.visible.natural_for_mean(rate)
-
-    def adapt(self, data):
-        """Fits the isolated visible units to data, before training.
-
-        Sets the visible bias (for Gaussian units also the precision, or shift and
-        scale) so that the model without coupling has the data's mean, the *base
-        rate*; annealed importance sampling starts from it.
-
-        Args:
-            data: array (N, V) or `tf.data.Dataset`.
-        """
-        rows = as_rows(data)
-        self.check_visible(rows, "data")
-        if not self.built:
-            self.build(tuple(rows.shape))
-        mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
-        self.base_rate.assign(mean)
-        for name, value in self.visible.fitted(mean, variance).items():
-            getattr(self, f"visible_{name}").assign(value)
-        if self.rule is not None:
-            self.rule.adapt(self)
 
     def call(self, inputs):
         potentials = self.potentials()
@@ -69,15 +40,6 @@ class GenerativeModel(BoltzmannMachine):
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
         } | sampling(sample, counts)
 
-    def roles(self, x, y):
-        if y is not None:
-            raise ValueError(
-                "Expected data without targets: an RBM learns p(x). Received: y. Call "
-                "fit(x), or drop the targets of a dataset: "
-                "dataset.map(lambda x, y: x)."
-            )
-        return None, x
-
     def reconstruct(self, x):
         """Returns the expected visible state after one way up and down.
 
@@ -88,16 +50,12 @@ class GenerativeModel(BoltzmannMachine):
             tensor (B, V), `E[v | h = E[h | v]]`.
         """
         rows = self.visible_rows(x, "reconstruct")
-        return _in_chunks(self._reconstruct, rows)
+        return in_chunks(self._reconstruct, rows)
 
     def _reconstruct(self, visible):
         potentials = self.potentials()
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
         return potentials.visible.mean(potentials.visible_natural(hidden))
-
-    def prediction(self, features, visible):
-        """Returns what compiled metrics compare with v: its reconstruction."""
-        return self._reconstruct(visible)
 
     def free_energy(self, x):
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.
@@ -109,7 +67,7 @@ class GenerativeModel(BoltzmannMachine):
             tensor (B,), nats.
         """
         rows = self.visible_rows(x, "free_energy")
-        return _in_chunks(self.potentials().free_energy, rows)
+        return in_chunks(self.potentials().free_energy, rows)
 
     def pseudo_log_likelihood(self, x):
         """Computes `sum_i log p(v_i | all other v)`; binary visible units only.
@@ -122,59 +80,7 @@ class GenerativeModel(BoltzmannMachine):
         """
         rows = self.visible_rows(x, "pseudo_log_likelihood")
         potentials = self.potentials()
-        return _in_chunks(
-            lambda v: inference.pseudo_log_likelihood(potentials, v), rows
-        )
-
-    def log_partition(
-        self,
-        method="ais",
-        *,
-        num_chains=100,
-        betas=None,
-        initial_visible=None,
-        steps=1000,
-        seed=0,
-        progress=False,
-    ):
-        """Computes or estimates `log Z`.
-
-        Args:
-            method: `"exact"` (enumerates up to 25 units), `"ais"` (forward
-                annealing: too low on average, so likelihoods are optimistic),
-                `"reverse_ais"` (annealing model samples back to the base rate: too
-                high on average if the samples are exact, else a diagnostic) or
-                `"tempering"` (bridge sampling between tempered replicas). For
-                binary units also `"bethe"` (sum-product; error not known) and
-                `"mean_field"` (a lower bound).
-            num_chains, betas, seed: of the sampling methods, and `progress`, of the
-                two annealing methods, see
-                `keras_rbm.inference.estimate_log_partition`.
-            initial_visible: of `"reverse_ais"`.
-            steps: of `"reverse_ais"` and `"tempering"`.
-
-        Returns:
-            `keras_rbm.inference.LogPartition`, nats.
-
-        Raises:
-            ValueError: if the method is unknown, the model too large to enumerate,
-                or an argument out of range.
-        """
-        self.assert_built("log_partition")
-        potentials = self.potentials()
-        if initial_visible is not None:
-            initial_visible = self.visible_rows(initial_visible, "log_partition")
-        return inference.estimate_log_partition(
-            potentials,
-            method,
-            base=self.base(potentials),
-            betas=betas,
-            num_chains=num_chains,
-            initial_visible=initial_visible,
-            steps=steps,
-            seed=seed,
-            progress=progress,
-        )
+        return in_chunks(lambda v: inference.pseudo_log_likelihood(potentials, v), rows)
 
     def log_likelihood(self, x, log_partition=None):
         """Computes `log p(v) = -F(v) - log Z`.
@@ -288,7 +194,7 @@ def _with_zero_gradients(features, *others):
     return tf.identity(features), gradient
 
 
-def _in_chunks(function, rows):
+def in_chunks(function, rows):
     """Applies a function of (B, V) to many rows, so that memory stays bounded."""
     if not tf.executing_eagerly() or len(rows) <= _ROWS_AT_ONCE:
         return function(rows)

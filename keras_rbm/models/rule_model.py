@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.inference import conditional_moments
 from keras_rbm.models.inputs import unpack
 from keras_rbm.models.named_state import load_named, save_named
 from keras_rbm.replicas import all_sum, num_replicas
@@ -54,6 +55,14 @@ class RuleModel(keras.Model):
         """Returns `(features, visible)` for a batch's `x` and `y`."""
         raise TypeError(f"{type(self).__name__} must implement roles.")
 
+    def complete(self, visible):
+        """Returns states of the whole visible layer, where data are a part of it."""
+        return visible
+
+    def data_moments(self, potentials, visible, weights):
+        """Returns the `Moments` of training states, see `conditional_moments`."""
+        return conditional_moments(potentials, visible, weights)
+
     def assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         if not self.built:
@@ -83,7 +92,8 @@ class RuleModel(keras.Model):
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
             prediction = self._own_prediction(features, visible)
-            losses, given = self.rule.step(self, features, visible, normalized(weights))
+            states, shares = self.complete(visible), normalized(weights)
+            losses, given = self.rule.step(self, features, states, shares)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         prediction = given if prediction is None else prediction
         results = self._results(features, visible, prediction, sample_weight)
@@ -94,7 +104,8 @@ class RuleModel(keras.Model):
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         potentials = self.potentials(features)
         prediction = self._own_prediction(features, visible)
-        losses, given = self.rule.assess(potentials, visible, self._test_seed())
+        states = self.complete(visible)
+        losses, given = self.rule.assess(potentials, states, self._test_seed())
         self._loss_tracker.update_state(losses, sample_weight=weights)
         prediction = given if prediction is None else prediction
         return self._results(features, visible, prediction, sample_weight)

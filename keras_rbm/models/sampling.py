@@ -8,7 +8,7 @@ from keras_rbm.checks import check_counts
 
 def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
-    initial_visible, clamp, seed = _checked(
+    initial_visible, clamp, seed = checked_chains(
         model, shape, steps, initial_visible, clamp, seed
     )
     if initial_visible is None:
@@ -25,7 +25,7 @@ def draw_tempered(
 ):
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
     betas = inference.temperatures(betas)
-    initial_visible, clamp, seed = _checked(
+    initial_visible, clamp, seed = checked_chains(
         model, shape, steps, initial_visible, clamp, seed
     )
     return inference.parallel_tempering(
@@ -40,8 +40,8 @@ def draw_tempered(
     ).visible[-1]
 
 
-def _checked(model, shape, steps, initial_visible, clamp, seed):
-    """Returns the states to start from, the mask and the seed, checked."""
+def checked_chains(model, shape, steps, initial_visible, clamp, seed):
+    """Returns the states to start from, the mask and the seed, all checked."""
     if not tf.is_tensor(steps):
         check_counts(0, steps=steps)
     if clamp is not None and initial_visible is None:

@@ -37,11 +37,12 @@ class Centering:
                 f"sliding_factor={sliding_factor}."
             )
         self.sliding_factor = sliding_factor
-        self.visible_offset = self.hidden_offset = None
+        self.visible_offset = self.hidden_offset = self.mask = None
 
     def build(self, rule, model):
         """Makes the offsets: the data's mean, see `adapt`, and that of free units."""
         hidden = model.potentials().hidden
+        self.mask = model.kernel_mask
         starts = {
             "visible_offset": _mean_statistic(model),
             "hidden_offset": hidden.expected_statistics(hidden.bias).bias,
@@ -72,11 +73,12 @@ class Centering:
             offset.assign(offset + rate * (target - offset))
 
     def kernel(self, moments):
-        """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H)."""
+        """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 without a weight."""
         mean = moments.mean()
         mu, lam = tf.convert_to_tensor(self.visible_offset), self.hidden_offset
         hidden = mean.hidden.bias - mean.weights * lam
-        return mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
+        kernel = mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
+        return kernel if self.mask is None else kernel * self.mask
 
     def centered(self, gradients, positive, negative):
         """Returns gradients by variable name with the centred ones in their place."""
@@ -96,9 +98,7 @@ class Centering:
 
 
 def _mean_statistic(model):
-    return (
-        model.potentials().visible.statistics(tf.cast(model.base_rate, tf.float32)).bias
-    )
+    return model.potentials().visible.statistics(model.mean_states()).bias
 
 
 def _outer(column, row):

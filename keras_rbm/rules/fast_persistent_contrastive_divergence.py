@@ -64,8 +64,9 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
     def build(self, model):
         super().build(model)
+        potentials = model.potentials()
         for name in ("kernel", "visible_bias", "hidden_bias"):
-            shape = getattr(model, name).shape
+            shape = getattr(potentials, name).shape
             self.fast[name] = self.add_variable(f"fast_{name}", shape, "zeros")
 
     def negative_phase(self, potentials, visible, weights, seed):

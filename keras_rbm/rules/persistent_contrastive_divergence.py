@@ -56,13 +56,14 @@ class PersistentContrastiveDivergence(LearningRule):
     def build(self, model):
         super().build(model)
         seed = model.next_seed()
-        hidden = model.potentials().hidden
+        potentials = model.potentials()
+        hidden = potentials.hidden
 
         def initializer(shape, dtype=None):
             natural = hidden.natural(tf.zeros(shape))
             return tf.cast(hidden.sample(natural, random.uniform(shape, seed)), dtype)
 
-        shape = (self.num_chains, model.hidden_units)
+        shape = (self.num_chains, potentials.num_hidden)
         self.chains = self.add_variable("chains", shape, initializer)
 
     def negative_phase(self, potentials, visible, weights, seed):

@@ -236,7 +236,9 @@ class LearningRule(Configured):
 
     def positive_phase(self, potentials, visible, weights):
         """Returns the `Moments` of the training states."""
-        return conditional_moments(potentials, visible, weights)
+        if self.model is None:
+            return conditional_moments(potentials, visible, weights)
+        return self.model.data_moments(potentials, visible, weights)
 
     def negative_phase(self, potentials, visible, weights, seed):
         """Returns the `Moments` of the model, by the rule's approximation.
@@ -258,7 +260,10 @@ class LearningRule(Configured):
         that are not binary, minus the log-likelihood of the reconstruction.
         """
         if isinstance(potentials.visible, BernoulliParameters):
-            return -stochastic_pseudo_log_likelihood(potentials, visible, seed)
+            observed = None if self.model is None else self.model.kernel.shape[0]
+            return -stochastic_pseudo_log_likelihood(
+                potentials, visible, seed, observed
+            )
         return -reconstruction_log_likelihood(potentials, visible)
 
     def report(self, model):

@@ -1,0 +1,80 @@
+"""Layered models as bipartite ones: even layers on one side, odd ones on the other."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def joint_kernel(kernels):
+    """Returns the kernel between the even and the odd layers of a stack.
+
+    Args:
+        kernels: list of L tensors, number l between layers l and l + 1.
+
+    Returns:
+        tensor (units in layers 0, 2, …, units in layers 1, 3, …), 0 between layers
+        that are not neighbours.
+    """
+    sizes = [kernel.shape[0] for kernel in kernels] + [kernels[-1].shape[1]]
+
+    def block(even, odd):
+        if odd == even + 1:
+            return kernels[even]
+        if odd == even - 1:
+            return tf.transpose(kernels[odd])
+        return tf.zeros((sizes[even], sizes[odd]), kernels[0].dtype)
+
+    odd = range(1, len(sizes), 2)
+    rows = (
+        tf.concat([block(even, o) for o in odd], 1) for even in range(0, len(sizes), 2)
+    )
+    return tf.concat(list(rows), 0)
+
+
+def layer_kernels(kernel, sizes):
+    """Returns the kernels between neighbouring layers, of a joint one: its inverse.
+
+    Args:
+        kernel: tensor as `joint_kernel` returns it.
+        sizes: list of L + 1 ints, the layers' units.
+    """
+    starts = _starts(sizes)
+
+    def block(even, odd):
+        row, column = starts[even], starts[odd]
+        return kernel[row : row + sizes[even], column : column + sizes[odd]]
+
+    return [
+        block(layer, layer + 1)
+        if layer % 2 == 0
+        else tf.transpose(block(layer + 1, layer))
+        for layer in range(len(sizes) - 1)
+    ]
+
+
+def connections(sizes):
+    """Returns where a joint kernel is not 0, or `None` if all units are connected."""
+    if len(sizes) <= 3:
+        return None
+    ones = [np.ones(pair, np.float32) for pair in zip(sizes, sizes[1:], strict=False)]
+    return joint_kernel([tf.constant(kernel) for kernel in ones])
+
+
+def one_side(layers, side):
+    """Returns the units of the even (0) or odd (1) layers, joined on the last axis."""
+    return tf.concat(list(layers)[side::2], -1)
+
+
+def both_sides(even, odd, sizes):
+    """Returns the list of layers, given the units of the even and of the odd ones."""
+    layers = [None] * len(sizes)
+    layers[0::2] = tf.split(even, sizes[0::2], -1)
+    layers[1::2] = tf.split(odd, sizes[1::2], -1)
+    return layers
+
+
+def _starts(sizes):
+    """Returns where each layer begins on its side."""
+    starts = [0] * len(sizes)
+    for layer in range(2, len(sizes)):
+        starts[layer] = starts[layer - 2] + sizes[layer - 2]
+    return starts

@@ -1,0 +1,449 @@
+"""The deep Boltzmann machine."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import inference as inference_module
+from keras_rbm import random, units
+from keras_rbm.checks import check_counts
+from keras_rbm.inference import layered
+from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
+from keras_rbm.models.fine_tuning import joint_classifier
+from keras_rbm.models.generative_model import in_chunks
+from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.pretraining import pretrained
+from keras_rbm.models.sampling import checked_chains
+from keras_rbm.models.unconditional_model import UnconditionalModel
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DBM(UnconditionalModel):
+    """Deep Boltzmann machine of binary units [1].
+
+    `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers meet
+    even ones alone, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
+    whose hidden layer `(h_1, h_3, ...)`: `potentials` returns that, and learning rules,
+    samplers and estimates of log Z take it as any other. In the positive phase the
+    layers above the data are inferred. Joint training, without pretraining, wants the
+    centred gradient [2, 3]: `rule=PersistentContrastiveDivergence(centered=True)`.
+
+    Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
+    side by side from below, (B, sum of hidden units).
+
+    Args:
+        hidden_units: list of at least two ints ≥ 1, from below.
+        inference: str or `keras_rbm.inference.Inference` that yields marginals:
+            `MeanField`, or `BeliefPropagation("sum_product")`, which training then
+            takes its positive moments from.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        seed: int or `None`. Seeds initial weights, sampling and shuffling.
+        kernel_initializer: Keras initialiser; by default normal, 0.01.
+        kernel_regularizer: Keras regulariser or `None`.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
+
+    Attributes:
+        kernels: list of variables (V, H_1), (H_1, H_2), …
+        visible_bias: variable (V,).
+        hidden_biases: list of variables (H_1,), (H_2,), …
+        base_rate: variable (V,), see `RBM`.
+
+    Raises:
+        ValueError: if a size is not an int ≥ 1, there is one hidden layer alone, or the
+            inference yields states.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> dbm = keras_rbm.DBM([5, 4], seed=0)
+    >>> dbm.adapt(data)
+    >>> rule = keras_rbm.rules.PersistentContrastiveDivergence(centered=True)
+    >>> dbm.compile(keras.optimizers.SGD(0.05), rule=rule)
+    >>> history = dbm.fit(data, epochs=2, batch_size=50, verbose=0)
+    >>> dbm.predict(data, verbose=0).shape
+    (200, 9)
+    >>> dbm.log_likelihood_bound(data, "exact").shape
+    TensorShape([200])
+
+    References:
+        1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        2. Montavon, Müller. Deep Boltzmann machines and the centering trick. 2012.
+        3. Melchior, Fischer, Wiskott. How to center deep Boltzmann machines.
+           JMLR 2016.
+    """
+
+    deep = True
+
+    def __init__(
+        self,
+        hidden_units,
+        *,
+        inference="mean_field",
+        num_visible=None,
+        seed=None,
+        kernel_initializer=None,
+        kernel_regularizer=None,
+        **kwargs,
+    ):
+        _check_layers(hidden_units)
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
+        inference = inference_module.get(inference)
+        if inference.finds_state:
+            raise ValueError(
+                "Expected inference that yields marginals. Received: "
+                f"inference={inference!r}. Use MeanField() or "
+                "BeliefPropagation('sum_product')."
+            )
+        super().__init__(seed=seed, **kwargs)
+        self.hidden_units = [int(count) for count in hidden_units]
+        self.inference = inference
+        self.num_visible = None if num_visible is None else int(num_visible)
+        self.visible = self.hidden = units.Bernoulli()
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        if num_visible is not None:
+            self.build((None, self.num_visible))
+
+    def build(self, input_shape):
+        if self.built:
+            return
+        check_input_shape(input_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
+        self._sizes = [input_shape[-1], *self.hidden_units]
+        self.kernels, self.hidden_biases = [], []
+        with self.strategy_scope():
+            self.visible_bias = self.add_weight(
+                name="visible_bias", shape=self._sizes[:1], initializer="zeros"
+            )
+            for layer, count in enumerate(self.hidden_units):
+                kernel = self.add_weight(
+                    name=f"kernel_{layer + 1}",
+                    shape=(self._sizes[layer], count),
+                    initializer=self._initializer(layer),
+                    regularizer=self.kernel_regularizer,
+                )
+                bias = self.add_weight(
+                    name=f"hidden_bias_{layer + 1}", shape=(count,), initializer="zeros"
+                )
+                self.kernels.append(kernel)
+                self.hidden_biases.append(bias)
+            self.base_rate = self.add_weight(
+                name="base_rate",
+                shape=self._sizes[:1],
+                initializer=keras.initializers.Constant(0.5),
+                trainable=False,
+            )
+        self.kernel_mask = layered.connections(self._sizes)
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
+
+    def _initializer(self, layer):
+        if self.kernel_initializer is not None:
+            return self.kernel_initializer.clone()
+        seed = None if self.seed is None else self.seed + layer
+        return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+
+    @property
+    def kernel(self):
+        return self.kernels[0]
+
+    def potentials(self, features=None):
+        """Returns the model as `Potentials`: even layers visible, odd ones hidden."""
+        self.assert_built("potentials")
+        kernels = [tf.cast(kernel, self.compute_dtype) for kernel in self.kernels]
+        biases = [self.visible_bias, *self.hidden_biases]
+        biases = [tf.cast(bias, self.variable_dtype) for bias in biases]
+        return inference_module.Potentials(
+            layered.joint_kernel(kernels),
+            layered.one_side(biases, 0),
+            layered.one_side(biases, 1),
+        )
+
+    def posterior(self, visible):
+        """Returns the model of the hidden layers given v as `Potentials`.
+
+        Args:
+            visible: tensor (B, V).
+
+        Returns:
+            `Potentials`: even hidden layers visible, odd ones hidden, whose biases
+            (B, …) hold the input from v.
+        """
+        joint = self.potentials()
+        width = self._sizes[0]
+        inputs = tf.matmul(tf.cast(visible, joint.kernel.dtype), joint.kernel[:width])
+        return inference_module.Potentials(
+            joint.kernel[width:],
+            joint.visible_bias[width:],
+            joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype),
+        )
+
+    def complete(self, visible):
+        """Returns `(v, E[h_2], ...)`, the means by mean field, (B, V + H_2 + …)."""
+        even = self._mean_field(visible).visible
+        return tf.concat([visible, even], 1)
+
+    def _mean_field(self, visible):
+        posterior = self.posterior(visible)
+        if isinstance(self.inference, inference_module.MeanField):
+            return self.inference(posterior, pairwise=None)
+        return inference_module.mean_field(posterior, pairwise=None)
+
+    def data_moments(self, potentials, visible, weights):
+        """Returns the `Moments` of completed states, by the model's inference."""
+        if isinstance(self.inference, inference_module.MeanField):
+            return super().data_moments(potentials, visible, weights)
+        visible = visible[:, : self._sizes[0]]
+        beliefs = self.inference(self.posterior(visible), weights=weights)
+        with_data = tf.matmul(
+            visible * weights[:, tf.newaxis], beliefs.hidden, transpose_a=True
+        )
+        kernel = tf.concat([with_data, beliefs.pairwise], 0)
+        if self.kernel_mask is not None:
+            kernel *= self.kernel_mask
+        states = tf.concat([visible, beliefs.visible], 1)
+        statistics = (
+            potentials.visible.statistics(states),
+            potentials.hidden.statistics(beliefs.hidden),
+        )
+        return inference_module.Moments(kernel, *statistics, weights)
+
+    def gradients(self, features, positive, negative):
+        """Returns negative minus positive mean statistics of the potentials."""
+        positive, negative = positive.mean(), negative.mean()
+        kernel = negative.kernel - positive.kernel
+        return {
+            "kernel": kernel if self.kernel_mask is None else kernel * self.kernel_mask,
+            "visible_bias": negative.visible.bias - positive.visible.bias,
+            "hidden_bias": negative.hidden.bias - positive.hidden.bias,
+        }
+
+    def update(self, gradients):
+        """Descends along gradients of the potentials' parameters."""
+        visible, *hidden = layered.both_sides(
+            gradients["visible_bias"], gradients["hidden_bias"], self._sizes
+        )
+        kernels = layered.layer_kernels(gradients["kernel"], self._sizes)
+        by_name = {"visible_bias": visible}
+        for layer, parts in enumerate(zip(kernels, hidden, strict=True), 1):
+            by_name[f"kernel_{layer}"], by_name[f"hidden_bias_{layer}"] = parts
+        super().update(by_name)
+
+    def mean_states(self):
+        """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
+        biases = self.hidden_biases[1::2]
+        hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
+        return tf.concat([super().mean_states(), *hidden], 0)
+
+    def call(self, inputs):
+        inputs = tf.cast(inputs, self.variable_dtype)
+        beliefs = self.inference(self.posterior(inputs), pairwise=None)
+        _, *hidden = layered.both_sides(
+            tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, self._sizes
+        )
+        # Training is the rules' matter: nothing flows back through the sweeps.
+        features = tf.stop_gradient(tf.concat(hidden, 1))
+        return tf.cast(features, self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], sum(self.hidden_units))
+
+    def reconstruct(self, x):
+        """Returns the expected visible state given `E[h_1 | v]`, see `predict`.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B, V).
+        """
+        rows = self.visible_rows(x, "reconstruct")
+        return in_chunks(self._reconstruct, rows)
+
+    def _reconstruct(self, visible):
+        first = self(visible)[:, : self.hidden_units[0]]
+        inputs = tf.matmul(first, self.kernel, transpose_b=True)
+        return tf.sigmoid(tf.cast(inputs, tf.float32) + self.visible_bias)
+
+    def variational_free_energy(self, x):
+        """Computes an upper bound of `-log sum_h exp(-E(v, h))`, by mean field.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B,), nats.
+        """
+        rows = self.visible_rows(x, "variational_free_energy")
+        return in_chunks(self._variational_free_energy, rows)
+
+    def _variational_free_energy(self, visible):
+        own = tf.linalg.matvec(visible, tf.convert_to_tensor(self.visible_bias))
+        return -own - self._mean_field(visible).log_partition
+
+    def log_likelihood_bound(self, x, log_partition=None):
+        """Computes the variational lower bound of `log p(v)`, by mean field.
+
+        Args:
+            x: array (B, V).
+            log_partition: `LogPartition` or a number, from `log_partition`, or the
+                name of a method to compute it by now (`"exact"`, by default `"ais"`,
+                with which the bound is optimistic).
+
+        Returns:
+            tensor (B,), nats, float64. The error of log Z is common to all examples.
+        """
+        free_energy = tf.cast(self.variational_free_energy(x), tf.float64)
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition or "ais")
+        value = getattr(log_partition, "value", log_partition)
+        return -free_energy - tf.cast(value, tf.float64)
+
+    def log_partition(self, method="ais", *, initial_visible=None, **kwargs):
+        """Computes or estimates `log Z`, as `RBM.log_partition` does.
+
+        `initial_visible` is not taken: chains are states of all layers.
+        """
+        if initial_visible is not None:
+            raise ValueError(
+                "Expected no initial_visible: the chains are states of all layers. "
+                "Received: initial_visible. Leave it out, and give steps= of chains."
+            )
+        return super().log_partition(method, **kwargs)
+
+    def sample(
+        self, num_samples, *, steps=1000, initial_visible=None, clamp=None, seed=None
+    ):
+        """Draws visible states by block Gibbs sampling of all layers.
+
+        Args:
+            num_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            initial_visible: array (num_samples, V) to start from; by default drawn
+                from the base rate. The hidden layers start at their means given it.
+            clamp: bool array (V,) or (num_samples, V), units that keep the value
+                they start with (completion).
+            seed: int; by default drawn from the model's generator.
+
+        Returns:
+            tensor (num_samples, V).
+
+        Raises:
+            ValueError: if a count or shape is wrong, or `clamp` comes without
+                `initial_visible`.
+        """
+        self.assert_built("sample")
+        if not tf.is_tensor(num_samples):
+            check_counts(num_samples=num_samples)
+        shape = (num_samples, self._sizes[0])
+        visible, clamp, seed = checked_chains(
+            self, shape, steps, initial_visible, clamp, seed
+        )
+        if visible is None:
+            noise = random.uniform(shape, random.fold_in(seed, -1))
+            visible = tf.cast(noise < self.base_rate, tf.float32)
+        states = self.complete(visible)
+        if clamp is not None:
+            free = tf.shape(states)[1] - self._sizes[0]
+            clamp = tf.broadcast_to(clamp, shape)
+            clamp = tf.pad(clamp, [[0, 0], [0, free]])
+        potentials = self.potentials()
+        chains = gibbs_chain(potentials, states, seed, num_sweeps=steps, clamp=clamp)
+        return chains[:, : self._sizes[0]]
+
+    @property
+    def untracked_variables(self):
+        return self.inference.variables
+
+    def endpoints(self):
+        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        x = [rows(self._sizes[0])]
+        transform = Endpoint(named("features", self.call), x)
+        energy = named("free_energy", self._variational_free_energy)
+
+        def sample(num_samples, steps, seed=None):
+            return self.sample(num_samples, steps=steps, seed=seed)
+
+        return {
+            "serving_default": transform,
+            "transform": transform,
+            "reconstruct": Endpoint(named("visible", self._reconstruct), x),
+            "variational_free_energy": Endpoint(energy, x),
+        } | sampling(sample, [number("num_samples"), number("steps")])
+
+    def pretrain(self, x, **kwargs):
+        """Trains the layers one after the other, as a start for `fit`.
+
+        Each is an RBM in which a hidden layer of this model counts twice, for the input
+        that it will have from its other side [1].
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            **kwargs: `optimizer`, `rule` as of `DBN.compile`; `epochs`, `batch_size`,
+                `validation_data`, `callbacks`, `sample_weight`, `verbose` as of
+                `DBN.fit`.
+
+        Returns:
+            list of `keras.callbacks.History`, one for each layer.
+
+        References:
+            1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        """
+        rbms, histories = pretrained(self.hidden_units, x, seed=self.seed, **kwargs)
+        if not self.built:
+            self.build((None, rbms[0].kernel.shape[0]))
+        below = [rbm.hidden_bias for rbm in rbms]
+        above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
+        for layer, rbm in enumerate(rbms):
+            self.kernels[layer].assign(rbm.kernel)
+            self.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
+        for name in ("visible_bias", "base_rate"):
+            getattr(self, name).assign(getattr(rbms[0], name))
+        if self.rule is not None:
+            self.rule.adapt(self)
+        return histories
+
+    def to_classifier(self, num_classes, *, dropout=0.0):
+        """Returns a feed-forward network that starts with this model's weights.
+
+        Each layer has the input from below, and that from above by the features of a
+        copy of this model, which is not trained [1].
+
+        Args:
+            num_classes: int ≥ 2.
+            dropout: float in [0, 1), share of units dropped before each layer.
+
+        Returns:
+            `keras.Model`, of which compile and fit are as of any classifier.
+
+        References:
+            1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        """
+        self.assert_built("to_classifier")
+        return joint_classifier(self, num_classes, dropout)
+
+    def get_config(self):
+        config = super().get_config()
+        serialize = keras.saving.serialize_keras_object
+        return config | {
+            "hidden_units": list(self.hidden_units),
+            "inference": serialize(self.inference),
+            "num_visible": self.num_visible,
+            "seed": self.seed,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer)
+            if self.kernel_initializer
+            else None,
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
+
+
+def _check_layers(hidden_units):
+    if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
+        raise ValueError(
+            "Expected a list of at least two numbers of hidden units. Received: "
+            f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
+        )
+    for count in hidden_units:
+        check_counts(hidden_units=count)
