@@ -10,10 +10,10 @@ ATTAINABLE = {"bars_and_stripes": -3.12, "shifting_bar": -2.197}
 
 #: What the paper says of its curves.
 CLAIMS = {
-    "bars_and_stripes": """Published: S-DCP, CS-DCP and CG reach about the same value, CG
-some 2,500 epochs after CS-DCP; CD and PCD are lower, and sensitive to the rate.""",
-    "shifting_bar": """Published: CD and PCD stay near -3.15 at both rates; CG escapes at
-0.5; S-DCP and CS-DCP reach about the same value at both, where the others need more
+    "bars_and_stripes": """Published: S-DCP, CS-DCP and CG reach about the same value,
+CG some 2,500 epochs after CS-DCP; CD and PCD are lower, and sensitive to the rate.""",
+    "shifting_bar": """Published: CD and PCD stay near -3.15 at both rates; CG escapes
+at 0.5; S-DCP and CS-DCP reach about the same value at both, where the others need more
 than 30,000 updates.""",
     "mnist": """Published, for rate 0.01: CS-DCP comes 90 % of the way about 100 epochs
 before CG; by epoch 200 all rules reach almost the same value.""",
