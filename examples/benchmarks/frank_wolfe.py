@@ -31,10 +31,11 @@ def main():
     penalty = keras.optimizers.schedules.InverseTimeDecay(0.08, 20, 1.0)
     grown = kr.InfiniteRBM(units + 1, seed=0)
     grown.adapt(train)
-    grown.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=arguments.samples))
+    options = {"num_samples": arguments.samples, "num_starts": 1}
+    grown.compile(rule=kr.rules.FrankWolfe(penalty, **options))
     warm = kr.InfiniteRBM(2, seed=0)
     warm.adapt(train)
-    warm.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=arguments.samples))
+    warm.compile(rule=kr.rules.FrankWolfe(penalty, **options))
     warm.fit(train[: arguments.batch_size], batch_size=arguments.batch_size, verbose=0)
 
     trained = kr.RBM(units, seed=0)

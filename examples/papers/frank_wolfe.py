@@ -63,7 +63,8 @@ def grow(args, folder, records):
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     model = kr.InfiniteRBM(args.max_units, seed=0)
     model.adapt(images)
-    model.compile(rule=kr.rules.FrankWolfe(penalty, num_samples=args.samples))
+    rule = kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
+    model.compile(rule=rule)
     backup = folder / f"{args.set}.backup"
     curve = Curve(folder, args, splits, backup.exists())
     model.fit(
