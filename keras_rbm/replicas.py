@@ -1,4 +1,4 @@
-"""Sums over the replicas of a distribution strategy."""
+"""Sums over the replicas of a distribution strategy, and what they log."""
 
 import tensorflow as tf
 
@@ -15,3 +15,19 @@ def all_sum(tensors):
         return tensors
     context = tf.distribute.get_replica_context()
     return tf.nest.map_structure(lambda t: context.all_reduce("sum", t), tensors)
+
+
+def as_logs(scalars):
+    """Returns a step's logs, a dict of scalars, in the shape that Keras can reduce.
+
+    Over several workers it takes their mean along an axis that scalars lack
+    (https://github.com/keras-team/keras/issues/20585).
+    """
+    if not is_multi_worker(tf.distribute.get_strategy()):
+        return scalars
+    return {name: tf.reshape(value, [1]) for name, value in scalars.items()}
+
+
+def is_multi_worker(strategy):
+    """Returns whether a strategy spreads over several processes."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)

@@ -28,7 +28,7 @@ def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
     large = None not in sizes and math.prod(sizes) >= _LARGE
     block = _block_compiled if large else _block
     run = _run(block, sizes[1], path.potentials.batch_size is None)
-    count = len(lows)
+    count = lows.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
     for start in range(0, count, segment):

@@ -41,7 +41,7 @@ def fit_each(rbms, x, *, epochs, validation_data, callbacks, verbose, **arrays):
     for index, (rbm, count) in enumerate(zip(rbms, counts, strict=True)):
         history = None
         if count:
-            if index and not int(rbm.optimizer.iterations):
+            if index and not int(rbm.optimizer.iterations.numpy()):
                 rbm.adapt(training.data)
             if verbose:
                 print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")

@@ -8,7 +8,7 @@ from keras_rbm import random
 from keras_rbm.inference import conditional_moments
 from keras_rbm.models.inputs import unpack
 from keras_rbm.models.named_state import load_named, save_named
-from keras_rbm.replicas import all_sum, num_replicas
+from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
 
 
 class RuleModel(keras.Model):
@@ -86,6 +86,12 @@ class RuleModel(keras.Model):
             return tf.name_scope("")
         return strategy.scope()
 
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # What Keras would build by a step on a first batch is built already; over
+        # several workers that step fails (keras-team/keras issue 20585).
+        if not is_multi_worker(self.distribute_strategy):
+            super()._maybe_symbolic_build(iterator, data_batch)
+
     def train_step(self, data):
         x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
@@ -97,7 +103,7 @@ class RuleModel(keras.Model):
         self._loss_tracker.update_state(losses, sample_weight=weights)
         prediction = given if prediction is None else prediction
         results = self._results(features, visible, prediction, sample_weight)
-        return results | self.rule.report(self)
+        return as_logs(results | self.rule.report(self))
 
     def test_step(self, data):
         x, y, sample_weight = unpack(data)
@@ -108,7 +114,7 @@ class RuleModel(keras.Model):
         losses, given = self.rule.assess(potentials, states, self._test_seed())
         self._loss_tracker.update_state(losses, sample_weight=weights)
         prediction = given if prediction is None else prediction
-        return self._results(features, visible, prediction, sample_weight)
+        return as_logs(self._results(features, visible, prediction, sample_weight))
 
     def _own_prediction(self, features, visible):
         """Returns the prediction that metrics need, unless the rule will give it."""

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.inputs import as_rows
+from keras_rbm.models.spread_chains import spread_log_partition
 
 
 class UnconditionalModel(BoltzmannMachine):
@@ -82,6 +83,8 @@ class UnconditionalModel(BoltzmannMachine):
             initial_visible: of `"reverse_ais"`.
             steps: of `"reverse_ais"` and `"tempering"`.
 
+        Under a distribution strategy each replica anneals a share of the chains.
+
         Returns:
             `keras_rbm.inference.LogPartition`, nats.
 
@@ -93,14 +96,20 @@ class UnconditionalModel(BoltzmannMachine):
         potentials = self.potentials()
         if initial_visible is not None:
             initial_visible = self.visible_rows(initial_visible, "log_partition")
+        options = {
+            "betas": betas,
+            "num_chains": num_chains,
+            "initial_visible": initial_visible,
+            "steps": steps,
+            "seed": seed,
+        }
+        distributed = self.distribute_strategy.num_replicas_in_sync > 1
+        if distributed and method in ("ais", "reverse_ais"):
+            return spread_log_partition(self, method, **options)
         return inference.estimate_log_partition(
             potentials,
             method,
             base=self.base(potentials),
-            betas=betas,
-            num_chains=num_chains,
-            initial_visible=initial_visible,
-            steps=steps,
-            seed=seed,
             progress=progress,
+            **options,
         )

@@ -1,0 +1,124 @@
+"""Several devices in one process, and several processes."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from brute_force import random_potentials, rbm_like
+from model_test_case import two_cpus
+
+import keras_rbm
+from keras_rbm import CRBM, DBM
+
+WORKER = pathlib.Path(__file__).with_name("distribution_worker.py")
+
+
+def doubled(make):
+    """Returns a model on two logical devices, with the weights of a single one."""
+    single = make()
+    with two_cpus().scope():
+        double = make()
+    double.set_weights(single.get_weights())
+    return single, double
+
+
+@pytest.mark.parametrize("method", ["ais", "reverse_ais"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: rbm_like(random_potentials(8, 5)), lambda: DBM([4, 3], num_visible=6)],
+    ids=["rbm", "dbm"],
+)
+def test_replicas_share_the_chains(make, method):
+    single, double = doubled(make)
+    truth = single.log_partition("exact").value
+    z = double.log_partition(method, num_chains=101, betas=300)
+    assert z.log_weights.shape == (102,)
+    assert len(np.unique(z.log_weights)) > 51
+    assert abs(z.value - truth) < 4 * z.stderr + 0.01
+
+
+def test_reverse_annealing_shares_given_states():
+    single, double = doubled(lambda: rbm_like(random_potentials(8, 5)))
+    states = single.sample(51, steps=50, seed=0)
+    z = double.log_partition("reverse_ais", initial_visible=states, betas=300)
+    assert z.log_weights.shape == (51,)
+    assert abs(z.value - single.log_partition("exact").value) < 4 * z.stderr + 0.01
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def run_workers(folder, *arguments):
+    """Runs two worker processes; returns their results, `None` of one that fell."""
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
+    workers = []
+    for index in range(2):
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": cluster, "task": task})
+        environment = os.environ | {"TF_CONFIG": config, "CUDA_VISIBLE_DEVICES": ""}
+        workers.append(
+            subprocess.Popen(
+                [sys.executable, WORKER, folder, *arguments],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    last = workers[1].communicate(timeout=240)
+    if workers[1].returncode == 9:  # fell on purpose: the other would wait for it
+        workers[0].kill()
+    outputs = [workers[0].communicate(timeout=240), last]
+    if workers[1].returncode == 9:
+        return None
+    for worker, (_, errors) in zip(workers, outputs, strict=True):
+        assert worker.returncode == 0, errors[-3000:]
+    return [json.loads(output.splitlines()[-1]) for output, _ in outputs]
+
+
+@pytest.mark.multiprocess
+def test_two_processes_learn_as_one(tmp_path):
+    first, second = run_workers(tmp_path, "learn")
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 2, (40, n)).astype("float32") for n in (6, 5))
+    crbm = CRBM(4, num_visible=5, num_features=6, inference="mean_field", seed=1)
+    metrics = [keras_rbm.metrics.PixelError()]
+    crbm.compile(keras.optimizers.SGD(0.5), metrics=metrics, jit_compile=False)
+    history = crbm.fit(
+        x, y, batch_size=10, epochs=3, verbose=0, validation_data=(x, y)
+    ).history
+    assert first["history"] == second["history"]
+    assert history.keys() == first["history"].keys()
+    for name, values in history.items():
+        np.testing.assert_allclose(first["history"][name], values, rtol=1e-4)
+    np.testing.assert_allclose(first["kernel"], crbm.kernel, rtol=1e-3, atol=1e-6)
+    assert first["kernel"] == second["kernel"]
+    # Sampling: one model, chains of their own.
+    assert first["rbm_kernel"] == second["rbm_kernel"]
+    assert first["chains"] != second["chains"]
+    assert np.isfinite(first["rbm_loss"]).all()
+    assert first["log_partition"] == second["log_partition"]
+    assert first["log_partition"] == pytest.approx(first["exact"], abs=0.1)
+
+
+@pytest.mark.multiprocess
+def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
+    assert run_workers(tmp_path, "fall") is None
+    first, second = run_workers(tmp_path, "resume")
+    assert first["started_at"] == second["started_at"] == 2
+    whole, _ = run_workers(tmp_path / "whole", "resume")
+    assert whole["started_at"] == 0
+    np.testing.assert_allclose(first["kernel"], whole["kernel"], rtol=1e-5)
