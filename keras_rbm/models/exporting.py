@@ -1,5 +1,6 @@
 """Export of models as SavedModels with named endpoints."""
 
+import inspect
 from typing import NamedTuple
 
 import keras
@@ -57,11 +58,23 @@ class Exportable:
         if self.untracked_variables:
             archive.add_variable_collection("inference", self.untracked_variables)
         for name, (function, signature) in self.endpoints().items():
-            archive.add_endpoint(name, function, signature)
+            archive.add_endpoint(name, _with_names(function, signature), signature)
         archive.write_out(filepath, verbose=bool(verbose))
 
     #: Variables that endpoints need and Keras does not know.
     untracked_variables = ()
+
+
+def _with_names(function, signature):
+    """Returns a function whose arguments have the signature's names."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [inspect.Parameter(spec.name, kind) for spec in signature]
+
+    def endpoint(*values, **others):
+        return function(*values, *others.values())
+
+    endpoint.__signature__ = inspect.Signature(arguments)
+    return endpoint
 
 
 def rows(width, name="x"):

@@ -241,11 +241,19 @@ def test_any_sampling_rule(rule):
     assert np.isfinite(history["loss"] + history["val_loss"]).all()
 
 
-def test_models_of_three_hidden_layers():
-    run_model_test(
-        lambda: DBM([4, 3, 2], inference="belief_propagation", num_visible=5, seed=1),
-        lambda: rules.FastPersistentContrastiveDivergence(2, 7, centered=True),
-        DATA,
+def test_belief_propagation_trains_and_is_saved(tmp_path):
+    dbm = DBM([4, 3, 2], inference="belief_propagation", num_visible=5, seed=1)
+    dbm.compile("sgd", rule="pcd")
+    before = dbm.get_weights()
+    dbm.fit(DATA, verbose=0)
+    assert all(
+        (a != b).any() for a, b in zip(before[:-1], dbm.get_weights(), strict=False)
+    )
+    dbm.save(tmp_path / "dbm.keras")
+    again = keras.saving.load_model(tmp_path / "dbm.keras")
+    assert again.get_config() == dbm.get_config()
+    np.testing.assert_array_equal(
+        dbm.predict(DATA, verbose=0), again.predict(DATA, verbose=0)
     )
 
 

@@ -89,14 +89,20 @@ def run_workers(folder, *arguments):
     return [json.loads(output.splitlines()[-1]) for output, _ in outputs]
 
 
-@pytest.mark.multiprocess
-def test_two_processes_learn_as_one(tmp_path):
-    first, second = run_workers(tmp_path, "learn")
+def one_process():
+    """Returns the model that the workers train, and its data."""
     rng = np.random.default_rng(0)
     x, y = (rng.integers(0, 2, (40, n)).astype("float32") for n in (6, 5))
     crbm = CRBM(4, num_visible=5, num_features=6, inference="mean_field", seed=1)
     metrics = [keras_rbm.metrics.PixelError()]
     crbm.compile(keras.optimizers.SGD(0.5), metrics=metrics, jit_compile=False)
+    return crbm, x, y
+
+
+@pytest.mark.multiprocess
+def test_two_processes_learn_as_one(tmp_path):
+    first, second = run_workers(tmp_path, "learn")
+    crbm, x, y = one_process()
     history = crbm.fit(
         x, y, batch_size=10, epochs=3, verbose=0, validation_data=(x, y)
     ).history
@@ -119,6 +125,6 @@ def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
     assert run_workers(tmp_path, "fall") is None
     first, second = run_workers(tmp_path, "resume")
     assert first["started_at"] == second["started_at"] == 2
-    whole, _ = run_workers(tmp_path / "whole", "resume")
-    assert whole["started_at"] == 0
-    np.testing.assert_allclose(first["kernel"], whole["kernel"], rtol=1e-5)
+    whole, x, y = one_process()
+    whole.fit(x, y, batch_size=10, epochs=4, verbose=0)
+    np.testing.assert_allclose(first["kernel"], whole.kernel, rtol=1e-3, atol=1e-6)

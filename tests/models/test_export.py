@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_rbm
-from keras_rbm import CRBM, DBN, RBM, InfiniteRBM
+from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (30, 6)).astype("float32")
@@ -43,13 +43,20 @@ def dbn():
     return DBN([RBM(4, num_visible=6, seed=0), RBM(3, seed=1)])
 
 
+def dbm():
+    model = DBM([4, 3], num_visible=6, seed=0)
+    for kernel in model.kernels:
+        kernel.assign(20 * kernel)
+    return model
+
+
 def gaussian():
     rbm = RBM(4, visible="gaussian", seed=0)
     rbm.adapt(X + V.mean())
     return rbm
 
 
-MODELS = {f.__name__: f for f in (fitted_rbm, fitted_crbm, grown, dbn, gaussian)}
+MODELS = {f.__name__: f for f in (fitted_rbm, fitted_crbm, grown, dbn, dbm, gaussian)}
 
 
 def live_answers(model):
@@ -72,8 +79,9 @@ def live_answers(model):
         "reconstruct": ((x,), {"visible": model.reconstruct(x)}),
         "sample": ((4, 5, 3), {"visible": model.sample(4, steps=5, seed=3)}),
     }
-    if hasattr(model, "free_energy"):
-        answers["free_energy"] = ((x,), {"free_energy": model.free_energy(x)})
+    for name in ("free_energy", "variational_free_energy"):
+        if hasattr(model, name):
+            answers[name] = ((x,), {"free_energy": getattr(model, name)(x)})
     return answers
 
 
@@ -91,6 +99,8 @@ def test_served_values_are_the_live_models(make, tmp_path):
         for key, value in expected.items():
             np.testing.assert_allclose(result[key], value, atol=1e-6, err_msg=name)
     arguments = answers["sample"][0][:-1]
+    by_name = loaded.sample(*arguments, seed=3)["visible"]
+    np.testing.assert_array_equal(by_name, answers["sample"][1]["visible"])
     first, second = (loaded.sample_stateful(*arguments)["visible"] for _ in range(2))
     assert first.shape == second.shape == answers["sample"][1]["visible"].shape
     assert not np.array_equal(first, second)

@@ -1,0 +1,55 @@
+"""The examples of deep models and of serving run on tiny settings."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import keras
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+
+
+def run(script, options, out):
+    command = [sys.executable, EXAMPLES / script, *options.split(), "--out", out]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=out.parent)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.multiprocess
+def test_dbn_classifier(tmp_path):
+    options = "--layers 8 6 --epochs 1 1 --tuning 2 --labels 100 --batch-size 50"
+    shown = run("dbn_classifier.py", options, tmp_path / "out")
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert f"{scores['pretrained']:.2f} %" in shown
+    assert 0 < scores["random"] < 100 and scores["labels"] == 100
+    assert (tmp_path / "out" / "filters.png").stat().st_size > 1000
+
+
+@pytest.mark.multiprocess
+def test_dbm_generate(tmp_path):
+    options = "--layers 8 6 --epochs 1 --batch-size 400 --temperatures 50"
+    shown = run("dbm_generate.py", options, tmp_path / "out")
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert f"{scores['bound']:.2f}  [{scores['lower']:.2f}, " in shown
+    assert scores["lower"] <= scores["bound"] <= scores["upper"] < 0
+    assert (tmp_path / "out" / "samples.png").stat().st_size > 1000
+    loaded = keras.saving.load_model(tmp_path / "out" / "model.keras")
+    assert list(loaded.hidden_units) == [8, 6]
+
+
+@pytest.mark.multiprocess
+def test_serve(tmp_path):
+    shown = run("serve.py", "--hidden 8 --epochs 1 --calls 2", tmp_path / "out")
+    assert float(re.search(r"from predict's: (\S+)", shown).group(1)) < 1e-6
+    assert "ms served" in shown
+
+
+@pytest.mark.multiprocess
+def test_train_on_two_devices(tmp_path):
+    options = "--devices 2 --hidden 8 --epochs 1"
+    shown = run("train_distributed.py", options, tmp_path / "out")
+    assert re.search(r"2 replicas, 1 epochs: log-likelihood -\d+\.\d\d ± \d", shown)
