@@ -95,6 +95,30 @@ def test_from_rbm_raises_the_penalized_likelihood():
     assert exact(model) - penalty > before
 
 
+def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
+    train, test = (
+        keras_rbm.datasets.load("digits", split, binarize="threshold")
+        .batch(2000)
+        .get_single_element()
+        for split in ("train", "test")
+    )
+    rbm = keras_rbm.RBM(16, seed=0)
+    rbm.adapt(train)
+    rbm.compile(keras.optimizers.SGD(0.1), rule=keras_rbm.rules.SDCP(3, 2))
+    rbm.fit(train, batch_size=50, epochs=20, verbose=0)
+    model = InfiniteRBM.from_rbm(rbm, 20)
+    model.compile(rule=FrankWolfe(l2=0.01, num_samples=4000))
+    history = model.fit(train, batch_size=len(train), epochs=3, verbose=0).history
+    assert model.hidden_units == 19
+    before, after = (m.log_partition("ais", betas=500) for m in (rbm, model.to_rbm()))
+    gain = np.mean(model.log_likelihood(test, after) - rbm.log_likelihood(test, before))
+    assert gain > 2 * np.hypot(before.stderr, after.stderr)
+    # What was logged is the gain of the training data.
+    truth = exact(model.to_rbm(), train) - exact(rbm, train)
+    error = np.sqrt(np.sum(np.square(history["gain_error"])))
+    assert np.sum(history["gain"]) == pytest.approx(truth, abs=4 * error + 0.03)
+
+
 @pytest.mark.parametrize("step", ["uniform", "line_search"])
 def test_away_step_drops_a_bad_unit(step):
     model, _ = grown(epochs=3, num_samples=4000)
