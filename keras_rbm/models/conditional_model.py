@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
+from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.inputs import as_rows, check_rows
 from keras_rbm.models.sampling import draw
 
@@ -57,24 +57,17 @@ class ConditionalModel(BoltzmannMachine):
         # Traced with the previous inference.
         self.train_function = self.test_function = self.predict_function = None
 
-    @property
-    def untracked_variables(self):
-        return self.inference.variables
-
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""
         x, v = rows(self.num_features), rows(self.num_visible, "v")
         predict = Endpoint(named("marginals", self.call), [x])
-
-        def sample(x, steps, seed=None):
-            return self.sample(x, steps=steps, seed=seed)
 
         return {
             "serving_default": predict,
             "predict": predict,
             "predict_map": Endpoint(named("visible", self._most_probable), [x]),
             "free_energy": Endpoint(named("free_energy", self.free_energy), [x, v]),
-        } | sampling(sample, [x, number("steps")])
+        } | chain_endpoints(self.sample, x)
 
     def roles(self, x, y):
         if y is None:

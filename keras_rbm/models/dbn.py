@@ -1,31 +1,16 @@
 """The deep belief network."""
 
 import keras
-import tensorflow as tf
 
-from keras_rbm import random
-from keras_rbm.checks import check_counts
-from keras_rbm.inference.gibbs import (
-    sample_hidden_given_visible,
-    sample_visible_given_hidden,
-)
-from keras_rbm.inference.potentials import log_conditional
-from keras_rbm.models.exporting import (
-    Endpoint,
-    Exportable,
-    named,
-    number,
-    rows,
-    sampling,
-)
 from keras_rbm.models.fine_tuning import classifier
 from keras_rbm.models.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.inputs import check_input_shape
 from keras_rbm.models.rbm import RBM
+from keras_rbm.models.stacked_model import StackedModel
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DBN(Exportable, keras.Model):
+class DBN(StackedModel):
     """Deep belief network: RBMs stacked, each trained on the features of the last [1].
 
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
@@ -156,123 +141,6 @@ class DBN(Exportable, keras.Model):
             verbose: as in Keras.
         """
         return evaluate_each(self.rbms, x, verbose)
-
-    def call(self, inputs):
-        for rbm in self.rbms:
-            inputs = rbm(inputs)
-        return inputs
-
-    def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.rbms[-1].hidden_units)
-
-    def predict(self, x, *args, **kwargs):
-        """Returns the features of the top for data, as `keras.Model.predict` does."""
-        x = self.rbms[0].checked_features(x, "predict")
-        return super().predict(x, *args, **kwargs)
-
-    def assert_built(self, method):
-        """Raises a ValueError if the model has no variables yet."""
-        self.rbms[0].assert_built(method)
-
-    def endpoints(self):
-        """Returns what the exported model answers: a dict of name to `Endpoint`."""
-        visible = [rows(self.rbms[0].kernel.shape[0])]
-        transform = Endpoint(named("features", self.call), visible)
-
-        def sample(num_samples, steps, seed=None):
-            return self.sample(num_samples, steps=steps, seed=seed)
-
-        return {
-            "serving_default": transform,
-            "transform": transform,
-            "reconstruct": Endpoint(named("visible", self.reconstruct), visible),
-        } | sampling(sample, [number("num_samples"), number("steps")])
-
-    def reconstruct(self, x):
-        """Returns the expected visible state after one way up and down, in means.
-
-        Args:
-            x: array (B, V).
-
-        Returns:
-            tensor (B, V).
-        """
-        states = self.rbms[0].visible_rows(x, "reconstruct")
-        for rbm in self.rbms:
-            states = rbm(states)
-        for rbm in reversed(self.rbms):
-            potentials = rbm.potentials()
-            states = potentials.visible.mean(potentials.visible_natural(states))
-        return states
-
-    def sample(self, num_samples, *, steps=1000, seed=None, **kwargs):
-        """Draws visible states: a chain in the top RBM, then one way down.
-
-        Args:
-            num_samples: int ≥ 1, number of independent chains.
-            steps: int ≥ 0, sweeps of each chain.
-            seed: int; by default drawn from the top RBM's generator.
-            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
-                `RBM.sample` of the top RBM.
-
-        Returns:
-            tensor (num_samples, V).
-        """
-        top = self.rbms[-1]
-        top.assert_built("sample")
-        seed = top.next_seed() if seed is None else random.as_seed(seed)
-        states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
-        for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
-            fresh = random.fold_in(seed, level)
-            states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
-        return states
-
-    def log_likelihood_bound(self, x, log_partition=None, *, num_samples=10, seed=0):
-        """Estimates the variational lower bound of `log p(v)`.
-
-        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` of two RBMs, the mean
-        over samples of the way up. Tight where q is the posterior.
-
-        Args:
-            x: array (B, V).
-            log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
-                annealed importance sampling, with which the bound is optimistic.
-            num_samples: int ≥ 1, ways up for each example.
-            seed: int.
-
-        Returns:
-            tensor (B,), nats, float64: unbiased up to the error of log Z.
-
-        References:
-            1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
-               networks. ICML 2008.
-        """
-        check_counts(num_samples=num_samples)
-        rows = self.rbms[0].visible_rows(x, "log_likelihood_bound")
-        top = self.rbms[-1]
-        if log_partition is None or isinstance(log_partition, str):
-            log_partition = top.log_partition(log_partition or "ais")
-        total = tf.zeros(len(rows), tf.float64)
-        for index in range(num_samples):
-            states, gain = self._way_up(rows, random.fold_in(seed, index))
-            total += gain + top.log_likelihood(states, log_partition)
-        return total / num_samples
-
-    def _way_up(self, states, seed):
-        """Returns the states below the top RBM, and log p - log q of those below."""
-        gain = tf.zeros(len(states), tf.float64)
-        for level, rbm in enumerate(self.rbms[:-1]):
-            potentials = rbm.potentials()
-            hidden = sample_hidden_given_visible(
-                potentials, states, random.fold_in(seed, level)
-            )
-            down = potentials.visible_natural(hidden)
-            up = potentials.hidden_natural(states)
-            difference = log_conditional(potentials.visible, states, down)
-            difference -= log_conditional(potentials.hidden, hidden, up)
-            gain += tf.cast(difference, tf.float64)
-            states = hidden
-        return states, gain
 
     def to_classifier(self, num_classes, *, dropout=0.0):
         """Returns a feed-forward network that starts with the stack's weights.

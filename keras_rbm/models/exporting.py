@@ -55,14 +55,12 @@ class Exportable:
             )
         archive = keras.export.ExportArchive()
         archive.track(self)
-        if self.untracked_variables:
-            archive.add_variable_collection("inference", self.untracked_variables)
+        inference = getattr(self, "inference", None)
+        if inference is not None and inference.variables:
+            archive.add_variable_collection("inference", inference.variables)
         for name, (function, signature) in self.endpoints().items():
             archive.add_endpoint(name, _with_names(function, signature), signature)
         archive.write_out(filepath, verbose=bool(verbose))
-
-    #: Variables that endpoints need and Keras does not know.
-    untracked_variables = ()
 
 
 def _with_names(function, signature):
@@ -92,19 +90,22 @@ def named(name, function):
     return lambda *arguments: {name: function(*arguments)}
 
 
-def sampling(sample, signature):
+def chain_endpoints(sample, first):
     """Returns the two endpoints that draw samples, with a seed and without.
 
     Args:
-        sample: function of the tensors in `signature` and of `seed=`.
-        signature: list of `tf.TensorSpec`.
+        sample: a model's `sample(first, *, steps, seed)`.
+        first: `tf.TensorSpec` of its first argument.
     """
 
-    def seeded(*arguments):
-        *rest, seed = arguments
-        return {"visible": sample(*rest, seed=tf.stack([seed, 0]))}
+    def seeded(first, steps, seed):
+        return {"visible": sample(first, steps=steps, seed=tf.stack([seed, 0]))}
 
+    def stateful(first, steps):
+        return {"visible": sample(first, steps=steps)}
+
+    signature = [first, number("steps")]
     return {
         "sample": Endpoint(seeded, [*signature, number("seed")]),
-        "sample_stateful": Endpoint(named("visible", sample), signature),
+        "sample_stateful": Endpoint(stateful, signature),
     }

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
-from keras_rbm.models.exporting import Endpoint, named, number, rows, sampling
+from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, number, rows
 from keras_rbm.models.sampling import draw, draw_tempered
 from keras_rbm.models.unconditional_model import UnconditionalModel
 
@@ -28,17 +28,12 @@ class GenerativeModel(UnconditionalModel):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""
         visible = [rows(self.kernel.shape[0])]
         transform = Endpoint(named("features", self.call), visible)
-        counts = [number("num_samples"), number("steps")]
-
-        def sample(num_samples, steps, seed=None):
-            return self.sample(num_samples, steps=steps, seed=seed)
-
         return {
             "serving_default": transform,
             "transform": transform,
             "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
-        } | sampling(sample, counts)
+        } | chain_endpoints(self.sample, number("num_samples"))
 
     def reconstruct(self, x):
         """Returns the expected visible state after one way up and down.
