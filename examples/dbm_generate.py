@@ -5,7 +5,8 @@
 
 Joint training of two hidden layers from small random weights, by the centred gradient.
 Prints the variational bound of the test set's log-likelihood with its error, and writes
-`samples.png`, `scores.json` and `model.keras`.
+`samples.png` (what chains make of test images in 1000 sweeps), `scores.json` and
+`model.keras`.
 """
 
 import argparse
@@ -70,7 +71,9 @@ Bound of the test log-likelihood, nats per example, after {minutes:.1f} minutes:
     some = next(iter(test))[:100]
     states = dbm.sample(100, steps=1000, initial_visible=some, seed=args.seed)
     samples = dbm.reconstruct(states)
-    plots.samples(samples, title="Samples").savefig(out / "samples.png")
+    plots.samples(samples, title="Test images after 1000 sweeps").savefig(
+        out / "samples.png"
+    )
     dbm.save(out / "model.keras")
     print(f"\nWrote samples.png, scores.json, model.keras to {out}")
 

@@ -25,7 +25,7 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
 
     Args:
         rbm: built model with a `kernel` (V, H); of an `InfiniteRBM` the units in use,
-            in order of insertion.
+            in order of insertion; of a `DBM` the first layer's.
         image_shape: `(height, width)`, or `None` for square images.
         max_units: int ≥ 1, at most so many units, the first ones.
         title: str or `None`.
@@ -46,7 +46,7 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
     """
     _check_built(rbm, "filters")
     check_counts(max_units=max_units)
-    units = rbm.hidden_units  # in use, where the model grows
+    units = np.ravel(rbm.hidden_units)[0]  # in use; of a deep model the first layer's
     kernel = np.asarray(rbm.kernel, np.float32)[:, :units]
     shown = kernel.T[:max_units]
     grid = image_grid(shown, image_shape)

@@ -77,7 +77,8 @@ class LogLikelihood(keras.callbacks.Callback):
         self.name = name
 
     def on_train_begin(self, logs=None):
-        check_model(self, self.model, "free_energy", "log_partition")
+        energy = "variational_free_energy" if self._is_deep() else "free_energy"
+        check_model(self, self.model, energy, "log_partition")
         check_states(self.model, self.data, "data")
 
     def on_epoch_end(self, epoch, logs=None):
@@ -86,8 +87,12 @@ class LogLikelihood(keras.callbacks.Callback):
         log_partition = self.model.log_partition(
             "ais", num_chains=self.num_chains, betas=self.betas, seed=self.seed
         )
-        energies = tf.cast(self.model.free_energy(self.data), tf.float64)
-        score = -float(tf.reduce_mean(energies))
+        model = self.model
+        energy = model.variational_free_energy if self._is_deep() else model.free_energy
+        score = -float(tf.reduce_mean(tf.cast(energy(self.data), tf.float64)))
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)
+
+    def _is_deep(self):
+        return getattr(self.model, "deep", False)

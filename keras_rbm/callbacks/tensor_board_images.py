@@ -92,7 +92,7 @@ class TensorBoardImages(keras.callbacks.Callback):
         self._writer.close()
 
     def _filters(self):
-        count = min(self.max_units, self.model.hidden_units)
+        count = min(self.max_units, np.ravel(self.model.hidden_units)[0])
         weights = np.asarray(self.model.kernel, np.float32).T[:count]
         grid = image_grid(weights, self.image_shape)
         return _red_and_blue(grid / max(np.nanmax(np.abs(grid)), 1e-12))

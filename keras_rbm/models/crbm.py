@@ -7,6 +7,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.conditional_model import ConditionalModel
+from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.inputs import check_input_shape
 
 
@@ -90,10 +91,10 @@ class CRBM(ConditionalModel):
         self.num_features = None if num_features is None else int(num_features)
         self.visible = self.hidden = units.Bernoulli()
         self.kernel_initializer = keras.initializers.get(
-            kernel_initializer or _normal(seed, 0)
+            kernel_initializer or normal(seed)
         )
         self.feature_initializer = keras.initializers.get(
-            feature_initializer or _normal(seed, 1)
+            feature_initializer or reseeded(normal(seed))
         )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None and num_features is not None:
@@ -118,7 +119,7 @@ class CRBM(ConditionalModel):
             "visible_kernel": ((num_features, visible), self.feature_initializer),
             "hidden_kernel": (
                 (num_features, hidden),
-                _reseeded(self.feature_initializer),
+                reseeded(self.feature_initializer),
             ),
         }
         with self.strategy_scope():
@@ -192,17 +193,3 @@ class CRBM(ConditionalModel):
             ),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
-
-
-def _normal(seed, number):
-    if seed is not None:
-        seed += number
-    return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
-
-
-def _reseeded(initializer):
-    """Returns an initialiser like this one that does not draw the same numbers."""
-    config = initializer.get_config()
-    if isinstance(config.get("seed"), int):
-        config["seed"] += 1
-    return initializer.from_config(config)

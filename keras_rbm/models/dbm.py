@@ -9,8 +9,10 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference import layered
 from keras_rbm.models.deep_model import DeepModel
 from keras_rbm.models.fine_tuning import joint_classifier
+from keras_rbm.models.greedy_training import compile_each, fit_each
+from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.inputs import check_input_shape
-from keras_rbm.models.pretraining import pretrained
+from keras_rbm.models.pretraining import tied_rbms
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -25,7 +27,8 @@ class DBM(DeepModel):
     centred gradient [2, 3]: `rule=PersistentContrastiveDivergence(centered=True)`.
 
     Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
-    side by side from below, (B, sum of hidden units).
+    side by side from below, (B, sum of hidden units). As a layer it is not trained by
+    what follows it: see `to_classifier`.
 
     Args:
         hidden_units: list of at least two ints ≥ 1, from below.
@@ -33,7 +36,7 @@ class DBM(DeepModel):
             `MeanField`, or `BeliefPropagation("sum_product")`, which training then
             takes its positive moments from.
         num_visible: int or `None`, V. `None` takes it from the first data.
-        seed: int or `None`. Seeds initial weights, sampling and shuffling.
+        seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
         kernel_initializer: Keras initialiser; by default normal, 0.01.
         kernel_regularizer: Keras regulariser or `None`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
@@ -79,7 +82,7 @@ class DBM(DeepModel):
         kernel_regularizer=None,
         **kwargs,
     ):
-        _check_layers(hidden_units)
+        hidden_units = _checked_layers(hidden_units)
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         inference = inference_module.get(inference)
@@ -90,11 +93,13 @@ class DBM(DeepModel):
                 "BeliefPropagation('sum_product')."
             )
         super().__init__(seed=seed, **kwargs)
-        self.hidden_units = [int(count) for count in hidden_units]
+        self.hidden_units = hidden_units
         self.inference = inference
         self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_initializer = keras.initializers.get(
+            kernel_initializer or normal(seed)
+        )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None:
             self.build((None, self.num_visible))
@@ -114,7 +119,7 @@ class DBM(DeepModel):
                 kernel = self.add_weight(
                     name=f"kernel_{layer + 1}",
                     shape=(self._sizes[layer], count),
-                    initializer=self._initializer(layer),
+                    initializer=self.initializer(layer),
                     regularizer=self.kernel_regularizer,
                 )
                 bias = self.add_weight(
@@ -133,11 +138,9 @@ class DBM(DeepModel):
         if self.rule is not None:
             self._build_training()
 
-    def _initializer(self, layer):
-        if self.kernel_initializer is not None:
-            return self.kernel_initializer.clone()
-        seed = None if self.seed is None else self.seed + layer
-        return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+    def initializer(self, layer):
+        """Returns the initialiser of a kernel, of its own seed."""
+        return reseeded(self.kernel_initializer, layer)
 
     @property
     def kernel(self):
@@ -201,7 +204,7 @@ class DBM(DeepModel):
         hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
         return tf.concat([super().mean_states(), *hidden], 0)
 
-    def pretrain(self, x, **kwargs):
+    def pretrain(self, x, *, optimizer="sgd", rule="cd", **kwargs):
         """Trains the layers one after the other, as a start for `fit`.
 
         Each is an RBM in which a hidden layer of this model counts twice, for the input
@@ -209,9 +212,9 @@ class DBM(DeepModel):
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
-            **kwargs: `optimizer`, `rule` as of `DBN.compile`; `epochs`, `batch_size`,
-                `validation_data`, `callbacks`, `sample_weight`, `verbose` as of
-                `DBN.fit`.
+            optimizer, rule: as of `DBN.compile`.
+            **kwargs: `epochs`, `batch_size`, `validation_data`, `callbacks`,
+                `sample_weight`, `verbose`, as of `DBN.fit`.
 
         Returns:
             list of `keras.callbacks.History`, one for each layer.
@@ -219,7 +222,10 @@ class DBM(DeepModel):
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
-        rbms, histories = pretrained(self.hidden_units, x, seed=self.seed, **kwargs)
+        rbms = tied_rbms(self)
+        rbms[0].adapt(x)
+        compile_each(rbms, optimizer, rule, {})
+        histories = fit_each(rbms, x, **kwargs)
         if not self.built:
             self.build((None, rbms[0].kernel.shape[0]))
         below = [rbm.hidden_bias for rbm in rbms]
@@ -260,18 +266,17 @@ class DBM(DeepModel):
             "inference": serialize(self.inference),
             "num_visible": self.num_visible,
             "seed": self.seed,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer)
-            if self.kernel_initializer
-            else None,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
 
 
-def _check_layers(hidden_units):
-    if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
+def _checked_layers(hidden_units):
+    if not hasattr(hidden_units, "__len__") or len(hidden_units) < 2:
         raise ValueError(
             "Expected a list of at least two numbers of hidden units. Received: "
             f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
         )
     for count in hidden_units:
         check_counts(hidden_units=count)
+    return [int(count) for count in hidden_units]

@@ -16,8 +16,9 @@ class DBN(StackedModel):
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
     down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
     `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
-    greedily from below; an upper RBM learns from states that are drawn anew in every
-    epoch, which raises the bound `log_likelihood_bound`.
+    greedily from below; an upper RBM learns from binary states that are drawn anew in
+    every epoch, which raises the bound `log_likelihood_bound` (of Gaussian hidden
+    units, from their means).
 
     Called on data, the model returns the features of the top, `E[h | v]` layer by
     layer, (B, hidden units of the top).
@@ -50,8 +51,7 @@ class DBN(StackedModel):
     """
 
     def __init__(self, rbms, **kwargs):
-        rbms = list(rbms)
-        _check(rbms)
+        rbms = _checked(rbms)
         super().__init__(**kwargs)
         self.rbms = rbms
         for below, rbm in zip(rbms, rbms[1:], strict=False):
@@ -72,7 +72,8 @@ class DBN(StackedModel):
 
         Args:
             optimizer: str or optimizer, of which each RBM gets a copy; or a list, one
-                for each.
+                for each. A pipeline that reads an optimizer's iterations reads those
+                of a copy: `dbn.rbms[0].optimizer.iterations`.
             rule: str or learning rule, likewise.
             **kwargs: other arguments of `RBM.compile`.
 
@@ -99,9 +100,9 @@ class DBN(StackedModel):
     ):
         """Trains the RBMs one after the other, from below.
 
-        An RBM above the first that has never been trained starts at the base rate of
-        its features (`RBM.adapt`). To go on after an interruption, skip what is done:
-        `epochs=[0, 20]`.
+        An RBM above the first whose visible biases are all 0 still starts at the base
+        rate of its features (`RBM.adapt`). A stack that was loaded from a file skips
+        the RBMs that are done: `epochs=[0, 20]`.
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
@@ -109,7 +110,8 @@ class DBN(StackedModel):
             batch_size: int, of arrays.
             validation_data: array or dataset, like x.
             callbacks: list of callbacks for the training of every RBM, or a function
-                of the RBM's index that returns such a list.
+                of the RBM's index that returns such a list, as callbacks need that
+                write files: `BackupAndRestore` a folder for each RBM.
             sample_weight: array (N,), for arrays.
             verbose: as in Keras; the layer is named before it is trained.
 
@@ -156,9 +158,8 @@ class DBN(StackedModel):
         Raises:
             ValueError: if a hidden layer is not binary, or the model not built.
         """
-        layers = [(rbm.kernel, rbm.hidden_bias, rbm.hidden) for rbm in self.rbms]
-        self.rbms[0].assert_built("to_classifier")
-        return classifier(layers, num_classes, dropout)
+        self.assert_built("to_classifier")
+        return classifier(self.rbms, num_classes, dropout)
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
@@ -166,18 +167,16 @@ class DBN(StackedModel):
 
     @classmethod
     def from_config(cls, config):
-        rbms = map(keras.saving.deserialize_keras_object, config["rbms"])
+        rbms = [keras.saving.deserialize_keras_object(rbm) for rbm in config["rbms"]]
         return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
 
 
-def _check(rbms):
-    """Raises an error unless RBMs can be stacked."""
-    for rbm in rbms:
-        if not isinstance(rbm, RBM):
-            raise TypeError(
-                "Expected a list of RBM. Received: "
-                f"{[type(other).__name__ for other in rbms]}."
-            )
+def _checked(rbms):
+    """Returns the list of RBMs; raises an error unless they can be stacked."""
+    if not isinstance(rbms, (list, tuple)) or not all(
+        isinstance(rbm, RBM) for rbm in rbms
+    ):
+        raise TypeError(f"Expected a list of RBM. Received: {rbms!r}.")
     if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
         raise ValueError(
             f"Expected at least one RBM, each once. Received: {len(rbms)} of them."
@@ -196,3 +195,4 @@ def _check(rbms):
                 f"units below. Received: '{rbm.name}' with "
                 f"{type(rbm.visible).__name__} units. Set visible= of it."
             )
+    return list(rbms)

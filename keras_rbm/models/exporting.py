@@ -99,7 +99,9 @@ def chain_endpoints(sample, first):
     """
 
     def seeded(first, steps, seed):
-        return {"visible": sample(first, steps=steps, seed=tf.stack([seed, 0]))}
+        high = tf.bitwise.right_shift(seed, 31)
+        pair = tf.bitwise.bitwise_and(tf.stack([seed, high]), 0x7FFFFFFF)
+        return {"visible": sample(first, steps=steps, seed=pair)}
 
     def stateful(first, steps):
         return {"visible": sample(first, steps=steps)}

@@ -1,5 +1,7 @@
 """Feed-forward networks that start with the weights of Boltzmann machines."""
 
+import numbers
+
 import keras
 import numpy as np
 
@@ -7,30 +9,34 @@ from keras_rbm.checks import check_counts
 from keras_rbm.units import Bernoulli
 
 
-def classifier(layers, num_classes, dropout):
+def classifier(rbms, num_classes, dropout):
     """Returns a network of sigmoid layers and a softmax.
 
     Args:
-        layers: list of `(kernel, bias, unit)`, from the data upwards.
+        rbms: list of built `RBM`, from the data upwards.
         num_classes: int ≥ 2.
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
     check_dropout(dropout)
-    for _, _, unit in layers:
-        if not isinstance(unit, Bernoulli):
+    for rbm in rbms:
+        if not isinstance(rbm.hidden, Bernoulli):
             raise ValueError(
                 "Expected binary hidden units, which are sigmoid units of a network. "
-                f"Received: {unit!r}. Use the model as a layer instead: "
+                f"Received: {rbm.hidden!r}. Use the model as a layer instead: "
                 "keras.Sequential([keras.Input(shape), model, ...])."
             )
-    network = keras.Sequential([keras.Input(layers[0][0].shape[:1])])
-    for kernel, bias, _ in layers:
+    network = keras.Sequential([keras.Input(rbms[0].kernel.shape[:1])])
+    for rbm in rbms:
         if dropout:
             network.add(keras.layers.Dropout(dropout))
-        dense = keras.layers.Dense(kernel.shape[1], activation="sigmoid")
+        dense = keras.layers.Dense(rbm.hidden_units, activation="sigmoid")
         network.add(dense)
-        dense.set_weights([kernel, bias])
+        # Not the RBM's own kernel: its units may standardise what they see.
+        rows = np.eye(rbm.kernel.shape[0], dtype="float32")
+        inputs = rbm.potentials().hidden_natural(np.vstack([0.0 * rows[:1], rows]))
+        bias, *rest = np.asarray(inputs)
+        dense.set_weights([rest - bias, bias])
     if dropout:
         network.add(keras.layers.Dropout(dropout))
     network.add(keras.layers.Dense(num_classes, activation="softmax"))
@@ -74,5 +80,5 @@ def joint_classifier(model, num_classes, dropout):
 
 def check_dropout(dropout):
     """Raises a ValueError unless `dropout` can be a share of units to drop."""
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout}.")
+    if not isinstance(dropout, numbers.Real) or not 0.0 <= dropout < 1.0:
+        raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout!r}.")

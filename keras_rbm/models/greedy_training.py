@@ -1,14 +1,16 @@
 """Training RBMs one after the other, each on the features of the last."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
 from keras_rbm.datasets.pipeline import binarize, shuffled_batches
 from keras_rbm.models.boltzmann_machine import extended
-from keras_rbm.models.inputs import is_array, unpack
+from keras_rbm.models.inputs import as_arrays, is_array, unpack
 from keras_rbm.models.resume import EpochKey
+from keras_rbm.models.training_data import training_data
 from keras_rbm.units import Bernoulli
 
 _ROWS_AT_ONCE = 1000
@@ -16,56 +18,82 @@ _ROWS_AT_ONCE = 1000
 
 def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one of a list each."""
-    optimizers = one_each(optimizer, "optimizer", len(rbms))
-    each_rule = one_each(rule, "rule", len(rbms))
-    for rbm, optimizer, rule in zip(rbms, optimizers, each_rule, strict=True):
-        optimizer = keras.optimizers.serialize(keras.optimizers.get(optimizer))
-        rbm.compile(
-            keras.optimizers.deserialize(optimizer),
-            rule=rules.deserialize(rules.serialize(rules.get(rule))),
-            **options,
+    optimizers = [
+        keras.optimizers.deserialize(
+            keras.optimizers.serialize(keras.optimizers.get(each))
         )
+        for each in one_each(optimizer, "optimizer", len(rbms))
+    ]
+    copies = [
+        rules.deserialize(rules.serialize(rules.get(each)))
+        for each in one_each(rule, "rule", len(rbms))
+    ]
+    for rbm, rule in zip(rbms, copies, strict=True):
+        rule.check(rbm)
+    for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
+        rbm.compile(optimizer, rule=rule, **options)
 
 
-def fit_each(rbms, x, *, epochs, validation_data, callbacks, verbose, **arrays):
+def fit_each(
+    rbms,
+    x,
+    *,
+    epochs=1,
+    batch_size=None,
+    validation_data=None,
+    callbacks=None,
+    sample_weight=None,
+    verbose="auto",
+):
     """Trains RBMs from below, see `DBN.fit`; returns their histories."""
     counts = one_each(epochs, "epochs", len(rbms))
-    for count in counts:
+    for rbm, count in zip(rbms, counts, strict=True):
         check_counts(0, epochs=count)
-    for rbm in rbms:
         rbm._assert_compile_called("fit")
-    training, validation = Features(rbms[0], x, **arrays), None
+    if batch_size is not None:
+        check_counts(batch_size=batch_size)
+    training = Features.of(x, sample_weight, batch_size)
+    validation = None
     if validation_data is not None:
-        validation = Features(rbms[0], validation_data)
+        given = validation_data
+        data, _, weights = unpack(given if isinstance(given, tuple) else (given,))
+        validation = Features.of(data, weights)
+    training_data(rbms[0], x, None, sample_weight, batch_size, 0.0, validation_data)
+    if not counts[0]:
+        rbms[0].assert_built("fit")
+
     histories = []
     for index, (rbm, count) in enumerate(zip(rbms, counts, strict=True)):
-        history = None
-        if count:
-            if index and not int(rbm.optimizer.iterations.numpy()):
-                rbm.adapt(training.data)
-            if verbose:
-                print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
-            key = EpochKey()
-            own = callbacks(index) if callable(callbacks) else callbacks
-            history = rbm.fit(
-                **training.for_fit(key),
-                validation_data=validation and validation.fixed(),
-                epochs=count,
-                callbacks=extended(own, key),
-                verbose=verbose,
-            )
+        if index:
+            training = training.above(rbms[index - 1])
+            validation = validation and validation.above(rbms[index - 1])
+        if not count:
+            histories.append(None)
+            continue
+        if index and not np.any(rbm.visible_bias):
+            rbm.adapt(training.data)
+        if verbose:
+            print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
+        key = EpochKey()
+        own = callbacks(index) if callable(callbacks) else callbacks
+        history = rbm.fit(
+            **training.for_fit(key),
+            validation_data=validation and validation.fixed(),
+            epochs=count,
+            callbacks=extended(own, key),
+            verbose=verbose,
+        )
         histories.append(history)
-        training = training.above(rbm)
-        validation = validation and validation.above(rbm)
     return histories
 
 
 def evaluate_each(rbms, x, verbose):
     """Returns the RBMs' losses, see `DBN.evaluate`."""
-    features, losses = Features(rbms[0], x), []
-    for rbm in rbms:
+    features, losses = Features.of(x), []
+    for index, rbm in enumerate(rbms):
+        if index:
+            features = features.above(rbms[index - 1])
         losses.append(rbm.evaluate(features.fixed(), verbose=verbose))
-        features = features.above(rbm)
     return losses
 
 
@@ -88,63 +116,75 @@ class Features:
     in each epoch, and once for validation.
     """
 
-    def __init__(self, rbm, data, sample_weight=None, batch_size=None):
-        if not is_array(data) and not isinstance(data, tf.data.Dataset):
+    def __init__(self, data, weights, batch_size, are_means=False):
+        self.data = data
+        self.weights = weights
+        self.batch_size = batch_size
+        self.are_means = are_means
+
+    @classmethod
+    def of(cls, data, weights=None, batch_size=None):
+        """Returns the features that data are; raises an error for other sources."""
+        if is_array(data):
+            data, _, weights = as_arrays(data, None, weights)
+        elif not isinstance(data, tf.data.Dataset):
             raise TypeError(
                 "Expected an array or a tf.data.Dataset. Received: "
                 f"{type(data).__name__}."
             )
-        if not is_array(data):
-            x, y, _ = unpack(data.element_spec)
-            rbm.roles(x, y)
-            if sample_weight is not None:
-                raise ValueError(
-                    "Expected sample_weight with arrays alone. Received: "
-                    "sample_weight with a dataset. Make elements (x, (), weight)."
-                )
-        self.data = data
-        self.weights = sample_weight
-        self.batch_size = batch_size
-        self.are_means = False
+        elif weights is not None:
+            raise ValueError(
+                "Expected sample_weight with arrays alone. Received: sample_weight "
+                "with a dataset. Make elements (x, (), weight)."
+            )
+        return cls(data, weights, batch_size)
 
     def above(self, rbm):
         """Returns the features of an RBM for these."""
-        if is_array(self.data):
-            data = rbm.predict(self.data, batch_size=_ROWS_AT_ONCE, verbose=0)
+        data = self.data
+        if is_array(data):
+            data = rbm.predict(data, batch_size=_ROWS_AT_ONCE, verbose=0)
         else:
-            data = self.data.map(lambda *element: _map_first(rbm, element))
-        above = Features(rbm, data, self.weights, self.batch_size)
-        above.are_means = isinstance(rbm.hidden, Bernoulli)
-        return above
+            data = data.map(lambda *element: _map_first(rbm, element))
+        are_means = isinstance(rbm.hidden, Bernoulli)
+        return Features(data, self.weights, self.batch_size, are_means)
 
     def for_fit(self, key):
         """Returns arguments of `RBM.fit`; `key` is a number of the epoch."""
-        if not self.are_means:
-            arrays = {"sample_weight": self.weights, "batch_size": self.batch_size}
-            return {"x": self.data} | (arrays if is_array(self.data) else {})
-        batches = self.data
-        if is_array(batches):
-            parts = batches
+        if not is_array(self.data):
+            batches = self.data
+        elif not self.are_means:
+            return {
+                "x": self.data,
+                "sample_weight": self.weights,
+                "batch_size": self.batch_size,
+            }
+        else:
+            parts = self.data
             if self.weights is not None:
-                parts = (batches, (), self.weights)
+                parts = (parts, (), self.weights)
             batches = shuffled_batches(
                 parts, self.batch_size or 32, seed=0, iterations=key
             )
-        return {"x": binarize(batches, "sample", seed=0, iterations=key)}
+        if self.are_means:
+            batches = binarize(batches, "sample", seed=0, iterations=key)
+        return {"x": batches}
 
     def fixed(self):
-        """Returns the same states in each epoch, as validation data."""
-        if not self.are_means:
-            return self.data
+        """Returns batches that are the same in each epoch, as validation data."""
         batches = self.data
         if is_array(batches):
-            batches = tf.data.Dataset.from_tensor_slices(batches)
-            batches = batches.batch(_ROWS_AT_ONCE)
-        return binarize(batches, "sample", redraw=False)
+            data, weights = self.data, self.weights
+            parts = data if weights is None else (data, weights)
+            batches = tf.data.Dataset.from_tensor_slices(parts).batch(_ROWS_AT_ONCE)
+            if weights is not None:
+                batches = batches.map(lambda x, weight: (x, (), weight))
+        return binarize(batches, "sample", redraw=False) if self.are_means else batches
 
 
-def _map_first(function, element):
+def _map_first(rbm, element):
     first, *rest = element
     if isinstance(first, tuple):
         first, *rest = first
-    return (function(first), *rest) if rest else function(first)
+    features = rbm(tf.ensure_shape(first, (None, rbm.kernel.shape[0])))
+    return (features, *rest) if rest else features

@@ -4,7 +4,6 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.inference import Potentials
-from keras_rbm.models.greedy_training import compile_each, fit_each
 from keras_rbm.models.rbm import RBM
 
 
@@ -20,8 +19,7 @@ class TiedRBM(RBM):
 
     def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
         super().__init__(hidden_units, **kwargs)
-        self.visible_copies = visible_copies
-        self.hidden_copies = hidden_copies
+        self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
 
     def potentials(self, features=None):
         own = super().potentials()
@@ -60,20 +58,19 @@ class TiedRBM(RBM):
         )
 
 
-def pretrained(hidden_units, x, *, seed=None, optimizer="sgd", rule="cd", **kwargs):
-    """Returns the RBMs of a deep Boltzmann machine's layers, and their histories."""
-    top = len(hidden_units) - 1
-    rbms = [
+def tied_rbms(dbm):
+    """Returns untrained RBMs of a deep Boltzmann machine's layers, from below."""
+    sizes = [dbm.kernel.shape[0] if dbm.built else dbm.num_visible, *dbm.hidden_units]
+    top = len(dbm.hidden_units) - 1
+    return [
         TiedRBM(
             count,
+            num_visible=sizes[layer],
             visible_copies=1 if layer == top else 2,
             hidden_copies=1 if layer == 0 else 2,
-            seed=None if seed is None else seed + layer,
+            seed=None if dbm.seed is None else dbm.seed + layer,
+            kernel_initializer=dbm.initializer(layer),
+            kernel_regularizer=dbm.kernel_regularizer,
         )
-        for layer, count in enumerate(hidden_units)
+        for layer, count in enumerate(dbm.hidden_units)
     ]
-    rbms[0].adapt(x)
-    compile_each(rbms, optimizer, rule, {})
-    defaults = dict.fromkeys(("validation_data", "callbacks"))
-    defaults |= {"epochs": 1, "verbose": "auto"}
-    return rbms, fit_each(rbms, x, **defaults | kwargs)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.initializers import normal
 from keras_rbm.models.inputs import check_input_shape
 
 
@@ -83,8 +84,7 @@ class RBM(GenerativeModel):
         self.visible = visible
         self.hidden = hidden
         self.kernel_initializer = keras.initializers.get(
-            kernel_initializer
-            or keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+            kernel_initializer or normal(seed)
         )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None:

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference import LogPartition, estimate_log_partition
 
 
@@ -20,8 +21,15 @@ def spread_log_partition(model, method, num_chains, initial_visible, seed, **opt
     Returns:
         `LogPartition` of all chains.
     """
+    check_counts(2, num_chains=num_chains)
     strategy = model.distribute_strategy
     replicas = strategy.num_replicas_in_sync
+
+    if initial_visible is not None and len(initial_visible) < 2 * replicas:
+        raise ValueError(
+            f"Expected at least two initial_visible for each of {replicas} replicas. "
+            f"Received: {len(initial_visible)} rows."
+        )
 
     def on_replica():
         number = tf.distribute.get_replica_context().replica_id_in_sync_group

@@ -84,12 +84,13 @@ class StackedModel(Exportable, keras.Model):
         Returns:
             tensor (num_samples, V).
         """
+        self.assert_built("sample")
         top = self.rbms[-1]
-        top.assert_built("sample")
         seed = top.next_seed() if seed is None else random.as_seed(seed)
         states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        down = random.fold_in(seed, -2)
         for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
-            fresh = random.fold_in(seed, level)
+            fresh = random.fold_in(down, level)
             states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
         return states
 

@@ -83,7 +83,8 @@ class UnconditionalModel(BoltzmannMachine):
             initial_visible: of `"reverse_ais"`.
             steps: of `"reverse_ais"` and `"tempering"`.
 
-        Under a distribution strategy each replica anneals a share of the chains.
+        Under a distribution strategy each replica anneals a share of the chains,
+        without a progress bar.
 
         Returns:
             `keras_rbm.inference.LogPartition`, nats.

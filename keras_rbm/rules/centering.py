@@ -41,22 +41,20 @@ class Centering:
 
     def build(self, rule, model):
         """Makes the offsets: the data's mean, see `adapt`, and that of free units."""
-        hidden = model.potentials().hidden
         self.mask = model.kernel_mask
-        starts = {
-            "visible_offset": _mean_statistic(model),
-            "hidden_offset": hidden.expected_statistics(hidden.bias).bias,
-        }
-        for name, start in starts.items():
+        names = ("visible_offset", "hidden_offset")
+        for name, start in zip(names, _starts(model), strict=True):
             variable = rule.add_variable(
                 name, start.shape, lambda shape, dtype=None, start=start: start
             )
             setattr(self, name, variable)
 
     def reset(self, model):
-        """Starts again from the data's mean."""
+        """Starts again from the data's mean and free hidden units."""
         if self.visible_offset is not None:
-            self.visible_offset.assign(_mean_statistic(model))
+            visible, hidden = _starts(model)
+            self.visible_offset.assign(visible)
+            self.hidden_offset.assign(hidden)
 
     def slide(self, positive):
         """Moves the offsets towards the means of the positive phase."""
@@ -97,8 +95,14 @@ class Centering:
         }
 
 
-def _mean_statistic(model):
-    return model.potentials().visible.statistics(model.mean_states()).bias
+def _starts(model):
+    """Returns the mean statistics of the data, and of hidden units without input."""
+    potentials = model.potentials()
+    hidden = potentials.hidden
+    return (
+        potentials.visible.statistics(model.mean_states()).bias,
+        hidden.expected_statistics(hidden.bias).bias,
+    )
 
 
 def _outer(column, row):

@@ -138,6 +138,11 @@ class LearningRule(Configured):
                 f"units. Received: {type(self).__name__} for {type(model).__name__} "
                 f"'{model.name}'. {cure}"
             )
+        if model.deep and self.sparsity_cost:
+            raise ValueError(
+                "Expected no sparsity target for a deep model: it would reach every "
+                f"second hidden layer alone. Received: {self!r}. Leave it out."
+            )
         if model.conditional and (self.centering or not self.fits_conditional):
             name = type(self).__name__ + ("(centered=True)" if self.centering else "")
             raise ValueError(

@@ -7,6 +7,7 @@ import tensorflow as tf
 from brute_force import binary_states
 from model_test_case import run_model_test
 
+import keras_rbm
 from keras_rbm import DBM, inference, rules
 from keras_rbm.inference import layered
 
@@ -257,6 +258,61 @@ def test_belief_propagation_trains_and_is_saved(tmp_path):
     )
 
 
+def test_centred_gradient_is_that_of_each_layer():
+    sizes = (5, 4, 3, 2, 2)
+    dbm = random_dbm(*sizes)
+    rule = rules.ContrastiveDivergence(centered=True)
+    dbm.compile("sgd", rule=rule)
+    rule.build(dbm)
+    rng = np.random.default_rng(1)
+    offsets = [rng.uniform(0, 1, size) for size in sizes]
+    rule.centering.visible_offset.assign(np.concatenate(offsets[0::2]))
+    rule.centering.hidden_offset.assign(np.concatenate(offsets[1::2]))
+    potentials, weights = dbm.potentials(), tf.fill([20], 1 / 20)
+    phases, means = [], []
+    for _ in range(2):
+        states = tf.constant(rng.integers(0, 2, (20, 10)), tf.float32)
+        phases.append(inference.conditional_moments(potentials, states, weights))
+        odd = tf.sigmoid(potentials.hidden_natural(states))
+        means.append(
+            [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
+        )
+    gradients = rule.gradients(dbm, None, *phases)
+    kernels = layered.layer_kernels(gradients["kernel"], sizes)
+    biases = layered.both_sides(
+        gradients["visible_bias"], gradients["hidden_bias"], list(sizes)
+    )
+    positive, negative = means
+
+    def centred(layers, low):
+        below, above = (layers[i] - offsets[i] for i in (low, low + 1))
+        return below.T @ above / 20
+
+    wanted = [centred(negative, i) - centred(positive, i) for i in range(4)]
+    for got, want in zip(kernels, wanted, strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-5)
+    for layer, got in enumerate(biases):
+        want = negative[layer].mean(0) - positive[layer].mean(0)
+        if layer < 4:
+            want = want - wanted[layer] @ offsets[layer + 1]
+        if layer:
+            want = want - wanted[layer - 1].T @ offsets[layer - 1]
+        np.testing.assert_allclose(got, want, atol=1e-5)
+
+
+def test_library_callbacks_and_plots(tmp_path):
+    dbm = DBM([4, 3], num_visible=9, seed=0)
+    dbm.compile("sgd", rule="pcd", jit_compile=False)
+    data = np.eye(9, dtype="float32")
+    score = keras_rbm.callbacks.LogLikelihood(data, betas=50)
+    history = dbm.fit(data, callbacks=[score], verbose=0).history
+    z = dbm.log_partition("ais", betas=50)
+    bound = np.mean(dbm.log_likelihood_bound(data, z))
+    assert history["log_likelihood"][0] == pytest.approx(bound, abs=1e-5)
+    title = keras_rbm.plots.filters(dbm).axes[0].get_title()
+    assert title == "Filters of 4 hidden units"
+
+
 def test_unconnected_layers_stay_so():
     dbm = DBM([4, 3, 2], num_visible=5, seed=1)
     rule = rules.FastPersistentContrastiveDivergence(2, 7, centered=True)
@@ -273,6 +329,16 @@ def test_pretraining_counts_twice():
         DATA, optimizer=keras.optimizers.SGD(0.1), epochs=[2, 1, 1], verbose=0
     )
     assert [len(history.epoch) for history in histories] == [2, 1, 1]
+    # Layers between two others count twice; their bias is the mean of both estimates.
+    rbms = [history.model for history in histories]
+    copies = [(rbm.visible_copies, rbm.hidden_copies) for rbm in rbms]
+    assert copies == [(2, 1), (2, 2), (1, 2)]
+    for layer, rbm in enumerate(rbms):
+        np.testing.assert_array_equal(dbm.kernels[layer], rbm.kernel)
+        above = rbms[layer + 1].visible_bias if layer < 2 else rbm.hidden_bias
+        np.testing.assert_allclose(
+            dbm.hidden_biases[layer], 0.5 * (rbm.hidden_bias + above), atol=1e-7
+        )
     assert dbm.built and np.isfinite(dbm.log_likelihood_bound(DATA, "exact")).all()
     assert (dbm.kernel.numpy() != DBM([4, 3, 2], num_visible=5, seed=0).kernel).any()
 
@@ -359,6 +425,18 @@ def test_classifier_starts_with_the_model(sizes):
             "DBM",
         ),
         (lambda: random_dbm(5, 2, 2).compile(rule="max_margin"), ValueError, "input"),
+        (
+            lambda: random_dbm(5, 2, 2).compile(
+                rule=rules.ContrastiveDivergence(sparsity_target=0.1, sparsity_cost=1.0)
+            ),
+            ValueError,
+            "deep model",
+        ),
+        (
+            lambda: random_dbm(4, 2, 2).pretrain(DATA, verbose=0),
+            ValueError,
+            r"shape \(examples, 4\)",
+        ),
         (
             lambda: random_dbm(5, 2, 2).log_partition(
                 "reverse_ais", initial_visible=DATA

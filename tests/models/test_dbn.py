@@ -126,6 +126,59 @@ def test_training_is_that_of_rbms_on_drawn_states():
     np.testing.assert_allclose(upper.base_rate, rate.base_rate, rtol=1e-5)
 
 
+def test_upper_rbms_see_the_weights_and_the_batches():
+    dbn = compiled(5, 4)
+    seen = []
+    upper = dbn.rbms[1]
+    step = upper.train_step
+    upper.train_step = lambda batch: seen.append(batch) or step(batch)
+    upper.compile("sgd", run_eagerly=True)
+    weights = np.arange(40.0)
+    validation = (DATA, (), weights)
+    dbn.fit(
+        DATA,
+        batch_size=8,
+        sample_weight=weights.tolist(),
+        validation_data=validation,
+        verbose=0,
+    )
+    assert [len(x) for x, _, _ in seen] == [8] * 5
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([w for _, _, w in seen])), weights
+    )
+
+
+def test_trained_biases_are_kept():
+    dbn = compiled(5, 4)
+    dbn.fit(DATA, epochs=[1, 5], verbose=0)
+    bias = dbn.rbms[1].visible_bias.numpy()
+    dbn.compile(keras.optimizers.SGD(1e-9), jit_compile=False)
+    dbn.fit(DATA, epochs=[0, 1], verbose=0)
+    np.testing.assert_allclose(dbn.rbms[1].visible_bias, bias, atol=1e-6)
+
+
+def test_way_down_has_noise_of_its_own():
+    dbn = DBN([RBM(4, num_visible=4, seed=0), RBM(4, seed=1)])
+    for rbm in dbn.rbms:
+        rbm.kernel.assign(tf.zeros((4, 4)))
+    states = dbn.sample(1000, steps=1, seed=0).numpy()
+    top = dbn.rbms[1].sample(1000, steps=1, seed=0).numpy()
+    assert abs(np.mean(states[0::2] == top[:500]) - 0.5) < 0.1
+    assert abs(np.mean(states == top) - 0.5) < 0.1
+
+
+def test_reconstruction_is_one_way_up_and_down():
+    dbn = random_dbn()
+    visible = binary_states(5).astype("float32")
+    below, top = dbn.rbms
+    features = dbn.predict(visible, verbose=0)
+    middle = 1 / (1 + np.exp(-(features @ top.kernel.numpy().T + top.visible_bias)))
+    natural = middle @ below.kernel.numpy().T + below.visible_bias
+    np.testing.assert_allclose(
+        dbn.reconstruct(visible), 1 / (1 + np.exp(-natural)), atol=1e-5
+    )
+
+
 def test_weights_leave_examples_out():
     half = (np.arange(40) < 20).astype("float32")
     data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 20, 0).astype("float32")
@@ -190,7 +243,14 @@ def test_gaussian_data():
     dbn.fit(data, verbose=0)
     assert dbn.sample(3, steps=2, seed=0).shape == (3, 6)
     assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
-    np.testing.assert_allclose(dbn.reconstruct(data), data, atol=6)
+
+    standardized = keras_rbm.units.Gaussian(standardize=True)
+    dbn = DBN([RBM(5, visible=standardized, seed=0), RBM(4, seed=1)])
+    dbn.adapt(7 * data)
+    for rbm in dbn.rbms:
+        rbm.kernel.assign(np.random.default_rng(0).normal(0, 1, rbm.kernel.shape))
+    features = keras.Sequential(dbn.to_classifier(2).layers[:-1])(7 * data)
+    np.testing.assert_allclose(features, dbn.predict(7 * data, verbose=0), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +259,8 @@ def test_gaussian_data():
         (lambda: DBN([]), ValueError, "at least one RBM"),
         (lambda: DBN([RBM(3)] * 2), ValueError, "each once"),
         (lambda: DBN([RBM(3), keras.layers.Dense(3)]), TypeError, "list of RBM"),
+        (lambda: DBN(RBM(3)), TypeError, "list of RBM"),
+        (lambda: DBN(None), TypeError, "list of RBM"),
         (lambda: DBN([RBM(3), RBM(2, num_visible=4)]), ValueError, "3 visible units"),
         (
             lambda: DBN([RBM(3), RBM(2, visible="gaussian")]),
@@ -206,16 +268,25 @@ def test_gaussian_data():
             "Bernoulli hidden",
         ),
         (lambda: make_dbn(3).predict(DATA), ValueError, "built model in predict"),
-        (lambda: make_dbn(3).sample(2), ValueError, "built model in sample"),
+        (lambda: make_dbn(3, 2).sample(2), ValueError, "built model in sample"),
+        (lambda: make_dbn(3, 2).to_classifier(2), ValueError, "in to_classifier"),
         (lambda: make_dbn(3).fit(DATA), ValueError, "compile"),
         (lambda: compiled(3, 2).fit(DATA, epochs=[1]), ValueError, "a list of 2"),
         (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
         (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),
         (lambda: compiled(3, 2).fit(iter([DATA])), TypeError, "an array or a tf.data"),
         (lambda: compiled(3, 2).fit(DATA * 3), ValueError, r"x in \[0, 1\]"),
+        (lambda: compiled(3, 2).fit(DATA, epochs=[0, 1]), ValueError, "in fit"),
+        (lambda: compiled(3, 2).fit(DATA, batch_size=0), ValueError, "batch_size ≥ 1"),
+        (
+            lambda: compiled(3, 2).fit(DATA, validation_data=DATA * 3),
+            ValueError,
+            r"x in \[0, 1\]",
+        ),
+        (lambda: compiled(3, 2, rule=["cd", "max_margin"]), ValueError, "with input"),
         (lambda: random_dbn().to_classifier(1), ValueError, "num_classes ≥ 2"),
         (
-            lambda: make_dbn(3, num_visible=6).to_classifier(2, dropout=1.0),
+            lambda: make_dbn(3, num_visible=6).to_classifier(2, dropout="a"),
             ValueError,
             "dropout in",
         ),

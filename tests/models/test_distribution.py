@@ -51,6 +51,14 @@ def test_reverse_annealing_shares_given_states():
     assert abs(z.value - single.log_partition("exact").value) < 4 * z.stderr + 0.01
 
 
+def test_bad_counts_of_chains():
+    _, double = doubled(lambda: rbm_like(random_potentials(4, 3)))
+    with pytest.raises(ValueError, match="num_chains ≥ 2"):
+        double.log_partition("ais", num_chains=0)
+    with pytest.raises(ValueError, match="two initial_visible for each of 2"):
+        double.log_partition("reverse_ais", initial_visible=np.zeros((3, 4)))
+
+
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:

@@ -99,6 +99,9 @@ def test_served_values_are_the_live_models(make, tmp_path):
         for key, value in expected.items():
             np.testing.assert_allclose(result[key], value, atol=1e-6, err_msg=name)
     arguments = answers["sample"][0][:-1]
+    negative = loaded.sample(*arguments, seed=-3)["visible"]
+    live = model.sample(arguments[0], steps=arguments[1], seed=-3)
+    np.testing.assert_array_equal(negative, live)
     by_name = loaded.sample(*arguments, seed=3)["visible"]
     np.testing.assert_array_equal(by_name, answers["sample"][1]["visible"])
     first, second = (loaded.sample_stateful(*arguments)["visible"] for _ in range(2))
