@@ -82,7 +82,9 @@ class PixelError(keras.metrics.Mean):
                 "metric only where both are images of the same pixels."
             )
         states, y_true = (tf.cast(part, self.dtype) for part in (states, y_true))
-        differs = (states > self.threshold) != (y_true > self.threshold)
+        on, wanted = states > self.threshold, y_true > self.threshold
+        # Not `!=`: with a batch size known of one alone its result has no known rank.
+        differs = tf.math.logical_xor(on, wanted)
         return tf.cast(differs | tf.math.is_nan(states), self.dtype)
 
     def get_config(self):

@@ -177,3 +177,11 @@ def test_nan_is_wrong():
     metric = PixelError()
     metric.update_state([[0.0, 1.0]], [[float("nan"), float("nan")]])
     assert float(metric.result()) == 100.0
+
+
+def test_batch_size_known_of_one_alone():
+    metric = keras_rbm.metrics.PixelError()
+    specs = [tf.TensorSpec((None, 3)), tf.TensorSpec((2, 3))]
+    update = tf.function(metric.update_state, input_signature=specs)
+    update(tf.zeros((2, 3)), tf.constant([[0.0, 0, 1], [0, 0, 0]]))
+    assert float(metric.result()) == pytest.approx(100 / 6)
