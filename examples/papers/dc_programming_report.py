@@ -150,6 +150,9 @@ def _large_section(folder, settings, runs):
         same = [run for run in runs if run["rule"] == rule]
         if same:
             lines.append(_large_row(rule, same, goal))
+    missing = [rule for rule in RULES if rule not in {run["rule"] for run in runs}]
+    if missing:
+        lines += ["", f"Not run yet: {', '.join(missing)}."]
     name = "_".join(str(value) for value in settings.values())
     return [*lines, "", *pages.figure(folder, name, _draw_large, runs, goal)]
 

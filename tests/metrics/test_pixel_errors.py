@@ -180,7 +180,7 @@ def test_nan_is_wrong():
 
 
 def test_batch_size_known_of_one_alone():
-    metric = keras_rbm.metrics.PixelError()
+    metric = PixelError()
     specs = [tf.TensorSpec((None, 3)), tf.TensorSpec((2, 3))]
     update = tf.function(metric.update_state, input_signature=specs)
     update(tf.zeros((2, 3)), tf.constant([[0.0, 0, 1], [0, 0, 0]]))
