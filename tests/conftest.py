@@ -1,5 +1,6 @@
 """Two logical CPUs for every test, and fresh global Keras state."""
 
+import gc
 import os
 
 import keras
@@ -12,6 +13,13 @@ tf.config.set_logical_device_configuration(
 )
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
     tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen_garbage():
+    """Keeps the collector from walking the traces of all earlier modules, again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,8 @@ import pathlib
 import re
 
 import pytest
+import tensorflow as tf
+from model_test_case import two_cpus
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
@@ -16,6 +18,7 @@ PAGES = [
     "docs/guides/deploy.md",
     "docs/guides/several-devices.md",
     "docs/guides/structured-prediction.md",
+    "docs/guides/which-rule-for-an-rbm.md",
     "docs/guides/which-inference-which-rule.md",
     "docs/guides/write-your-own-rule.md",
 ]
@@ -33,6 +36,8 @@ def test_page_runs(page, data_dir, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir))
     monkeypatch.chdir(tmp_path)
+    # One strategy for all tests of a process: see `two_cpus`.
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", two_cpus)
     namespace = {"__name__": "guide"}
     blocks = list(_BLOCK.finditer(text))
     assert blocks
