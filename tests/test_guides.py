@@ -36,8 +36,8 @@ def test_page_runs(page, data_dir, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir))
     monkeypatch.chdir(tmp_path)
-    # One strategy for all tests of a process: see `two_cpus`.
-    monkeypatch.setattr(tf.distribute, "MirroredStrategy", two_cpus)
+    strategy = two_cpus()  # one for all tests of a process
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda: strategy)
     namespace = {"__name__": "guide"}
     blocks = list(_BLOCK.finditer(text))
     assert blocks
