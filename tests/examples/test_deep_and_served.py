@@ -19,6 +19,7 @@ def run(script, options, out):
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_dbn_classifier(tmp_path):
     options = "--layers 8 6 --epochs 1 1 --tuning 2 --labels 100 --batch-size 50"
@@ -41,6 +42,7 @@ def test_dbm_generate(tmp_path):
     assert list(loaded.hidden_units) == [8, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_serve(tmp_path):
     shown = run("serve.py", "--hidden 8 --epochs 1 --calls 2", tmp_path / "out")

@@ -31,7 +31,7 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
     [
         ("mean_field", rules.MaximumLikelihood, False),
         ("sum_product", rules.MaximumLikelihood, False),
-        ("exact", rules.MaximumLikelihood, False),
+        pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
         ("mixed_product", rules.MaxMargin, False),
         ("max_product", rules.MaxMargin, False),
         ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
