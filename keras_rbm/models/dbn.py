@@ -162,8 +162,18 @@ class DBN(StackedModel):
         return classifier(self.rbms, num_classes, dropout)
 
     def get_config(self):
-        serialize = keras.saving.serialize_keras_object
-        return {"name": self.name, "rbms": [serialize(rbm) for rbm in self.rbms]}
+        rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]
+        for rbm in rbms:  # so that `load_model(compile=False)` is obeyed
+            rbm.pop("compile_config", None)
+        return {"name": self.name, "rbms": rbms}
+
+    def get_compile_config(self):
+        return {"rbms": [rbm.get_compile_config() for rbm in self.rbms]}
+
+    def compile_from_config(self, config):
+        for rbm, own in zip(self.rbms, config["rbms"], strict=True):
+            if own:
+                rbm.compile_from_config(own)
 
     @classmethod
     def from_config(cls, config):

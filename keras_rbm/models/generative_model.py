@@ -90,11 +90,8 @@ class GenerativeModel(UnconditionalModel):
             examples.
         """
         rows = self.visible_rows(x, "log_likelihood")
-        if log_partition is None or isinstance(log_partition, str):
-            log_partition = self.log_partition(log_partition or "ais")
-        value = getattr(log_partition, "value", log_partition)
-        free_energy = tf.cast(self.free_energy(rows), tf.float64)
-        return -free_energy - tf.cast(value, tf.float64)
+        value = self.log_partition_value(log_partition)
+        return -tf.cast(self.free_energy(rows), tf.float64) - value
 
     def annealed_log_likelihood(
         self, x, *, num_chains=10, betas=1000, seed=0, progress=False

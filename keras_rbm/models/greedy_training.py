@@ -1,5 +1,7 @@
 """Training RBMs one after the other, each on the features of the last."""
 
+import itertools
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -52,6 +54,16 @@ def fit_each(
         rbm._assert_compile_called("fit")
     if batch_size is not None:
         check_counts(batch_size=batch_size)
+    own = [
+        extended(callbacks(index) if callable(callbacks) else callbacks)
+        for index in range(len(rbms))
+    ]
+    for callback in itertools.chain(*own):
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise TypeError(
+                "Expected keras.callbacks.Callback objects, or a function of the RBM's "
+                f"index that returns a list of them. Received: {callback!r}."
+            )
     training = Features.of(x, sample_weight, batch_size)
     validation = None
     if validation_data is not None:
@@ -75,12 +87,11 @@ def fit_each(
         if verbose:
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
-        own = callbacks(index) if callable(callbacks) else callbacks
         history = rbm.fit(
             **training.for_fit(key),
             validation_data=validation and validation.fixed(),
             epochs=count,
-            callbacks=extended(own, key),
+            callbacks=[*own[index], key],
             verbose=verbose,
         )
         histories.append(history)

@@ -117,8 +117,7 @@ class StackedModel(Exportable, keras.Model):
         check_counts(num_samples=num_samples)
         rows = self.rbms[0].visible_rows(x, "log_likelihood_bound")
         top = self.rbms[-1]
-        if log_partition is None or isinstance(log_partition, str):
-            log_partition = top.log_partition(log_partition or "ais")
+        log_partition = top.log_partition_value(log_partition)
         total = tf.zeros(len(rows), tf.float64)
         for index in range(num_samples):
             states, gain = self._way_up(rows, random.fold_in(seed, index))

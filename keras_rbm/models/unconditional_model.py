@@ -114,3 +114,23 @@ class UnconditionalModel(BoltzmannMachine):
             progress=progress,
             **options,
         )
+
+    def log_partition_value(self, log_partition):
+        """Returns `log Z`, float64, of what likelihoods take for it.
+
+        Args:
+            log_partition: `LogPartition`, a number, the name of a method to compute
+                it by now, or `None` for `"ais"`.
+
+        Raises:
+            ValueError: if it is anything else.
+        """
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition or "ais")
+        value = tf.convert_to_tensor(getattr(log_partition, "value", log_partition))
+        if value.shape.rank != 0:
+            raise ValueError(
+                "Expected log_partition as a LogPartition or one number, in nats. "
+                f"Received: {log_partition!r}. Pass what log_partition() returned."
+            )
+        return tf.cast(value, tf.float64)

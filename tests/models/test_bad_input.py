@@ -100,6 +100,10 @@ CALLS = {
     "seed": (lambda m: m.sample(2, seed="a"), "seed to be an int.*seed='a'"),
     "method": (lambda m: m.log_partition("magic"), "'exact', 'ais', 'reverse_ais'"),
     "betas": (lambda m: m.log_partition(betas=[0.0, 0.5]), "from 0 to 1.*Received"),
+    "log Z": (
+        lambda m: m.log_likelihood(DATA, [1.0, 2.0]),
+        r"LogPartition or one number.*\[1.0, 2.0\]",
+    ),
     "chains": (lambda m: m.log_partition(num_chains=1), "num_chains ≥ 2"),
     "one bound": (
         lambda m: m.log_partition("reverse_ais", betas=2, initial_visible=DATA[:1]),

@@ -204,6 +204,9 @@ def test_file_round_trip_goes_on_alike(tmp_path):
         for v, w in zip(a.get_weights(), b.get_weights(), strict=True):
             np.testing.assert_array_equal(v, w)
         np.testing.assert_array_equal(a.rule.chains, b.rule.chains)
+    bare = keras.saving.load_model(tmp_path / "dbn.keras", compile=False)
+    assert not any(rbm.compiled for rbm in bare.rbms)
+    assert not any(rbm.compiled for rbm in DBN.from_config(dbn.get_config()).rbms)
 
 
 def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
@@ -299,6 +302,16 @@ def test_gaussian_data():
             lambda: random_dbn().log_likelihood_bound(DATA),
             ValueError,
             r"shape \(examples, 5\)",
+        ),
+        (
+            lambda: random_dbn().log_likelihood_bound(DATA[:, :5], [1.0, 2.0]),
+            ValueError,
+            "LogPartition or one number",
+        ),
+        (
+            lambda: compiled(3, 2).fit(DATA, callbacks=lambda index: [index]),
+            TypeError,
+            "function of the RBM's index",
         ),
     ],
 )
