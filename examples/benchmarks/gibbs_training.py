@@ -1,10 +1,11 @@
 """Times a training step inside `fit` against its matrix products alone.
 
 A contrastive divergence step cannot be faster than the matrix products in it:
-CD-k needs 2k + 1 between the layers and 2 for the moments. The first table puts the
-step, as `fit` runs it, beside those products alone in a `tf.function`; the second
-beside scikit-learn's BernoulliRBM (PCD-1, float32). The third puts S-DCP and centred
-rules beside the plain rule of as many sweeps. Whatever is compared is timed in turns
+CD-k needs 2k + 1 between the layers and 2 for the moments, S-DCP a moment for each
+inner step. The first table puts the step, as `fit` runs it, beside those products
+alone in a `tf.function`; the second beside scikit-learn's BernoulliRBM (PCD-1,
+float32). The third puts S-DCP and centred rules beside the plain rule of as many
+sweeps. Whatever is compared is timed in turns
 in one process; the tables have medians and, in brackets, the least.
 
 Run: python examples/benchmarks/gibbs_training.py
@@ -25,17 +26,20 @@ import keras_rbm
 STEPS_PER_EXECUTION = 10
 
 
-def matrix_products(gibbs_steps):
-    """Returns a tf.function of the 2k + 3 matrix products of a CD-k step."""
+def matrix_products(gibbs_steps, inner_steps=1):
+    """Returns a tf.function of the 2kd + 2 + d matrix products of a step."""
 
     @tf.function
     def products(v, kernel):
         first, h = v, tf.matmul(v, kernel)
         positive = tf.matmul(first, h, transpose_a=True)
-        for _ in range(gibbs_steps):
-            v = tf.matmul(h, kernel, transpose_b=True)
-            h = tf.matmul(v, kernel)
-        return positive, tf.matmul(v, h, transpose_a=True)
+        negative = []
+        for _ in range(inner_steps):
+            for _ in range(gibbs_steps):
+                v = tf.matmul(h, kernel, transpose_b=True)
+                h = tf.matmul(v, kernel)
+            negative.append(tf.matmul(v, h, transpose_a=True))
+        return positive, negative
 
     return products
 
@@ -127,18 +131,24 @@ def main():
     print("| step | batch | in fit, ms | matrix products alone, ms | ratio |")
     print("| --- | --- | --- | --- | --- |")
     kernel = tf.random.normal((visible, hidden), stddev=0.02)
-    for gibbs_steps, batch_size, share in ((1, 100, 1), (10, 100, 2), (24, 200, 5)):
+    cd, sdcp = keras_rbm.rules.ContrastiveDivergence, keras_rbm.rules.SDCP
+    for name, rule, sweeps, batch_size, share in (
+        ("CD-1", cd(1), (1, 1), 100, 1),
+        ("CD-10", cd(10), (10, 1), 100, 2),
+        ("CD-24", cd(24), (24, 1), 200, 5),
+        ("S-DCP(6, 4)", sdcp(6, 4), (4, 6), 200, 5),
+        ("CS-DCP(6, 4)", sdcp(6, 4, centered=True), (4, 6), 200, 5),
+    ):
         steps = arguments.steps // share
         data = binary_data(batch_size * steps)
-        products, batch = matrix_products(gibbs_steps), tf.constant(data[:batch_size])
+        products, batch = matrix_products(*sweeps), tf.constant(data[:batch_size])
 
         def alone(products=products, batch=batch, steps=steps):
             for _ in range(steps):
                 products(batch, kernel)
 
-        rule = keras_rbm.rules.ContrastiveDivergence(gibbs_steps)
         cells = compare(rule, data, batch_size, hidden, alone, repeats)
-        print(f"| CD-{gibbs_steps} | {batch_size} | {cells} |")
+        print(f"| {name} | {batch_size} | {cells} |")
 
     print("\n| step, batch 100 | in fit, ms | scikit-learn PCD-1, ms | ratio |")
     print("| --- | --- | --- | --- |")
@@ -150,7 +160,6 @@ def main():
 
     print("\n| step, batch 200 | in fit, ms | the other, ms | ratio |")
     print("| --- | --- | --- | --- |")
-    cd, sdcp = keras_rbm.rules.ContrastiveDivergence, keras_rbm.rules.SDCP
     data = binary_data(200 * (arguments.steps // 5))
     for name, rule, other in (
         ("S-DCP(6, 4) : CD-24", sdcp(6, 4), cd(24)),

@@ -43,6 +43,9 @@ all-1 have probability 1/8, the other twelve patterns 1/16. The published entrop
 it the sampling rules decline at rates this high.
 """
 
+#: What should come 90 % of the way before what.
+BEFORE = (("CS-DCP", "CG"), ("S-DCP", "CD"))
+
 LARGE = """## {title}: likelihoods by annealed importance sampling
 
 {setting}, rate {rate}.
@@ -151,6 +154,7 @@ def _large_section(folder, settings, runs):
         same = [run for run in runs if run["rule"] == rule]
         if same:
             lines.append(_large_row(rule, same, goal))
+    lines += ["", *(_lead(runs, goal, *pair) for pair in BEFORE)]
     missing = [rule for rule in RULES if rule not in {run["rule"] for run in runs}]
     if missing:
         lines += ["", f"Not run yet: {', '.join(missing)}."]
@@ -164,6 +168,22 @@ def _large_row(rule, runs, goal):
     firsts = [first_epoch(run, goal) for run in runs]
     reached = _mean(firsts) if None not in firsts else "not reached"
     return pages.row(rule, len(runs), _mean(lasts), _mean(bests), reached)
+
+
+def _lead(runs, goal, ahead, behind):
+    """Returns a sentence of how much earlier one rule comes to the goal."""
+    firsts, lasts = ([run for run in runs if run["rule"] == r] for r in (ahead, behind))
+    if not firsts or not lasts:
+        return f"- {ahead} before {behind}: not run yet."
+    end = min(run["epochs"][-1] for run in lasts)
+    firsts, lasts = ([first_epoch(r, goal) for r in rule] for rule in (firsts, lasts))
+    if None in firsts or min(len(firsts), len(lasts)) < 2:
+        return f"- {ahead} before {behind}: not reached, or one seed only."
+    rest = f" or more: {behind} does not get there in {end}" if None in lasts else ""
+    lasts = [end if epoch is None else epoch for epoch in lasts]
+    lead = np.mean(lasts) - np.mean(firsts)
+    error = np.sqrt(sum(np.var(x, ddof=1) / len(x) for x in (firsts, lasts)))
+    return f"- {ahead} before {behind}: {lead:.1f} ± {error:.1f} epochs{rest}."
 
 
 def first_epoch(run, goal):
