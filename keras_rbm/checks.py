@@ -1,5 +1,7 @@
 """Checks of arguments that every part of the library shares."""
 
+import math
+import numbers
 import operator
 
 
@@ -15,6 +17,18 @@ def check_counts(least=1, **counts):
             )
         if count >= 2**31:
             raise ValueError(f"Expected {name} < 2**31. Received: {name}={count!r}.")
+
+
+def check_numbers(**values):
+    """Raises a TypeError or ValueError unless each named value is a finite number.
+
+    Numbers of NumPy are numbers; bools, strings and arrays are not.
+    """
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(f"Expected a number. Received: {name}={value!r}.")
+        if not math.isfinite(value):
+            raise ValueError(f"Expected a finite number. Received: {name}={value!r}.")
 
 
 def is_int(value):

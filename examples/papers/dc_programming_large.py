@@ -1,6 +1,7 @@
 """MNIST and OMNIGLOT of Upadhya & Sastry (2017): likelihoods by annealing."""
 
 import json
+import math
 import time
 
 import keras
@@ -23,7 +24,7 @@ class Curve(keras.callbacks.Callback):
     def __init__(self, path, test, every, betas, resumed):
         super().__init__()
         self.path, self.every = path, every
-        self.score = kr.callbacks.LogLikelihood(test, every=every, betas=betas)
+        self.score = kr.callbacks.LogLikelihood(test, betas=betas)
         empty = {"epochs": [], "log_likelihood": [], "lower": [], "upper": []}
         self.curve = json.loads(path.read_text()) if resumed else empty
         self.seconds = self.curve.setdefault("seconds", [])
@@ -34,26 +35,27 @@ class Curve(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if not self.curve["epochs"]:
-            self._add(0, self.every - 1)
+            self._add(0)
 
     def on_epoch_begin(self, epoch, logs=None):
         self.start = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
         self.seconds[epoch:] = [round(time.perf_counter() - self.start, 2)]
-        if (epoch + 1) % self.every == 0:
-            self._add(epoch + 1, epoch)
+        if (epoch + 1) % self.every == 0 or epoch + 1 == self.params["epochs"]:
+            self._add(epoch + 1)
 
-    def _add(self, epochs, index):
+    def _add(self, epochs):
         logs = {}
-        self.score.on_epoch_end(index, logs)
+        self.score.on_epoch_end(epochs, logs)
         place = sum(done < epochs for done in self.curve["epochs"])
         for key, name in (
             ("log_likelihood", "log_likelihood"),
             ("lower", "log_likelihood_lower"),
             ("upper", "log_likelihood_upper"),
         ):
-            self.curve[key][place:] = [round(logs[name], 4)]
+            value = round(logs[name], 4)
+            self.curve[key][place:] = [value if math.isfinite(value) else None]
         self.curve["epochs"][place:] = [epochs]
         self.path.write_text(json.dumps(self.curve))
 
@@ -93,7 +95,8 @@ def run(settings, every, betas, folder, records):
     curve = Curve(folder / f"{name}.json", test, every, betas, backup.exists())
     resume = keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)
     model.fit(train, epochs=settings["epochs"], callbacks=[curve, resume], verbose=2)
-    record.write_text(json.dumps(settings | curve.curve) + "\n")
+    done = settings | {"temperatures": betas} | curve.curve
+    record.write_text(json.dumps(done, allow_nan=False) + "\n")
 
 
 def make_optimizer(settings):

@@ -43,17 +43,33 @@ all-1 have probability 1/8, the other twelve patterns 1/16. The published entrop
 it the sampling rules decline at rates this high.
 """
 
+#: What runs of one section have in common; the rate first.
+SETTINGS = (
+    "rate",
+    "set",
+    "gibbs_steps",
+    "inner_steps",
+    "batch_size",
+    "hidden_units",
+    "start",
+    "epochs",
+    "temperatures",
+)
+
 #: What should come 90 % of the way before what.
 BEFORE = (("CS-DCP", "CG"), ("S-DCP", "CD"))
 
 LARGE = """## {title}: likelihoods by annealed importance sampling
 
-{setting}, rate {rate}.
+{hidden_units} hidden units, {epochs} epochs of batches of {batch_size}, {gibbs_steps}
+sweeps a batch (S-DCP: {inner_steps} inner steps of {inner}), start *{start}*, rate
+{rate}. (The paper: up to 200 epochs, 10 trials, annealing with 10,000 temperatures.)
 
-Test set binarised once at random, training pixels drawn anew in
-each epoch; 100 chains, 1000 temperatures. *90 %* is the first epoch with
+Test set binarised once at random, training pixels drawn anew in each epoch; 100 chains,
+{temperatures} temperatures. *90 %* is the first scored epoch with
 `L >= L0 + 0.9 (L* - L0)`, L0 the common start, L* the best of all rules at this rate;
-± is the standard error over the seeds.
+± is the standard error over the seeds, without that of AIS, which is optimistic the
+more the worse its chains mix: see the bars.
 """
 
 
@@ -62,13 +78,15 @@ def write(folder, page):
     records = pages.read_records(folder)
     small = [record for record in records if "hidden_units" not in record]
     large = [record for record in records if "hidden_units" in record]
-    lines = [HEADER, SMALL]
-    for name, (title, _) in SETS.items():
+    lines = [HEADER, SMALL] if small else [HEADER]
+    for name in dict.fromkeys(record["set"] for record in small):
+        title, _ = SETS[name]
         runs = [record for record in small if record["set"] == name]
         lines += [f"### {title}", "", CLAIMS[name], "", *_small_table(runs), ""]
         lines += pages.figure(folder, name, _draw_small, runs, ATTAINABLE[name])
     for settings, runs in _groups(large).items():
-        lines += _large_section(folder, dict(settings), runs)
+        named = dict(zip(SETTINGS, settings, strict=True))
+        lines += _large_section(folder, named, runs)
     page.write_text("\n".join(lines))
     print(f"Wrote {page} from {len(records)} records.")
 
@@ -116,58 +134,70 @@ def _draw_small(figure, runs, attainable):
 
 
 def _curve(axes, rule, epochs, curves):
-    colour = f"C{(*RULES, 'SSD').index(rule)}"
+    colour = f"C{RULES.index(rule)}" if rule in RULES else None
     mean, spread = curves.mean(0), curves.std(0)
-    axes.plot(epochs, mean, color=colour, label=rule)
+    (line,) = axes.plot(epochs, mean, color=colour, label=rule)
+    colour = line.get_color()
     axes.fill_between(
         epochs, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0.0
     )
 
 
 def _groups(runs):
-    """Returns runs by all settings but rule and seed; SSD has rates of its own."""
+    """Returns runs by all settings but rule and seed.
+
+    Of spectral descent, whose rates are its own, by all but the rate, too: its runs
+    stand in every group of the other settings.
+    """
     groups = {}
     for run in runs:
-        keys = ("set", "gibbs_steps", "inner_steps", "batch_size", "start", "rate")
-        groups.setdefault(tuple((key, run[key]) for key in keys), []).append(run)
+        if run["rule"] != "SSD":
+            groups.setdefault(_settings(run), []).append(run)
+    for run in filter(lambda run: run["rule"] == "SSD", runs):
+        own = _settings(run)
+        for key in [key for key in groups if key[1:] == own[1:]] or [own]:
+            groups.setdefault(key, []).append(run)
     return groups
 
 
+def _settings(run):
+    run = run | {"epochs": run["epochs"][-1]}
+    return tuple(run[key] for key in SETTINGS)
+
+
 def _large_section(folder, settings, runs):
-    title = {"mnist": "MNIST", "omniglot28": "OMNIGLOT"}[settings["set"]]
+    title = {"mnist": "MNIST", "omniglot28": "OMNIGLOT"}.get(settings["set"])
     inner = settings["gibbs_steps"] // settings["inner_steps"]
-    setting = (
-        f"{runs[0]['hidden_units']} hidden units, batches of {settings['batch_size']}, "
-        f"{settings['gibbs_steps']} sweeps (S-DCP: {settings['inner_steps']} inner "
-        f"steps of {inner}), start *{settings['start']}*"
-    )
-    lines = [
-        LARGE.format(title=title, setting=setting, rate=settings["rate"]),
-        CLAIMS[settings["set"]],
-        "",
-    ]
+    lines = [LARGE.format(title=title or settings["set"], inner=inner, **settings)]
+    lines += [CLAIMS.get(settings["set"], ""), ""]
     start = np.mean([run["log_likelihood"][0] for run in runs])
-    best = max(max(run["log_likelihood"]) for run in runs)
+    rivals = [run for run in runs if run["rule"] != "SSD"] or runs
+    best = max(max(run["log_likelihood"]) for run in rivals)
     goal = start + 0.9 * (best - start)
+    curves = {}
+    for run in sorted(runs, key=lambda run: (*RULES, "SSD").index(run["rule"])):
+        curves.setdefault(_label(run), []).append(run)
     lines += pages.head("rule", "seeds", "last epoch", "best", "90 %, epoch")
-    for rule in (*RULES, "SSD"):
-        same = [run for run in runs if run["rule"] == rule]
-        if same:
-            lines.append(_large_row(rule, same, goal))
+    lines += [_large_row(label, same, goal) for label, same in curves.items()]
     lines += ["", *(_lead(runs, goal, *pair) for pair in BEFORE)]
-    missing = [rule for rule in RULES if rule not in {run["rule"] for run in runs}]
+    missing = [rule for rule in RULES if rule not in curves]
     if missing:
         lines += ["", f"Not run yet: {', '.join(missing)}."]
-    name = "_".join(str(value) for value in settings.values())
-    return [*lines, "", *pages.figure(folder, name, _draw_large, runs, goal)]
+    keys = ("set", "gibbs_steps", "inner_steps", "batch_size", "start", "rate")
+    name = "_".join(str(settings[key]) for key in keys)
+    return [*lines, "", *pages.figure(folder, name, _draw_large, curves, goal)]
 
 
-def _large_row(rule, runs, goal):
+def _label(run):
+    return f"SSD, rate {run['rate']}" if run["rule"] == "SSD" else run["rule"]
+
+
+def _large_row(label, runs, goal):
     lasts = [run["log_likelihood"][-1] for run in runs]
     bests = [max(run["log_likelihood"]) for run in runs]
     firsts = [first_epoch(run, goal) for run in runs]
     reached = _mean(firsts) if None not in firsts else "not reached"
-    return pages.row(rule, len(runs), _mean(lasts), _mean(bests), reached)
+    return pages.row(label, len(runs), _mean(lasts), _mean(bests), reached)
 
 
 def _lead(runs, goal, ahead, behind):
@@ -192,28 +222,27 @@ def first_epoch(run, goal):
     return next((epoch for epoch, score in pairs if score >= goal), None)
 
 
-def _draw_large(figure, runs, goal):
+def _draw_large(figure, curves, goal):
     axes = figure.subplots()
-    for rule in (*RULES, "SSD"):
-        same = [run for run in runs if run["rule"] == rule]
-        if same:
-            length = min(len(run["epochs"]) for run in same)
-            keys = ("log_likelihood", "lower", "upper")
-            curves, lower, upper = (
-                np.array([run[key][:length] for run in same]) for key in keys
-            )
-            epochs = same[0]["epochs"][:length]
-            _curve(axes, rule, epochs, curves)
-            bars = (curves - lower).mean(0), (upper - curves).mean(0)
-            bars = np.nan_to_num(bars, posinf=0.0)
-            axes.errorbar(
-                epochs, curves.mean(0), bars, fmt="none", color="gray", linewidth=0.7
-            )
+    for label, runs in curves.items():
+        epochs = runs[0]["epochs"]
+        keys = ("log_likelihood", "lower", "upper")
+        values, lower, upper = (
+            np.array([run[key] for run in runs], float) for key in keys
+        )
+        _curve(axes, label, epochs, values)
+        mean = values.mean(0)
+        above = upper.mean(0) - mean  # NaN where an interval has no upper end
+        bars = (mean - lower.mean(0), np.nan_to_num(above))
+        axes.errorbar(epochs, mean, bars, fmt="none", color="gray", linewidth=0.7)
+        unbounded = np.isnan(above)
+        axes.plot(np.array(epochs)[unbounded], mean[unbounded], "^", color="gray", ms=3)
     axes.axhline(goal, color="gray", linewidth=0.8, linestyle=":")
     axes.set(xlabel="epoch", ylabel="test log-likelihood, nats")
     axes.set_ylim(bottom=goal - 40.0)
     axes.legend(frameon=False)
     return (
         "Mean over the seeds, their standard deviation (shaded) and three standard "
-        "errors of AIS (bars); dotted, 90 % of the way."
+        "errors of AIS (bars; triangles where those of a seed have no upper end); "
+        "dotted, 90 % of the way."
     )

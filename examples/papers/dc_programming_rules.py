@@ -13,6 +13,11 @@ def make_rule(name, gibbs_steps, inner_steps, num_chains):
     S-DCP shares them among its inner steps; CG is centred CD.
     """
     if name in ("S-DCP", "CS-DCP"):
+        if gibbs_steps % inner_steps:
+            raise ValueError(
+                "Expected inner steps of equally many sweeps. Received: "
+                f"{gibbs_steps} sweeps in {inner_steps} inner steps."
+            )
         inner_sweeps = gibbs_steps // inner_steps
         return kr.rules.SDCP(inner_steps, inner_sweeps, centered=name == "CS-DCP")
     if name == "PCD":

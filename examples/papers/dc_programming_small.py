@@ -29,7 +29,12 @@ def run(settings, trials, epochs, records):
     path = records / f"{'.'.join(map(str, settings.values()))}.json"
     record = settings | {"epochs": epochs_to_score(epochs), "log_likelihood": []}
     if path.exists():
-        record = json.loads(path.read_text())
+        scored, record = record["epochs"], json.loads(path.read_text())
+        if record["epochs"] != scored:
+            raise ValueError(
+                f"Expected the epochs that {path} was scored after. Received: others. "
+                "Give the same --epochs, or another folder."
+            )
     curves = record["log_likelihood"]
     if len(curves) >= trials:
         return

@@ -175,6 +175,25 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     )
 
 
+def checked_mask(clamp, shape):
+    """Returns a clamp's mask as a tensor; raises a ValueError if it is none.
+
+    Args:
+        clamp: bool array (V,) or (C, V).
+        shape: (C, V) of the chains; C may be a tensor.
+    """
+    clamp = tf.convert_to_tensor(clamp)
+    shape = tf.TensorShape([None if tf.is_tensor(size) else size for size in shape])
+    fits = any(clamp.shape.is_compatible_with(each) for each in (shape, shape[1:]))
+    if clamp.dtype != tf.bool or not fits:
+        raise ValueError(
+            f"Expected clamp to be a bool array of shape {tuple(shape[1:])} or "
+            f"{tuple(shape)}. Received: dtype {clamp.dtype.name}, shape "
+            f"{tuple(clamp.shape)}."
+        )
+    return clamp
+
+
 @tf.function(autograph=False)
 def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
     def sweep(index, state):

@@ -6,12 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import is_int
 from keras_rbm.inference.gibbs import settled
 from keras_rbm.inference.potentials import Potentials
 
 
 def temperatures(betas):
-    """Returns inverse temperatures from 0 to 1 as a float32 array.
+    """Returns inverse temperatures from 0 to 1 as an array.
 
     Args:
         betas: int K, for K equal steps; a sequence of `(end, steps)` pairs, for
@@ -19,7 +20,7 @@ def temperatures(betas):
             beginning with 0 and ending with 1.
 
     Raises:
-        ValueError: if the values do not increase strictly from 0 to 1.
+        ValueError: if the values do not increase strictly from 0 to 1, in float32.
 
     Example:
 
@@ -28,24 +29,36 @@ def temperatures(betas):
     >>> len(keras_rbm.inference.temperatures([(0.5, 500), (0.9, 4000), (1.0, 10000)]))
     14501
     """
-    if isinstance(betas, (int, np.integer)) and not isinstance(betas, bool):
-        values = np.linspace(0.0, 1.0, max(int(betas), 0) + 1)
-    else:
-        values = np.asarray(betas, np.float64)
-        if values.ndim == 2 and values.shape[1] == 2:
-            starts = np.concatenate([[0.0], values[:-1, 0]])
-            pieces = [
-                np.linspace(start, end, int(steps) + 1)[1:]
-                for start, (end, steps) in zip(starts, values, strict=True)
-            ]
-            values = np.concatenate([[0.0], *pieces])
-    increasing = values.ndim == 1 and len(values) > 1 and np.all(np.diff(values) > 0)
+    values = _values(betas)
+    used = values.astype(np.float32)
+    increasing = used.ndim == 1 and len(used) > 1 and np.all(np.diff(used) > 0)
     if not increasing or values[0] != 0.0 or values[-1] != 1.0:
         raise ValueError(
             "Expected betas that increase strictly from 0 to 1. Received: "
             f"betas={betas!r}. Pass a number of steps ≥ 1, a list of (end, steps) "
             "segments such as [(0.5, 500), (1.0, 10000)], or the values."
         )
+    return values
+
+
+def _values(betas):
+    """Returns an array, empty where nothing can be made of `betas`."""
+    if is_int(betas):
+        return np.linspace(0.0, 1.0, max(int(betas), 0) + 1)
+    try:
+        values = np.asarray(betas, np.float64)
+    except (TypeError, ValueError):
+        return np.zeros(0)
+    if values.ndim == 2 and values.shape[1] == 2:
+        ends, steps = values.T
+        if not np.all((steps >= 1) & (steps == np.round(steps))):
+            return np.zeros(0)
+        starts = np.concatenate([[0.0], ends[:-1]])
+        pieces = [
+            np.linspace(start, end, int(count) + 1)[1:]
+            for start, end, count in zip(starts, ends, steps, strict=True)
+        ]
+        values = np.concatenate([[0.0], *pieces])
     return values
 
 

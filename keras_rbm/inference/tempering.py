@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.gibbs import ChainState, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 #: Pairs count as rejecting at least this share of their swaps.
@@ -123,6 +123,9 @@ def equalized_betas(betas, swap_rates):
     Returns:
         tensor (R,).
 
+    Raises:
+        ValueError: if the shapes do not fit.
+
     Example:
 
     >>> betas = keras_rbm.inference.equalized_betas([0.0, 0.5, 1.0], [0.4, 0.8])
@@ -134,7 +137,13 @@ def equalized_betas(betas, swap_rates):
            tempering: a scalable highly parallel MCMC scheme. JRSS B 2022.
     """
     betas = tf.convert_to_tensor(betas, tf.float32)
-    rejected = tf.maximum(1.0 - tf.convert_to_tensor(swap_rates, tf.float32), 0.0)
+    swap_rates = tf.convert_to_tensor(swap_rates, tf.float32)
+    if swap_rates.shape.rank != 1 or betas.shape != (swap_rates.shape[0] + 1,):
+        raise ValueError(
+            "Expected betas and one swap rate less. Received: betas of shape "
+            f"{tuple(betas.shape)}, swap_rates of shape {tuple(swap_rates.shape)}."
+        )
+    rejected = tf.maximum(1.0 - swap_rates, 0.0)
     rejected += _LEAST_REJECTION
     barrier = tf.concat([[0.0], tf.cumsum(rejected)], 0)
     last = betas.shape[0] - 1
@@ -206,11 +215,14 @@ def parallel_tempering(
     betas = tf.constant(temperatures(betas), tf.float32)
     if base is None:
         base = tf.zeros(potentials.num_visible)
-    path = TemperedPath(potentials, tf.cast(base, tf.float32))
-    seed = random.as_seed(seed)
     shape = (num_samples, potentials.num_visible)
+    path = TemperedPath(potentials, _as_states("base", base, shape[1:]))
+    seed = random.as_seed(seed)
     if initial_visible is None:
         initial_visible = path.sample_base(shape, random.fold_in(seed, -1))
+    initial_visible = _as_states("initial_visible", initial_visible, shape)
+    if clamp is not None:
+        clamp = checked_mask(clamp, shape)
     visible = tf.broadcast_to(initial_visible, (betas.shape[0], *shape))
     chains = start_tempering(potentials, visible, betas)
     for part, share in enumerate((1, 2, 4, 8)) if adapt else ():
@@ -219,6 +231,18 @@ def parallel_tempering(
         betas = equalized_betas(chains.betas, chains.swap_rates)
         chains = chains._replace(betas=betas)
     return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
+
+
+def _as_states(name, values, shape):
+    """Returns values as float32; raises a ValueError unless they have a shape."""
+    values = tf.cast(values, tf.float32)
+    shape = tf.TensorShape([None if tf.is_tensor(size) else size for size in shape])
+    if not values.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"Expected {name} of shape {tuple(shape)}. Received: shape "
+            f"{tuple(values.shape)}."
+        )
+    return values
 
 
 @tf.function(autograph=False)

@@ -79,6 +79,8 @@ class BoltzmannMachine(Exportable, RuleModel):
             )
         rule = rules.get(rule)
         rule.check(self)
+        optimizer = keras.optimizers.get(optimizer)
+        rule.check_optimizer(optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
             raise ValueError(

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_rbm import inference, random
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.gibbs import checked_mask
 
 
 def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
@@ -59,16 +60,6 @@ def checked_chains(model, shape, steps, initial_visible, clamp, seed):
                 f"{tuple(initial_visible.shape)}."
             )
     if clamp is not None:
-        clamp = _checked_mask(clamp, shape)
+        clamp = checked_mask(clamp, shape)
     seed = model.next_seed() if seed is None else random.as_seed(seed)
     return initial_visible, clamp, seed
-
-
-def _checked_mask(clamp, shape):
-    clamp = tf.convert_to_tensor(clamp)
-    if clamp.dtype != tf.bool or tuple(clamp.shape) not in (shape, shape[1:]):
-        raise ValueError(
-            f"Expected clamp to be a bool array of shape {shape[1:]} or {shape}. "
-            f"Received: dtype {clamp.dtype.name}, shape {tuple(clamp.shape)}."
-        )
-    return clamp

@@ -110,10 +110,11 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
 
     @matrix_learning_rate.setter
     def matrix_learning_rate(self, rate):
-        if not isinstance(self._matrix_learning_rate, keras.Variable):
+        made_as_float = isinstance(self._matrix_learning_rate, keras.Variable)
+        if not made_as_float or _is_schedule(rate):
             raise TypeError(
-                "Expected an optimizer made with a float matrix_learning_rate to set "
-                f"it anew. Received: {rate!r} for one made with "
+                "Expected a float, for an optimizer made with a float "
+                f"matrix_learning_rate. Received: {rate!r} for one made with "
                 f"{self._matrix_learning_rate!r}. Make a new optimizer."
             )
         self._matrix_learning_rate.assign(_checked_rate("matrix_learning_rate", rate))
@@ -184,7 +185,7 @@ def polar_factor_by_newton_schulz(matrix):
     """Returns nearly what `polar_factor_by_svd` returns, by matrix products.
 
     Args:
-        matrix: float tensor (rows, columns), of zeros or of any rank.
+        matrix: float tensor (rows, columns) of known shape, of zeros or of any rank.
 
     Returns:
         tensor (rows, columns); zeros for zeros.

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_rbm.checks import check_numbers
 from keras_rbm.inference import Potentials
 from keras_rbm.replicas import all_sum
 from keras_rbm.rules.persistent_contrastive_divergence import (
@@ -16,7 +17,8 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
     The fast weights (of the kernel and both biases) learn along the same gradient,
     `fast <- fast_decay * fast + fast_learning_rate * gradient`: they raise the energy
-    where the chains are, drive them away from there, and are forgotten soon.
+    where the chains are, drive them away from there, and are forgotten soon. The
+    negative moments' `E[h | v]` is taken under them, too, as of the chains.
 
     Args:
         gibbs_steps: int ≥ 1, k sweeps of every chain a step.
@@ -53,13 +55,14 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         **kwargs,
     ):
         super().__init__(gibbs_steps, num_chains, **kwargs)
+        check_numbers(fast_learning_rate=fast_learning_rate, fast_decay=fast_decay)
         if not (fast_learning_rate >= 0.0 and 0.0 <= fast_decay < 1.0):
             raise ValueError(
                 "Expected fast_learning_rate ≥ 0 and fast_decay in [0, 1). Received: "
                 f"fast_learning_rate={fast_learning_rate}, fast_decay={fast_decay}."
             )
-        self.fast_learning_rate = fast_learning_rate
-        self.fast_decay = fast_decay
+        self.fast_learning_rate = float(fast_learning_rate)
+        self.fast_decay = float(fast_decay)
         self.fast = {}
 
     def build(self, model):

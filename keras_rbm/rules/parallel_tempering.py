@@ -69,8 +69,9 @@ class ParallelTempering(LearningRule):
         self.num_replicas = num_replicas
         self.num_chains = num_chains
         self.gibbs_steps = gibbs_steps
-        self._requested_betas = betas
         self._start = _start(betas, num_replicas)
+        by_name = betas is None or isinstance(betas, str)
+        self._requested_betas = betas if by_name else self._start.tolist()
         self.chains = self.betas = self.swap_rates = None
 
     def build(self, model):

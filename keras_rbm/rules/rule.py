@@ -1,13 +1,12 @@
 """The base of all learning rules."""
 
-import math
-import numbers
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_numbers
 from keras_rbm.configured import Configured
 from keras_rbm.inference import Moments, conditional_moments
 from keras_rbm.inference.pseudo_likelihood import (
@@ -56,6 +55,9 @@ class LearningRule(Configured):
         sliding_factor: float in [0, 1], how fast the centring offsets follow the
             batches' means.
 
+    Raises:
+        TypeError, ValueError: if an argument is of another type or out of range.
+
     Example:
 
     >>> class ExactGradient(keras_rbm.rules.LearningRule):
@@ -83,22 +85,19 @@ class LearningRule(Configured):
         centered=False,
         sliding_factor=0.01,
     ):
-        for number in (sparsity_target or 0.0, sparsity_cost):
-            if isinstance(number, numbers.Real):
-                continue
-            raise TypeError(
-                "Expected sparsity_target and sparsity_cost as numbers. Received: "
-                f"sparsity_target={sparsity_target!r}, sparsity_cost={sparsity_cost!r}."
-            )
+        check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
+        if sparsity_target is not None:
+            check_numbers(sparsity_target=sparsity_target)
+        if not isinstance(centered, bool):
+            raise TypeError(f"Expected True or False. Received: centered={centered!r}.")
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
                 f"sparsity_target={sparsity_target}."
             )
-        if not 0.0 <= sparsity_cost < math.inf:
+        if sparsity_cost < 0.0:
             raise ValueError(
-                "Expected a finite sparsity_cost ≥ 0. Received: "
-                f"sparsity_cost={sparsity_cost}."
+                f"Expected a sparsity_cost ≥ 0. Received: {sparsity_cost}."
             )
         if bool(sparsity_cost) != (sparsity_target is not None):
             raise ValueError(
@@ -151,6 +150,9 @@ class LearningRule(Configured):
                 f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
                 "or 'maximum_likelihood'."
             )
+
+    def check_optimizer(self, optimizer):
+        """Raises a ValueError if the rule cannot learn by a Keras optimizer."""
 
     def inference_for(self, model):
         """Returns the `Inference` that a model learns or predicts by, or `None`."""

@@ -19,8 +19,13 @@ class SDCP(LearningRule):
     minimises `f - <grad g, theta>` by `inner_steps` updates of the optimizer. Each
     goes on with the same chains, which start at the data, for `gibbs_steps` sweeps
     under the parameters reached so far; only its first draw of h is by the
-    probabilities that the last moments had, from before the update. With
+    probabilities that the last moments had, from before the update. (That saves a
+    matrix product an update; over 25 trials on Bars & Stripes and on Shifting Bar the
+    likelihoods with and without it were the same within a standard error.) With
     `inner_steps=1` it is CD; at equal cost to CD-k, `inner_steps * gibbs_steps = k`.
+
+    A step makes `inner_steps` iterations of the optimizer: a learning rate schedule
+    that is to last for some epochs needs as many times the batches.
 
     With plain `keras.optimizers.SGD` this is algorithm 3 of [1] and, centred,
     algorithm 4: there the offsets move in every inner step, and the positive phase
@@ -32,7 +37,8 @@ class SDCP(LearningRule):
         **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
 
     Raises:
-        ValueError: if a count is not an int ≥ 1.
+        ValueError: if a count is not an int ≥ 1; from `compile`, if the optimizer
+            accumulates gradients, as then not each inner step is an update.
 
     Example:
 
@@ -54,6 +60,16 @@ class SDCP(LearningRule):
     @property
     def updates_per_step(self):
         return self.inner_steps
+
+    def check_optimizer(self, optimizer):
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        accumulated = optimizer.gradient_accumulation_steps
+        if self.inner_steps > 1 and accumulated:
+            raise ValueError(
+                "Expected an optimizer that updates in each inner step. Received: "
+                f"gradient_accumulation_steps={accumulated}. Make a new optimizer "
+                "without it."
+            )
 
     def step(self, model, features, visible, weights):
         seed = model.next_seed()

@@ -33,6 +33,13 @@ def test_small_trials_go_on_where_they_were_cut(script, tmp_path, rule):
     assert len(first) == 3
 
 
+def test_records_of_other_epochs_are_not_gone_on_with(script, tmp_path):
+    settings = {"set": "shifting_bar", "rule": "CD", "rate": 0.3}
+    script.small.run(settings, 1, 20, tmp_path)
+    with pytest.raises(ValueError, match="same --epochs"):
+        script.small.run(settings, 2, 50, tmp_path)
+
+
 def test_trial_is_what_fit_gives(script, tmp_path):
     rows = kr.datasets.load("shifting_bar", "train").batch(9).get_single_element()
     settings = {"set": "shifting_bar", "rule": "CD", "rate": 0.3}
@@ -62,10 +69,59 @@ def test_large_runs_are_scored_and_reported(script, tmp_path):
     script.large.run(settings, 10, 50, tmp_path, records)
     (path,) = records.glob("*.json")
     record = json.loads(path.read_text())
-    assert record["epochs"] == [0, 10]
-    start, end = record["log_likelihood"]
+    assert record["epochs"] == [0, 10, 15] and record["temperatures"] == 50
+    start, _, end = record["log_likelihood"]
     assert start + 0.3 < end < 0.0
     assert len(record["seconds"]) == 15
     changed = path.stat().st_mtime_ns
     script.large.run(settings, 10, 50, tmp_path, records)
     assert path.stat().st_mtime_ns == changed
+    page = tmp_path / "dc_programming.md"
+    script.dc_programming_report.write(records, page)
+    assert f"| S-DCP | 1 | {end:.2f} | {max(start, end):.2f} |" in page.read_text()
+
+
+def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500):
+    return {
+        "set": "mnist",
+        "rule": rule,
+        "rate": rate,
+        "gibbs_steps": 24,
+        "inner_steps": 6,
+        "batch_size": 200,
+        "hidden_units": hidden_units,
+        "start": "base",
+        "temperatures": 1000,
+        "seed": seed,
+        "epochs": [0, 2, 4, 6],
+        "log_likelihood": curve,
+        "lower": [value - 1 for value in curve],
+        "upper": upper or [value + 1 for value in curve],
+    }
+
+
+def test_report_of_claims(script, tmp_path):
+    """Runs of another size or of spectral descent at its own rate are told apart."""
+    fast, slow = [-200.0, -110.0, -101.0, -100.0], [-200.0, -150.0, -120.0, -109.0]
+    slower, ssd = [-200.0, -180.0, -160.0, -140.0], [-200.0, -120.0, -99.0, -98.0]
+    open_end = [-199.0, None, -100.0, -99.0]
+    runs = [made_up("CS-DCP", seed, fast, upper=open_end) for seed in range(2)]
+    runs += [made_up("CG", seed, slow) for seed in range(2)]
+    runs += [made_up("S-DCP", seed, fast) for seed in range(2)]
+    runs += [made_up("CD", seed, slower) for seed in range(2)]
+    runs += [made_up("CD", 0, fast, hidden_units=100), made_up("SSD", 0, ssd, 0.5)]
+    records = tmp_path / "dc_programming"
+    records.mkdir()
+    for index, run in enumerate(runs):
+        (records / f"{index}.json").write_text(json.dumps(run))
+    page = tmp_path / "dc_programming.md"
+    script.dc_programming_report.write(records, page)
+    text = page.read_text()
+    assert text.count("## MNIST") == 2
+    small, large = sorted(text.split("## MNIST")[1:], key=lambda part: "\n500 " in part)
+    assert "| CD | 1 | -100.00 | -100.00 | 2 |" in small.replace("2.00", "2")
+    assert "| CS-DCP | 2 | -100.00 ± 0.00 | -100.00 ± 0.00 | 2.00 ± 0.00 |" in large
+    assert "| SSD, rate 0.5 | 1 | -98.00 | -98.00 | 4.00 |" in large
+    assert "CS-DCP before CG: 4.0 ± 0.0 epochs." in large
+    assert "S-DCP before CD: 4.0 ± 0.0 epochs or more: CD does not get there" in large
+    assert "Not run yet: PCD." in large

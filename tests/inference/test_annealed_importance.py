@@ -222,7 +222,14 @@ def test_temperatures():
 
 
 @pytest.mark.parametrize(
-    "betas", [0, -1, True, [0.0, 0.5], [0.1, 1.0], [0.0, 0.5, 0.5, 1.0], [1.0, 0.0], []]
+    "betas",
+    [
+        *(0, -1, True, None, "adaptive", ["a"], [0.0, [1.0]]),
+        *([0.0, 0.5], [0.1, 1.0], [0.0, 0.5, 0.5, 1.0], [1.0, 0.0], []),
+        [0.0, 0.5, 0.5 + 1e-12, 1.0],  # the same in float32
+        *([(0.5, 0), (1.0, 2)], [(0.5, 2.9), (1.0, 2)], [(0.5, -3), (1.0, 5)]),
+    ],
+    ids=str,
 )
 def test_temperatures_that_do_not_increase_from_0_to_1(betas):
     with pytest.raises(ValueError, match="increase strictly from 0 to 1.*Received"):

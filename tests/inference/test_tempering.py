@@ -408,6 +408,13 @@ def test_unknown_method():
         ({"adapt": -1}, "adapt ≥ 0. Received: adapt=-1"),
         ({"betas": [0.0, 0.5]}, "increase strictly from 0 to 1"),
         ({"betas": 0}, "increase strictly from 0 to 1"),
+        ({"base": np.zeros(2)}, r"base of shape \(3,\). Received: shape \(2,\)"),
+        (
+            {"num_samples": 2, "initial_visible": np.zeros((2, 2))},
+            r"initial_visible of shape \(2, 3\). Received: shape \(2, 2\)",
+        ),
+        ({"clamp": [1, 0, 1]}, r"bool array of shape \(3,\) or \(100, 3\).*int32"),
+        ({"clamp": [True]}, r"bool array of shape \(3,\).*shape \(1,\)"),
     ],
     ids=str,
 )
@@ -415,6 +422,29 @@ def test_options_out_of_range(option, message):
     """Negative counts used to be taken for none."""
     with pytest.raises(ValueError, match=message):
         inference.parallel_tempering(random_potentials(3, 2), **option)
+
+
+def test_arguments_of_any_number_type():
+    """States of float64, NumPy's own, ended in an error of the loop's types."""
+    options = {"num_samples": 2, "steps": 2, "betas": 2, "seed": 1}
+    states = np.array([[0, 1, 1], [1, 0, 1]])
+    a, b = (
+        inference.parallel_tempering(
+            random_potentials(3, 2),
+            initial_visible=states.astype(dtype),
+            clamp=[True, False, False],
+            **options,
+        ).visible
+        for dtype in ("float32", "int64")
+    )
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(a[:, :, 0], [states[:, 0]] * 3)
+
+
+def test_equalized_betas_of_other_shapes():
+    for rates in ([0.5], [0.5, 0.5, 0.5], [[0.5, 0.5]], 0.5):
+        with pytest.raises(ValueError, match="betas and one swap rate less"):
+            inference.equalized_betas([0.0, 0.5, 1.0], rates)
 
 
 def test_several_models():

@@ -422,6 +422,11 @@ class TestInKeras:
         with pytest.raises(TypeError, match="made with a float matrix_learning_rate"):
             optimizer.matrix_learning_rate = 0.1
 
+    def test_matrix_rate_set_to_a_schedule(self):
+        optimizer = StochasticSpectralDescent(matrix_learning_rate=0.1)
+        with pytest.raises(TypeError, match="Expected a float.*Make a new optimizer"):
+            optimizer.matrix_learning_rate = schedule()
+
     def test_clipnorm_and_weight_decay(self):
         gradient = 5 * matrix((6, 4))
         clipped = gradient / np.linalg.norm(gradient)

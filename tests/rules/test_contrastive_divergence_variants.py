@@ -421,11 +421,19 @@ def test_counts_that_are_no_positive_ints(count):
         {"fast_learning_rate": -0.01},
         {"fast_decay": float("nan")},
         {"fast_learning_rate": float("nan")},
+        {"fast_learning_rate": float("inf")},
     ],
 )
 def test_fast_rates_out_of_range(kwargs):
-    with pytest.raises(ValueError, match=r"fast_learning_rate ≥ 0 and fast_decay in"):
+    with pytest.raises(ValueError, match=r"≥ 0 and fast_decay in|finite number"):
         FPCD(**kwargs)
+
+
+def test_fast_rates_of_other_types():
+    with pytest.raises(TypeError, match="a number. Received: fast_learning_rate='1'"):
+        FPCD(fast_learning_rate="1")
+    rule = FPCD(fast_learning_rate=np.float32(0.5), fast_decay=np.float64(0.5))
+    assert type(rule.fast_decay) is type(rule.fast_learning_rate) is float
 
 
 @pytest.mark.parametrize("make", [FPCD, rules.PopulationContrastiveDivergence])

@@ -193,6 +193,7 @@ def test_name():
         ({"num_replicas": 3, "betas": 3}, "or 3 values.*betas=3"),
         ({"num_replicas": 3, "betas": [0.0, 0.0, 1.0]}, "increase strictly"),
         ({"num_replicas": 3, "betas": [0.0, 0.5, 0.9]}, "increase strictly"),
+        ({"num_replicas": 2, "betas": ["a", "b"]}, "increase strictly"),
     ],
     ids=str,
 )
@@ -200,6 +201,13 @@ def test_options_out_of_range(options, message):
     """A number was no length, and two segments of steps passed for two values."""
     with pytest.raises(ValueError, match=message):
         ParallelTempering(**options)
+
+
+def test_betas_may_be_an_array():
+    rule = ParallelTempering(num_replicas=3, num_chains=4, betas=np.array([0, 0.5, 1]))
+    rbm = compiled(random_potentials(6, 3), rule)
+    rbm.fit(DATA, verbose=0)
+    assert rule.get_config()["betas"] == [0.0, 0.5, 1.0]
 
 
 def test_models_with_input():

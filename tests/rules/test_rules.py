@@ -62,6 +62,22 @@ def test_bad_sparsity(arguments, message):
         rules.ContrastiveDivergence(**arguments)
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("sparsity_cost", "1"),
+        ("sparsity_target", ""),
+        ("sliding_factor", None),
+        ("sliding_factor", True),
+        ("centered", "False"),
+    ],
+)
+def test_options_of_other_types(name, value):
+    """Text was compared with numbers, and "False" passed for true."""
+    with pytest.raises(TypeError, match=f"Expected .* Received: {name}={value!r}"):
+        rules.ContrastiveDivergence(**{name: value})
+
+
 def test_sparsity_lowers_activation():
     plain = fitted("cd", keras.optimizers.SGD(0.1), epochs=30)
     sparse = fitted(

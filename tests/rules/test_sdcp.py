@@ -270,6 +270,17 @@ def test_counts_that_are_no_positive_ints(count):
             rules.SDCP(**{name: count})
 
 
+def test_an_optimizer_that_accumulates_gradients_is_refused():
+    """Then inner steps moved nothing, and S-DCP was CD with a long chain."""
+    rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=3)
+    with pytest.raises(ValueError, match="in each inner step.*steps=3"):
+        rbm.compile(optimizer, rule=rules.SDCP(2), jit_compile=False)
+    assert rbm.rule is None and not rbm.compiled
+    rbm.compile(optimizer, rule=rules.SDCP(1), jit_compile=False)
+    rbm.fit(np.eye(3, dtype="float32"), verbose=0)
+
+
 @pytest.mark.parametrize("kwargs", [{}, {"centered": True, "sliding_factor": 0.2}])
 def test_config_round_trip(kwargs):
     rule = rules.SDCP(3, 2, **kwargs)
