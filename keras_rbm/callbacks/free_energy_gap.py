@@ -14,10 +14,13 @@ class FreeEnergyGap(keras.callbacks.Callback):
     log p(validation)`, in nats: log Z cancels, so the figure is exact and cheap. It
     stays near 0 while the model generalises and grows as it over-fits.
 
-    `EarlyStopping(monitor="free_energy_gap", mode="min", ...)` may follow it in the
-    list of callbacks; the mode must be given. The gap says how much better the
-    training data are known, not how good the model is: an untrained model has
-    gap 0. To stop at the best model watch `LogLikelihood`.
+    The gap says how much better the training data are known, not how good the model
+    is: an untrained model has gap 0. To stop at the best model watch `LogLikelihood`.
+    A rule that logs what it gains on the training data, `FrankWolfe`, makes the gap
+    tell: beside it stands `validation_gain`, the `total_gain` less the gap, which is
+    the log-likelihood of the validation data up to a constant, as far as the gains can
+    be believed. `EarlyStopping("validation_gain", mode="max", ...)` may follow in the
+    list of callbacks.
 
     Args:
         train: array (N, V) or `tf.data.Dataset`, training examples, about as many
@@ -61,6 +64,8 @@ class FreeEnergyGap(keras.callbacks.Callback):
         gap -= self._mean_free_energy(self.train)
         if logs is not None:
             logs["free_energy_gap"] = gap
+            if "total_gain" in logs:
+                logs["validation_gain"] = float(logs["total_gain"]) - gap
 
     def _mean_free_energy(self, rows):
         energies = tf.cast(self.model.free_energy(rows), tf.float64)

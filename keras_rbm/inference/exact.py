@@ -90,7 +90,9 @@ def _enumerates_visible(potentials):
     if sizes[side] > MAX_UNITS:
         raise ValueError(
             f"Expected a layer of at most {MAX_UNITS} binary units to enumerate. "
-            f"Received: num_{side}={sizes[side]}. Estimate log Z by 'ais' instead."
+            f"Received: num_{side}={sizes[side]}, of "
+            f"{type(potentials.visible).__name__} and "
+            f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
         )
     return side == "visible"
 

@@ -124,7 +124,7 @@ class GibbsProposal(_Kernel):
             -potentials.free_energy(visible, natural)
             for visible, natural in ((current_state, before), (state, after))
         )
-        correction = potentials.hidden.log_correction
+        correction = getattr(potentials.hidden, "log_correction", lambda _: 0.0)
         reverse = old - correction(before) - (new - correction(after))
         return state, GibbsProposalResults(new, reverse, seed)
 

@@ -38,7 +38,7 @@ class Growth(NamedTuple):
         sample_size: scalar, share of the samples that counted in the search.
         acceptance: scalar, share of Metropolis steps accepted.
         accepted: bool scalar, whether the unit is worth keeping: its gain is more than
-            the error, and enough samples counted.
+            two errors, and enough samples counted.
     """
 
     weights: tf.Tensor
@@ -91,7 +91,7 @@ def grow(
 
     Returns:
         `Growth`. The gain is estimated by bridge sampling between the samples before
-        and after.
+        and after; the former have chosen the unit, so that it is optimistic.
     """
     starts = _starts(evidence, num_starts, random.fold_in(seed, 0))
     units, values = find_units(evidence, starts, l2, objective, lbfgs_iterations)
@@ -136,7 +136,9 @@ def grow(
         gain_error=error,
         sample_size=size,
         acceptance=matched.acceptance,
-        accepted=(gain > error) & (size > _LEAST_SAMPLE_SIZE) & (coefficient[0] > 0.0),
+        accepted=(gain > 2.0 * error)
+        & (size > _LEAST_SAMPLE_SIZE)
+        & (coefficient[0] > 0.0),
     )
 
 

@@ -169,18 +169,33 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             )
         super().compile(optimizer, rule=rule, **kwargs)
 
-    def fit(self, x=None, y=None, batch_size=None, *args, callbacks=None, **kwargs):
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        verbose="auto",
+        callbacks=None,
+        validation_split=0.0,
+        **kwargs,
+    ):
         """Grows the model: as `RBM.fit`, until there is no room for more units.
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
-        `batch_size` is given, and then cut into batches of about that size, all
-        nearly equal: a few rows left over would judge a unit by chance.
+        `batch_size` is given, and then cut into batches of about that size, the last
+        at least half as large: a few rows left over would judge a unit by chance.
 
         Raises:
-            ValueError: if there is no room to begin with, or the data cannot be
-                states of binary units; nothing is changed then.
+            ValueError: if there is no room to begin with, the model is not trainable,
+                or the data cannot be states of binary units; nothing is changed then.
         """
-        if self.built and self.hidden_units >= self.max_hidden_units:
+        if not self.trainable:
+            raise ValueError(
+                "Expected a trainable model to grow. Received: trainable=False. Set "
+                "trainable = True and compile again."
+            )
+        if self.built and self.is_full:
             raise ValueError(
                 f"Expected room for more than {self.hidden_units} hidden units. "
                 f"Received: max_hidden_units={self.max_hidden_units}. Go on in a "
@@ -188,17 +203,32 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
-        if is_array(x) and not kwargs.get("validation_split"):
-            steps = max(1, round(len(x) / (batch_size or len(x) or 1)))
-            batch_size = -(-len(x) // steps)
+        if is_array(x) and np.ndim(x) == 2 and len(x):
+            split = validation_split if isinstance(validation_split, float) else 0.0
+            count = max(1, int(len(x) * (1.0 - split)))
+            batch_size = _even_batch(count, batch_size or count)
         stop = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: self._stop_if_full()
         )
-        callbacks = extended(callbacks, stop)
-        return super().fit(x, y, batch_size, *args, callbacks=callbacks, **kwargs)
+        return super().fit(
+            x,
+            y,
+            batch_size,
+            epochs,
+            verbose,
+            extended(callbacks, stop),
+            validation_split,
+            **kwargs,
+        )
+
+    @property
+    def is_full(self):
+        """bool: whether there is no room for another hidden unit."""
+        in_use = self.hidden_units if self.temperature > 0.0 else 0
+        return in_use >= self.max_hidden_units
 
     def _stop_if_full(self):
-        if self.hidden_units >= self.max_hidden_units:
+        if self.is_full:
             self.stop_training = True
 
     def to_rbm(self, approximate=False):
@@ -239,7 +269,8 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
                 "fit() first."
             )
         scale = np.concatenate([np.ones(len(units_of[0])), rest[units_of[1]]])
-        rbm = RBM(len(chosen), num_visible=len(kernel), seed=self.seed)
+        options = {"seed": self.seed, "dtype": self.dtype_policy}
+        rbm = RBM(len(chosen), num_visible=len(kernel), **options)
         rbm.kernel.assign(kernel[:, chosen] * scale)
         rbm.hidden_bias.assign(bias[chosen] * scale)
         for name in ("visible_bias", "base_rate"):
@@ -279,7 +310,8 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
                 f"Received: max_hidden_units={max_hidden_units}."
             )
         width = rbm.kernel.shape[0]
-        model = cls(max_hidden_units, num_visible=width, **{"seed": rbm.seed} | kwargs)
+        options = {"seed": rbm.seed, "dtype": rbm.dtype_policy} | kwargs
+        model = cls(max_hidden_units, num_visible=width, **options)
         coefficients = getattr(rbm, "coefficients", tf.ones(count))
         empty = [0, max_hidden_units - count]
         model.kernel.assign(tf.pad(rbm.kernel[:, :count], [[0, 0], empty]))
@@ -307,3 +339,13 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             "seed": self.seed,
             "num_units": self.hidden_units if self.built else self._first_units,
         }
+
+
+def _even_batch(count, wanted):
+    """Returns a batch size near `wanted` that leaves no small last batch."""
+    steps = max(1, round(count / wanted))
+    while True:
+        size = -(-count // steps)
+        if 2 * (count - (steps - 1) * size) >= size:
+            return size
+        steps -= 1

@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import is_int
+
 
 class UnitEditing:
     """What `InfiniteRBM` does to single hidden units, also inside a `tf.function`.
@@ -23,9 +25,7 @@ class UnitEditing:
                 shape; checked outside of a `tf.function` only.
         """
         self.assert_built("insert_unit")
-        weights, bias, coefficient = (
-            tf.cast(value, tf.float32) for value in (weights, bias, coefficient)
-        )
+        weights, bias, coefficient = map(_as_float, (weights, bias, coefficient))
         if tf.executing_eagerly():
             self._check_unit(weights, bias, coefficient)
         count = tf.convert_to_tensor(self.num_units)
@@ -45,8 +45,7 @@ class UnitEditing:
                 f"bias and a coefficient ≥ 0. Received: shapes {shapes}, "
                 f"coefficient={np.asarray(coefficient)}."
             )
-        full = self.hidden_units >= self.max_hidden_units
-        if full and self.temperature > 0.0:
+        if self.is_full:
             raise ValueError(
                 f"Expected room for a unit. Received: {self.hidden_units} of "
                 f"max_hidden_units={self.max_hidden_units} in use. Use "
@@ -67,23 +66,34 @@ class UnitEditing:
         count = tf.convert_to_tensor(self.num_units)
         places = tf.range(self.max_hidden_units)
         order = tf.where(places < index, places, (places + 1) % self.max_hidden_units)
-        self.kernel.assign(tf.gather(self.kernel, order, axis=1))
-        self.hidden_bias.assign(tf.gather(self.hidden_bias, order))
-        coefficients = tf.gather(self.coefficients, order)
-        self.coefficients.assign(tf.where(places < count - 1, coefficients, 0.0))
+        used = places < count - 1
+        for variable in (self.kernel, self.hidden_bias, self.coefficients):
+            moved = tf.gather(variable, order, axis=-1)
+            variable.assign(tf.where(used, moved, tf.zeros_like(moved)))
         self.num_units.assign(tf.maximum(count - 1, 1))
 
     def set_coefficient(self, index, value):
         """Sets how often a hidden unit counts; arguments as of the others."""
         self._check_index(index, "set_coefficient")
-        if tf.executing_eagerly() and not 0.0 <= float(value) < np.inf:
+        value = _as_float(value)
+        if value.shape.rank or tf.executing_eagerly() and not 0.0 <= value < np.inf:
             raise ValueError(f"Expected a coefficient ≥ 0. Received: value={value}.")
         self.coefficients.value[index].assign(value)
 
     def _check_index(self, index, method):
         self.assert_built(method)
-        if tf.executing_eagerly() and not 0 <= int(index) < self.hidden_units:
+        if not tf.executing_eagerly():
+            return
+        index = np.asarray(index)
+        if not is_int(index[()]) or not 0 <= index < self.hidden_units:
             raise ValueError(
                 f"Expected the index of one of {self.hidden_units} hidden units. "
-                f"Received: index={int(index)}."
+                f"Received: index={index!r}."
             )
+
+
+def _as_float(value):
+    try:
+        return tf.cast(value, tf.float32)
+    except (TypeError, ValueError, tf.errors.UnimplementedError) as error:
+        raise TypeError(f"Expected numbers. Received: {value!r}.") from error

@@ -140,6 +140,8 @@ def test_units_come_and_go_in_order():
     np.testing.assert_allclose(model.coefficients[:2], [0.5, 2.0])
     np.testing.assert_allclose(model.hidden_bias[:2], [-1.0, 3.0])
     np.testing.assert_allclose(model.kernel[:, 1], 1.0)
+    np.testing.assert_array_equal(model.kernel[:, 2:], 0.0)
+    np.testing.assert_array_equal(model.hidden_bias[2:], 0.0)
     model.remove_unit(1)
     model.remove_unit(0)
     assert model.hidden_units == 1 and model.temperature == 0.0
@@ -209,12 +211,17 @@ def test_more_room():
         lambda m: m.set_coefficient(2, 1.0),
         lambda m: m.set_coefficient(0, -1.0),
         lambda m: m.set_coefficient(0, float("nan")),
+        lambda m: m.set_coefficient(0, [1.0, 2.0]),
+        lambda m: m.set_coefficient("a", 1.0),
+        lambda m: m.insert_unit("a", 0.0),
+        lambda m: m.insert_unit(None, 0.0),
+        lambda m: m.remove_unit(0.5),
     ],
 )
 def test_bad_units_change_nothing(change):
     model = made()
     before = [variable.numpy() for variable in model.weights]
-    with pytest.raises(ValueError, match="Expected.*Received"):
+    with pytest.raises((TypeError, ValueError), match="Expected.*Received"):
         change(model)
     for variable, value in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(variable, value)
@@ -223,6 +230,13 @@ def test_bad_units_change_nothing(change):
 def test_no_room_for_a_unit():
     with pytest.raises(ValueError, match="Expected room for a unit.*from_rbm"):
         made(capacity=2).insert_unit(np.ones(6), 0.0)
+
+
+def test_precision_is_kept():
+    rbm = keras_rbm.RBM(2, num_visible=6, dtype="mixed_bfloat16", seed=0)
+    model = InfiniteRBM.from_rbm(rbm, 4)
+    assert model.compute_dtype == model.to_rbm().compute_dtype == "bfloat16"
+    assert InfiniteRBM.from_rbm(rbm, 4, dtype="float32").compute_dtype == "float32"
 
 
 @pytest.mark.parametrize("rbm", [None, keras.layers.Dense(2)])

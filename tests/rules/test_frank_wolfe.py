@@ -6,6 +6,7 @@ from model_test_case import assert_same_state, run_model_test
 
 import keras_rbm
 from keras_rbm import InfiniteRBM
+from keras_rbm.models import infinite_rbm
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.
@@ -58,7 +59,7 @@ def test_likelihood_rises_as_logged(options):
 def test_one_unit_an_epoch_and_biases_that_fit():
     model, history = grown(epochs=4, num_samples=4000)
     units = np.array(history["num_units"], int)
-    assert units[0] == 1 and (np.diff(units) <= 1).all()
+    assert units[:3].tolist() == [1, 2, 3] and (np.diff(units) <= 1).all()
     np.testing.assert_array_equal(model.coefficients.numpy()[: units[-1]], 1.0)
     moments = keras_rbm.inference.exact_moments(model.potentials())
     np.testing.assert_allclose(moments.visible.bias, DATA.mean(0), atol=0.04)
@@ -179,19 +180,32 @@ def test_resumed_in_the_middle_of_growing(tmp_path):
     assert_same_state(whole, run(False, tmp_path / "part"))
 
 
-def test_early_stopping_restores_the_smaller_model():
+def test_early_stopping_restores_the_model_of_most_validation_gain():
+    """15 examples are soon over-fitted, and the gains less the gap say when."""
+    noise = np.random.default_rng(0).random(PATTERNS.shape) < 0.25
+    data = np.abs(PATTERNS - noise).astype("float32")
+    train, validation = data[::8], data[1::2]
     model = InfiniteRBM(20, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL))
-    gap = keras_rbm.callbacks.FreeEnergyGap(DATA[::2], DATA[1::2])
+    model.adapt(train)
+    scores = []
+    model.compile(rule=FrankWolfe(l2=0.002, num_samples=2000))
+    gap = keras_rbm.callbacks.FreeEnergyGap(train, validation)
+    score = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: scores.append(exact(model, validation))
+    )
     stop = keras.callbacks.EarlyStopping(
-        "free_energy_gap", mode="max", patience=2, restore_best_weights=True,
-        start_from_epoch=1,
-    )  # fmt: skip
+        "validation_gain", mode="max", patience=2, restore_best_weights=True
+    )
     history = model.fit(
-        DATA, batch_size=120, epochs=8, callbacks=[gap, stop], verbose=0
+        train, epochs=8, callbacks=[gap, score, stop], verbose=0
     ).history
-    best = int(np.argmax(history["free_energy_gap"][1:])) + 1
-    assert model.hidden_units == history["num_units"][best]
+    gained = np.array(history["validation_gain"])
+    assert history["total_gain"][-1] == pytest.approx(sum(history["gain"]), rel=1e-5)
+    assert len(gained) < 8 and gained.max() > gained[0] + 0.05
+    # A constant apart: the validation set under independent pixels.
+    assert np.ptp(gained - np.array(scores)) < 0.05
+    assert model.hidden_units == history["num_units"][int(gained.argmax())]
+    assert exact(model, validation) == pytest.approx(max(scores), abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +269,18 @@ def test_no_batch_is_a_remnant():
         model.compile(rule=Sizes(**SMALL), run_eagerly=True)
         model.fit(DATA[:100], batch_size=batch_size, verbose=0)
     assert [int(size) for size in sizes] == [50, 50, 100]
+    sizes.clear()
+    model = InfiniteRBM(8, seed=0)
+    model.compile(rule=Sizes(**SMALL), run_eagerly=True)
+    model.fit(DATA[:100], validation_split=0.2, verbose=0)
+    assert [int(size) for size in sizes] == [80]
+
+
+@pytest.mark.parametrize("count, wanted", [(10_001, 100), (2451, 50), (7, 3), (1, 9)])
+def test_the_last_batch_is_at_least_half_as_large(count, wanted):
+    size = infinite_rbm._even_batch(count, wanted)
+    assert 0.5 * wanted <= size or size == count
+    assert count % size == 0 or 2 * (count % size) >= size
 
 
 def test_nan_in_a_later_batch_changes_nothing():
@@ -264,6 +290,34 @@ def test_nan_in_a_later_batch_changes_nothing():
     model.train_on_batch(np.full((20, 6), np.nan, "float32"))
     for variable, value in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(variable, value)
+
+
+def test_room_for_one_unit():
+    """A model with room for one unit was full before it had one, once built."""
+    model = InfiniteRBM(1, num_visible=6, seed=0)
+    model.compile(rule=FrankWolfe(**SMALL))
+    assert not model.is_full
+    history = model.fit(DATA, batch_size=120, epochs=3, verbose=0).history
+    assert model.is_full and len(history["loss"]) < 3
+
+
+def test_units_are_logged_from_0():
+    data = (np.random.default_rng(1).random((2000, 6)) < 0.4).astype("float32")
+    _, history = grown(epochs=1, data=data, l2=100.0, num_samples=200)
+    assert history["num_units"] == [0]
+
+
+def test_what_cannot_be_grown():
+    model = InfiniteRBM(4, num_visible=6, trainable=False)
+    model.compile(rule=FrankWolfe(**SMALL))
+    with pytest.raises(ValueError, match="Expected a trainable model"):
+        model.fit(DATA, verbose=0)
+    model = InfiniteRBM(4, num_visible=6)
+    model.compile(rule=FrankWolfe(**SMALL))
+    for data in (DATA[:0], np.array(1.0)):
+        with pytest.raises(ValueError, match="Expected (?!an int batch_size)"):
+            model.fit(data, verbose=0)
+    model.fit(DATA[:20], None, None, 1, 0, [keras.callbacks.Callback()])
 
 
 def test_growing_ends_where_there_is_no_room():
