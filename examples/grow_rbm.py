@@ -65,6 +65,9 @@ def main():
         verbose=0,
     )
 
+    if not grown.temperature:
+        print("\nNo unit gained enough. Try a smaller --l2.")
+        return
     z = grown.log_partition("ais", num_chains=100, betas=args.temperatures)
     score = np.mean(grown.log_likelihood(test, log_partition=z))
     print(

@@ -8,13 +8,13 @@ the model is. The scores go to a file in `--records`, and the page beside it.
 """
 
 import argparse
-import json
 import pathlib
 import time
 
 import best_rbm_report
 import keras
 import numpy as np
+import pages
 
 import keras_rbm as kr
 
@@ -64,8 +64,7 @@ def main():
     records = record.pop("records")
     records.mkdir(parents=True, exist_ok=True)
     name = ".".join(str(value) for key, value in vars(args).items() if key != "records")
-    path = records / f"{name}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    pages.write_record(records / f"{name}.json", record)
     best_rbm_report.write(records, records.with_suffix(".md"))
     print(f"""
 MNIST, binarised at random, test set, nats per example, after {minutes:.1f} minutes:

@@ -1,10 +1,10 @@
 """MNIST and OMNIGLOT of Upadhya & Sastry (2017): likelihoods by annealing."""
 
 import json
-import math
 import time
 
 import keras
+import pages
 from dc_programming_rules import make_model, make_rule
 
 import keras_rbm as kr
@@ -54,10 +54,9 @@ class Curve(keras.callbacks.Callback):
             ("lower", "log_likelihood_lower"),
             ("upper", "log_likelihood_upper"),
         ):
-            value = round(logs[name], 4)
-            self.curve[key][place:] = [value if math.isfinite(value) else None]
+            self.curve[key][place:] = [round(logs[name], 4)]
         self.curve["epochs"][place:] = [epochs]
-        self.path.write_text(json.dumps(self.curve))
+        pages.write_record(self.path, self.curve)
 
 
 def run(settings, every, betas, folder, records):
@@ -95,8 +94,7 @@ def run(settings, every, betas, folder, records):
     curve = Curve(folder / f"{name}.json", test, every, betas, backup.exists())
     resume = keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)
     model.fit(train, epochs=settings["epochs"], callbacks=[curve, resume], verbose=2)
-    done = settings | {"temperatures": betas} | curve.curve
-    record.write_text(json.dumps(done, allow_nan=False) + "\n")
+    pages.write_record(record, settings | {"temperatures": betas} | curve.curve)
 
 
 def make_optimizer(settings):

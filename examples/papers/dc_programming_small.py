@@ -4,6 +4,7 @@ import json
 
 import keras
 import numpy as np
+import pages
 import tensorflow as tf
 from dc_programming_rules import make_model, make_rule
 
@@ -49,7 +50,7 @@ def run(settings, trials, epochs, records):
             train(tf.constant(end - start))
             curve.append(round(float(score()), 5))
         curves.append(curve)
-        path.write_text(json.dumps(record) + "\n")
+        pages.write_record(path, record)
         print(
             path.stem, trial, f"best {max(curve):.3f}, last {curve[-1]:.3f}", flush=True
         )

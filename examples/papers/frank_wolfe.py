@@ -18,14 +18,16 @@ import time
 import frank_wolfe_report
 import keras
 import numpy as np
+import pages
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import keras_rbm as kr
 
-#: Units at which features are classified: near the number that the paper chose.
-CHOSEN = {"mnist": 460, "caltech101_silhouettes": 560}
+#: Units at which features are classified.
+CLASSIFIED = 460
+SETS = ("caltech101_silhouettes", "mnist")
 STRIDE = 20
 
 
@@ -65,51 +67,81 @@ def grow(args, folder, records):
     model.adapt(images)
     rule = kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
     model.compile(rule=rule)
-    backup = folder / f"{args.set}.backup"
-    curve = Curve(folder, args, splits, backup.exists())
+    settings = {key: vars(args)[key] for key in ("set", "l2", "halving", "samples")}
+    settings["batch_size"] = min(args.batch_size, len(images))
+    settings["temperatures"] = args.temperatures
+    resume = Resume(folder / f"{args.set}.backup")
+    curve = Curve(folder / f"{args.set}.grow.json", settings, resume, splits)
     model.fit(
         images,
-        batch_size=min(args.batch_size, len(images)),
+        batch_size=settings["batch_size"],
         epochs=args.max_units,
-        callbacks=[
-            curve,
-            keras.callbacks.BackupAndRestore(backup, double_checkpoint=True),
-        ],
+        callbacks=[curve, resume],
         verbose=2,
     )
-    settings = ("set", "l2", "halving", "samples", "batch_size")
-    settings = {key: vars(args)[key] for key in settings}
-    record.write_text(json.dumps(settings | {"start": "grow"} | curve.curve) + "\n")
+    pages.write_record(record, curve.record | {"start": "grow"})
 
 
-class Curve(keras.callbacks.Callback):
-    """Scores the model at every 20 units, saves it there, and keeps the curve."""
+class Resume(keras.callbacks.BackupAndRestore):
+    """Keeps its files after `fit`, where the scoring may still be cut."""
 
-    def __init__(self, folder, args, splits, resumed):
+    def __init__(self, path):
+        self.resumes = path.exists()
+        super().__init__(path, double_checkpoint=True, delete_checkpoint=False)
+
+
+class Clock(keras.callbacks.Callback):
+    """Keeps the seconds of each epoch in a file with the settings, over a cut."""
+
+    def __init__(self, path, settings, resume):
         super().__init__()
-        self.folder, self.args, self.splits = folder, args, splits
-        self.path = folder / f"{args.set}.grow.json"
-        self.curve = json.loads(self.path.read_text()) if resumed else {"points": []}
+        self.path = path
+        self.record = settings | {"seconds": []}
+        if resume.resumes:
+            self.record = json.loads(path.read_text())
+            if {key: self.record.get(key) for key in settings} != settings:
+                raise ValueError(
+                    f"Expected the settings of {path}. Received: {settings}. Give the "
+                    "same, or another folder."
+                )
 
     def on_epoch_begin(self, epoch, logs=None):
         self.start = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
-        seconds = time.perf_counter() - self.start
-        points = self.curve["points"]
-        self.curve["seconds"] = self.curve.get("seconds", 0.0) + seconds
-        units = self.model.hidden_units
-        done = max((point["units"] for point in points), default=0)
-        if units // STRIDE > done // STRIDE:
-            rbm = self.model.to_rbm()
-            rbm.save(self.folder / f"{self.args.set}.{units // STRIDE * STRIDE}.keras")
-            classify = done < CHOSEN[self.args.set] <= units
-            point = score(rbm, self.splits, self.args.temperatures, classify)
-            points.append(
-                {"units": units, "seconds": round(self.curve["seconds"], 1)} | point
-            )
-            print(points[-1], flush=True)
-        self.path.write_text(json.dumps(self.curve))
+        seconds = round(time.perf_counter() - self.start, 2)
+        self.record["seconds"][epoch:] = [seconds]
+        pages.write_record(self.path, self.record)
+
+    def total(self):
+        return round(sum(self.record["seconds"]), 1)
+
+
+class Curve(Clock):
+    """Scores a growing model at every 20 units, saves it there, and keeps the curve."""
+
+    def __init__(self, path, settings, resume, splits):
+        super().__init__(path, settings, resume)
+        self.splits = splits
+        self.record.setdefault("points", [])
+
+    def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch)
+        points, units = self.record["points"], self.model.hidden_units
+        size = units // STRIDE * STRIDE
+        if size <= max((point["size"] for point in points), default=0):
+            return
+        rbm = self.model.to_rbm()
+        rbm.save(model_path(self.path.parent, self.record["set"], size))
+        point = score(rbm, self.splits, self.record["temperatures"], size == CLASSIFIED)
+        before = {"size": size, "units": units, "seconds": self.total()}
+        points.append(before | {"total_gain": logs["total_gain"]} | point)
+        pages.write_record(self.path, self.record)
+        print(points[-1], flush=True)
+
+
+def model_path(folder, name, size):
+    return folder / f"{name}.{size}.keras"
 
 
 def score(rbm, splits, temperatures, classify):
@@ -149,41 +181,41 @@ def test_error(features):
     return 100.0 * (1.0 - best[1])
 
 
-def train(args, units, start, folder, records):
+def train(args, size, start, folder, records):
     """Runs CD-10 from the grown model or from a random start."""
-    name = f"{args.set}.cd.{start}.{units}"
+    name = f"{args.set}.cd.{start}.{size}"
     record = records / f"{name}.json"
     if record.exists():
         return
     print(f"\n{name}", flush=True)
     splits = load(args.set)
     images = splits["train"][0]
-    rbm = keras.saving.load_model(folder / f"{args.set}.{units}.keras")
+    rbm = keras.saving.load_model(model_path(folder, args.set, size))
     if start != "fw":  # of the same size, which may be a few units more
         rbm = kr.RBM(rbm.hidden_units, seed=int(start))
         rbm.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10)
-    rbm.compile(keras.optimizers.SGD(args.rate), rule=rule)
-    backup = folder / f"{name}.backup"
-    started = time.perf_counter()
+    rbm.compile(keras.optimizers.SGD(args.rate), rule=rule, steps_per_execution=10)
+    settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
+    settings |= {"epochs": args.epochs, "batch_size": args.cd_batch_size}
+    settings |= {"units": rbm.hidden_units, "temperatures": args.temperatures}
+    resume = Resume(folder / f"{name}.backup")
+    clock = Clock(folder / f"{name}.json", settings, resume)
     rbm.fit(
         images,
-        batch_size=100,
+        batch_size=args.cd_batch_size,
         epochs=args.epochs,
-        callbacks=[keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)],
+        callbacks=[clock, resume],
         verbose=2,
     )
-    seconds = time.perf_counter() - started
-    result = score(rbm, splits, args.temperatures, units == CHOSEN[args.set])
-    settings = {"set": args.set, "start": start, "units": units, "rate": args.rate}
-    settings |= {"epochs": args.epochs, "seconds": round(seconds, 1)}
-    record.write_text(json.dumps(settings | result) + "\n")
+    result = score(rbm, splits, args.temperatures, size == CLASSIFIED)
+    pages.write_record(record, clock.record | {"seconds": clock.total()} | result)
     print(result, flush=True)
 
 
 def parse_arguments():
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--set", choices=sorted(CHOSEN), default="mnist")
+    shared.add_argument("--set", choices=SETS, default="mnist")
     shared.add_argument("--temperatures", type=int, default=10_000, help="of AIS")
     shared.add_argument("--out", default="out/frank_wolfe", help="models and backups")
     shared.add_argument("--records", default="docs/results/frank_wolfe")
@@ -204,6 +236,7 @@ def parse_arguments():
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--epochs", type=int, default=50)
     command.add_argument("--rate", type=float, default=0.02)
+    command.add_argument("--cd-batch-size", type=int, default=100)
 
     command = commands.add_parser("report", parents=[shared])
     command.add_argument("--page", default="docs/results/frank_wolfe.md")

@@ -20,6 +20,7 @@ import pathlib
 import time
 
 import keras
+import pages
 import structured_prediction_report
 from structured_prediction_report import FIGURE_TASKS, TASKS
 
@@ -156,7 +157,7 @@ class Progress(keras.callbacks.Callback):
         row = logs | {"seconds": time.perf_counter() - self.start}
         for name, value in row.items():
             self.history.setdefault(name, [])[epoch:] = [round(float(value), 4)]
-        self.path.write_text(json.dumps(self.history))
+        pages.write_record(self.path, self.history)
         if epoch - self.best_epoch >= self.patience:
             self.model.stop_training = True
 
@@ -193,7 +194,7 @@ def run(settings, folder, records, patience):
         "test": test_errors(model, pairs_of(task, "test", None, 500, False)),
         "history": progress.history,
     }
-    record.write_text(json.dumps(settings | results) + "\n")
+    pages.write_record(record, settings | results)
     print(f"{name}: {results['test']}", flush=True)
 
 

@@ -1,0 +1,89 @@
+"""The experiments with Frank-Wolfe run, go on after a cut, and are reported."""
+
+import importlib
+import json
+import pathlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(PAPERS)
+    script = importlib.import_module("frank_wolfe")
+    rng = np.random.default_rng(0)
+
+    def load(name):
+        """Returns 12 pixels that four hidden causes switch on."""
+        splits = {}
+        for split, rows in (("train", 300), ("validation", 100), ("test", 100)):
+            labels = rng.integers(0, 4, rows)
+            pixels = np.repeat(np.eye(4)[labels], 3, axis=1)
+            noise = rng.random(pixels.shape) < 0.05
+            splits[split] = np.abs(pixels - noise).astype("float32"), labels
+        return splits
+
+    monkeypatch.setattr(script, "load", load)
+    monkeypatch.setattr(script, "STRIDE", 2)
+    monkeypatch.setattr(script, "CLASSIFIED", 2)
+    return script
+
+
+def arguments(**kwargs):
+    given = {"set": "mnist", "temperatures": 20, "max_units": 5, "batch_size": 300}
+    given |= {"samples": 100, "l2": 0.02, "halving": 20, "epochs": 2, "rate": 0.05}
+    return SimpleNamespace(**given | {"cd_batch_size": 50} | kwargs)
+
+
+def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
+    records = tmp_path / "frank_wolfe"
+    records.mkdir()
+    script.grow(arguments(), tmp_path, records)
+    grown = json.loads((records / "mnist.grow.json").read_text())
+    assert [point["size"] for point in grown["points"]] == [2, 4]
+    assert "error" in grown["points"][0] and "error" not in grown["points"][1]
+    assert len(grown["seconds"]) >= 5
+
+    whole = script.score
+    monkeypatch.setattr(script, "score", cut)
+    with pytest.raises(KeyboardInterrupt):
+        script.train(arguments(), 2, "0", tmp_path, records)
+    monkeypatch.setattr(script, "score", whole)
+    clock = json.loads((tmp_path / "mnist.cd.0.2.json").read_text())
+    with pytest.raises(ValueError, match="Give the same, or another folder"):
+        script.train(arguments(rate=0.1), 2, "0", tmp_path, records)
+    script.train(arguments(), 2, "0", tmp_path, records)
+    script.train(arguments(), 2, "fw", tmp_path, records)
+    record = json.loads((records / "mnist.cd.0.2.json").read_text())
+    assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
+    assert record["epochs"] == 2 and record["units"] == 2
+
+    page = tmp_path / "frank_wolfe.md"
+    script.frank_wolfe_report.write(records, page)
+    text = page.read_text()
+    assert "CD-10: 2 epochs, rate 0.05, batches of 50." in text
+    for model in ("FW", "CD", "CD from FW"):
+        assert f"| 2 | {model} | " in text
+    assert f"are largest at {best(grown)} of 4 units" in text
+
+
+def cut(*args):
+    raise KeyboardInterrupt
+
+
+def best(grown):
+    gained = [point["total_gain"] - point["gap"] for point in grown["points"]]
+    return grown["points"][int(np.argmax(gained))]["units"]
+
+
+def test_report_without_points(script, tmp_path):
+    records = tmp_path / "frank_wolfe"
+    records.mkdir()
+    empty = {"set": "mnist", "start": "grow", "points": []}
+    (records / "mnist.grow.json").write_text(json.dumps(empty))
+    script.frank_wolfe_report.write(records, tmp_path / "frank_wolfe.md")
+    assert "## MNIST" in (tmp_path / "frank_wolfe.md").read_text()
