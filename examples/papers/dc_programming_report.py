@@ -179,7 +179,7 @@ def _large_section(folder, settings, runs):
         curves.setdefault(_label(run), []).append(run)
     lines += pages.head("rule", "seeds", "last epoch", "best", "90 %, epoch")
     lines += [_large_row(label, same, goal) for label, same in curves.items()]
-    lines += ["", *(_lead(runs, goal, *pair) for pair in BEFORE)]
+    lines += ["", *_leads(runs, start, goal)]
     missing = [rule for rule in RULES if rule not in curves]
     if missing:
         lines += ["", f"Not run yet: {', '.join(missing)}."]
@@ -200,20 +200,30 @@ def _large_row(label, runs, goal):
     return pages.row(label, len(runs), _mean(lasts), _mean(bests), reached)
 
 
-def _lead(runs, goal, ahead, behind):
-    """Returns a sentence of how much earlier one rule comes to the goal."""
-    firsts, lasts = ([run for run in runs if run["rule"] == r] for r in (ahead, behind))
-    if not firsts or not lasts:
-        return f"- {ahead} before {behind}: not run yet."
-    end = min(run["epochs"][-1] for run in lasts)
-    firsts, lasts = ([first_epoch(r, goal) for r in rule] for rule in (firsts, lasts))
-    if None in firsts or min(len(firsts), len(lasts)) < 2:
-        return f"- {ahead} before {behind}: not reached, or one seed only."
-    rest = f" or more: {behind} does not get there in {end}" if None in lasts else ""
+def _leads(runs, start, goal):
+    """Returns a table of how many epochs earlier some rules come to goals."""
+    lines = pages.head("earlier by, epochs", "90 %", "90 % of the better of the two")
+    for pair in BEFORE:
+        two = [[run for run in runs if run["rule"] == rule] for rule in pair]
+        if min(map(len, two)) < 2:
+            continue
+        best = max(max(run["log_likelihood"]) for run in two[0] + two[1])
+        goals = goal, start + 0.9 * (best - start)
+        lines.append(pages.row(" before ".join(pair), *(_lead(*two, g) for g in goals)))
+    return lines if len(lines) > 2 else []
+
+
+def _lead(ahead, behind, goal):
+    """Returns how much earlier one rule's runs come to a goal, with standard error."""
+    end = ahead[0]["epochs"][-1]
+    firsts, lasts = ([first_epoch(run, goal) for run in two] for two in (ahead, behind))
+    if None in firsts:
+        return f"not reached in {end}"
+    late = f", or more: not reached in {end}" if None in lasts else ""
     lasts = [end if epoch is None else epoch for epoch in lasts]
     lead = np.mean(lasts) - np.mean(firsts)
     error = np.sqrt(sum(np.var(x, ddof=1) / len(x) for x in (firsts, lasts)))
-    return f"- {ahead} before {behind}: {lead:.1f} ± {error:.1f} epochs{rest}."
+    return f"{lead:.1f} ± {error:.1f}{late}"
 
 
 def first_epoch(run, goal):
