@@ -3,9 +3,6 @@
 import gc
 import os
 
-# Tests run small graphs a few times: optimising those takes longer than running them.
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
-
 import keras
 import pytest
 import tensorflow as tf
@@ -14,7 +11,6 @@ _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
     _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
 )
-tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
     tf.config.threading.set_intra_op_parallelism_threads(1)
 

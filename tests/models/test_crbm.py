@@ -33,11 +33,16 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         ("sum_product", rules.MaximumLikelihood, False),
         pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
         ("mixed_product", rules.MaxMargin, False),
-        ("max_product", rules.MaxMargin, False),
+        pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
         ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
         ("mean_field", lambda: rules.SDCP(2, 1), True),
-        ("mean_field", lambda: rules.AverageContrastiveDivergence(num_chains=3), True),
+        pytest.param(
+            "mean_field",
+            lambda: rules.AverageContrastiveDivergence(num_chains=3),
+            True,
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=[
         "MLE-MF",
