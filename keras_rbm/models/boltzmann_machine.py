@@ -183,6 +183,8 @@ class BoltzmannMachine(Exportable, RuleModel):
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
         self._prepare(*data.first[:2])
+        if is_array(data.x):
+            batch_size = self.batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key)
         self._fit_start = int(self.optimizer.iterations.numpy())
@@ -194,13 +196,21 @@ class BoltzmannMachine(Exportable, RuleModel):
             batch_size=batch_size,
             epochs=epochs,
             verbose=verbose,
-            callbacks=extended(callbacks, resume, epoch_key),
+            callbacks=extended(callbacks, resume, epoch_key, *self.own_callbacks()),
             validation_data=data.validation,
             shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
             sample_weight=sample_weight,
             initial_epoch=initial_epoch,
             **kwargs,
         )
+
+    def batch_size_for(self, count, wanted):
+        """Returns the size of batches of `count` rows of arrays, see `fit`."""
+        return wanted
+
+    def own_callbacks(self):
+        """Returns what `fit` calls beside the callbacks given."""
+        return []
 
     def evaluate(
         self,

@@ -6,9 +6,8 @@ import tensorflow as tf
 
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
-from keras_rbm.models.boltzmann_machine import extended
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.inputs import check_input_shape, is_array
+from keras_rbm.models.inputs import check_input_shape
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.unit_editing import UnitEditing
 
@@ -169,17 +168,7 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             )
         super().compile(optimizer, rule=rule, **kwargs)
 
-    def fit(
-        self,
-        x=None,
-        y=None,
-        batch_size=None,
-        epochs=1,
-        verbose="auto",
-        callbacks=None,
-        validation_split=0.0,
-        **kwargs,
-    ):
+    def fit(self, *args, **kwargs):
         """Grows the model: as `RBM.fit`, until there is no room for more units.
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
@@ -201,25 +190,23 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
                 f"Received: max_hidden_units={self.max_hidden_units}. Go on in a "
                 "larger model: InfiniteRBM.from_rbm(model, max_hidden_units=...)."
             )
-        if batch_size is not None:
-            check_counts(batch_size=batch_size)
-        if is_array(x) and np.ndim(x) == 2 and len(x):
-            split = validation_split if isinstance(validation_split, float) else 0.0
-            count = max(1, int(len(x) * (1.0 - split)))
-            batch_size = _even_batch(count, batch_size or count)
-        stop = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda epoch, logs: self._stop_if_full()
-        )
-        return super().fit(
-            x,
-            y,
-            batch_size,
-            epochs,
-            verbose,
-            extended(callbacks, stop),
-            validation_split,
-            **kwargs,
-        )
+        return super().fit(*args, **kwargs)
+
+    def batch_size_for(self, count, wanted):
+        """Returns a batch size near that wanted which leaves no small last batch."""
+        steps = max(1, round(count / (wanted or count)))
+        while True:
+            size = -(-count // steps)
+            if 2 * (count - (steps - 1) * size) >= size:
+                return size
+            steps -= 1
+
+    def own_callbacks(self):
+        return [
+            keras.callbacks.LambdaCallback(
+                on_epoch_end=lambda epoch, logs: self._stop_if_full()
+            )
+        ]
 
     @property
     def is_full(self):
@@ -339,13 +326,3 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             "seed": self.seed,
             "num_units": self.hidden_units if self.built else self._first_units,
         }
-
-
-def _even_batch(count, wanted):
-    """Returns a batch size near `wanted` that leaves no small last batch."""
-    steps = max(1, round(count / wanted))
-    while True:
-        size = -(-count // steps)
-        if 2 * (count - (steps - 1) * size) >= size:
-            return size
-        steps -= 1

@@ -6,7 +6,6 @@ from model_test_case import assert_same_state, run_model_test
 
 import keras_rbm
 from keras_rbm import InfiniteRBM
-from keras_rbm.models import infinite_rbm
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.
@@ -278,7 +277,7 @@ def test_no_batch_is_a_remnant():
 
 @pytest.mark.parametrize("count, wanted", [(10_001, 100), (2451, 50), (7, 3), (1, 9)])
 def test_the_last_batch_is_at_least_half_as_large(count, wanted):
-    size = infinite_rbm._even_batch(count, wanted)
+    size = InfiniteRBM(2).batch_size_for(count, wanted)
     assert 0.5 * wanted <= size or size == count
     assert count % size == 0 or 2 * (count % size) >= size
 
