@@ -3,9 +3,12 @@
 import gc
 import os
 
-import keras
-import pytest
-import tensorflow as tf
+# Tests compile much and compute little. Read when TensorFlow is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+import keras  # noqa: E402
+import pytest  # noqa: E402
+import tensorflow as tf  # noqa: E402
 
 _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(

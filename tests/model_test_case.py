@@ -21,18 +21,17 @@ def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
     """
     case = _Case(make_model, make_rule, x, y)
     case.config_round_trip()
-    case.fit_evaluate_predict()
-    case.keras_file_round_trip()
-    case.resume_is_bit_exact()
-    case.traced_once()
-    case.datasets_and_weights()
+    whole = case.fit_evaluate_predict()
+    case.resume_is_bit_exact(whole)
+    in_order = case.dataset_is_arrays()
+    case.weights_are_normalised()
     if make_model().grows:
         case.refuses_jit_and_strategies()
     else:
         case.jit_on_equals_off()
-        case.two_logical_cpus(stochastic)
+        case.two_logical_cpus(in_order, stochastic)
     if not stochastic:  # the rest is the models' part, and needs no rule's noise
-        case.weights_count()
+        case.weights_count(whole, in_order)
 
 
 @functools.cache
@@ -55,8 +54,12 @@ class _Case:
         model.compile(optimizer, rule=self.make_rule(), **kwargs)
         return model
 
-    def fit(self, model, epochs=1, **kwargs):
-        return model.fit(**self.data, batch_size=10, epochs=epochs, verbose=0, **kwargs)
+    def eager(self):  # tracing takes longer than one step
+        return self.compiled(run_eagerly=True)
+
+    def fit(self, model, **kwargs):
+        kwargs = {"epochs": 3, "batch_size": 10, "verbose": 0} | self.data | kwargs
+        return model.fit(**kwargs)
 
     def config_round_trip(self):
         model = self.make_model()
@@ -65,44 +68,30 @@ class _Case:
 
     def fit_evaluate_predict(self):
         model = self.compiled()
+        traces, step = [], model.train_step
+        model.train_step = lambda data: traces.append(1) or step(data)
         validation = (self.x,) if self.y is None else (self.x, self.y)
-        history = self.fit(model, epochs=2, validation_data=validation).history
+        history = self.fit(model, validation_data=validation).history
         assert np.isfinite(history["loss"]).all()
+        assert len(traces) <= (2 if len(self.x) % 10 else 1)
         once = model.evaluate(**self.data, verbose=0)
         assert np.isfinite(once) and once == model.evaluate(**self.data, verbose=0)
         assert len(model.predict(self.x, verbose=0)) == len(self.x)
+        return model
 
-    def keras_file_round_trip(self):
-        model = self.compiled()
-        self.fit(model)
-        again = _saved_and_loaded(model)
-        assert_same_state(model, again)
-        np.testing.assert_array_equal(
-            model.predict(self.x, verbose=0), again.predict(self.x, verbose=0)
-        )
-        self.fit(model), self.fit(again)
-        assert_same_state(model, again)
-
-    def resume_is_bit_exact(self):
-        whole = self.compiled()
-        self.fit(whole, epochs=4)
+    def resume_is_bit_exact(self, whole):
         part = self.compiled()
-        self.fit(part, epochs=2)
-        part = _saved_and_loaded(part)
-        self.fit(part, epochs=4, initial_epoch=2)
-        assert_same_state(whole, part)
-
-    def traced_once(self):
-        model = self.compiled()
-        traces, step = [], model.train_step
-        model.train_step = lambda data: traces.append(1) or step(data)
-        model.fit(**self.data, batch_size=8, epochs=3, verbose=0, shuffle=False)
-        rest = 1 if len(self.x) % 8 else 0
-        assert len(traces) <= 1 + rest
+        self.fit(part, epochs=1)
+        again = _saved_and_loaded(part)
+        assert_same_state(part, again)
+        self.fit(again, initial_epoch=1)
+        assert_same_state(whole, again)
+        np.testing.assert_array_equal(
+            whole.predict(self.x, verbose=0), again.predict(self.x, verbose=0)
+        )
 
     def jit_on_equals_off(self):
-        plain = self.compiled(jit_compile=False)
-        compiled = self.compiled(jit_compile=True)
+        plain, compiled = self.eager(), self.compiled(jit_compile=True)
         for model in (plain, compiled):
             model.train_on_batch(**self.data)
         for a, b in zip(plain.weights, compiled.weights, strict=True):
@@ -114,45 +103,40 @@ class _Case:
         with two_cpus().scope(), pytest.raises(ValueError, match="single device"):
             self.compiled()
 
-    def datasets_and_weights(self):
+    def dataset_is_arrays(self):
         parts = self.x if self.y is None else (self.x, self.y)
         dataset = tf.data.Dataset.from_tensor_slices(parts).batch(10)
         a, b = self.compiled(), self.compiled()
         self.fit(a, shuffle=False)
-        b.fit(dataset, verbose=0)
+        b.fit(dataset, epochs=3, verbose=0)
         assert_same_state(a, b)
+        return a
 
-        half = np.arange(len(self.x)) % 2
-        a, b = self.compiled(), self.compiled()
-        a.train_on_batch(**self.data, sample_weight=half.astype("float32"))
-        b.train_on_batch(**self.data, sample_weight=7.0 * half.astype("float32"))
+    def weights_are_normalised(self):
+        half = (np.arange(len(self.x)) % 2).astype("float32")
+        a, b = self.eager(), self.eager()
+        a.train_on_batch(**self.data, sample_weight=half)
+        b.train_on_batch(**self.data, sample_weight=7.0 * half)
         assert_same_state(a, b, rtol=1e-4, atol=1e-6)
 
-    def weights_count(self):
-        half = np.arange(len(self.x)) % 2
-        for shuffle in (True, False):
-            a, b = self.compiled(), self.compiled()
-            self.fit(a, shuffle=shuffle)
-            self.fit(b, shuffle=shuffle, sample_weight=half.astype("float32"))
-            pairs = zip(a.weights, b.weights, strict=True)
-            assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
-        weighted = a.evaluate(**self.data, sample_weight=half, verbose=0)
-        assert weighted != a.evaluate(**self.data, verbose=0)
-
+    def weights_count(self, shuffled, in_order):
         weights = np.arange(len(self.x), dtype="float32") + 1.0
-        single = self.compiled()
+        for shuffle, plain in ((True, shuffled), (False, in_order)):
+            weighted = self.compiled()
+            self.fit(weighted, shuffle=shuffle, sample_weight=weights)
+            pairs = zip(plain.weights, weighted.weights, strict=True)
+            assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
         with two_cpus().scope():
             double = self.compiled()
-        for model in (single, double):
-            self.fit(model, sample_weight=weights, shuffle=False)
-        assert_close_weights(single, double)
+        self.fit(double, shuffle=False, sample_weight=weights)
+        assert_close_weights(weighted, double)
+        score = in_order.evaluate(**self.data, sample_weight=weights, verbose=0)
+        assert score != in_order.evaluate(**self.data, verbose=0)
 
-    def two_logical_cpus(self, stochastic):
-        single = self.compiled()
+    def two_logical_cpus(self, single, stochastic):
         with two_cpus().scope():
             double = self.compiled()
-        for model in (single, double):
-            self.fit(model, epochs=3, shuffle=False)
+        self.fit(double, shuffle=False)
         assert np.isfinite(double.evaluate(**self.data, verbose=0))
         for alone, variable in zip(
             single.rule.variables, double.rule.variables, strict=True

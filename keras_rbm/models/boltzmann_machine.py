@@ -186,7 +186,7 @@ class BoltzmannMachine(Exportable, RuleModel):
         if is_array(data.x):
             batch_size = self.batch_size_for(len(data.x), batch_size)
         if shuffle:
-            data = data.shuffled(batch_size, epoch_key)
+            data = data.shuffled(batch_size, epoch_key.read)
         self._fit_start = int(self.optimizer.iterations.numpy())
         resume = ResumeCheck(initial_epoch)
         x, y, sample_weight = data.for_keras(batch_size)

@@ -88,7 +88,7 @@ def fit_each(
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
         history = rbm.fit(
-            **training.for_fit(key),
+            **training.for_fit(key.read),
             validation_data=validation and validation.fixed(),
             epochs=count,
             callbacks=[*own[index], key],

@@ -10,19 +10,21 @@ class EpochKey(keras.callbacks.Callback):
 
     It is taken when the epoch begins: the pipeline that shuffles by it runs beside
     the training steps, and would read `optimizer.iterations` at any moment.
+
+    Attributes:
+        read: function that returns it. It knows nothing of the model: `tf.data` keeps
+            the Python functions it calls, and all they refer to, for good.
     """
 
     def __init__(self):
         super().__init__()
-        self.value = 0
+        self._value = value = [0]
+        self.read = lambda: value[0]
 
     def on_epoch_begin(self, epoch, logs=None):
         seed = int(self.model.seed_generator.state.numpy()[0])
         iterations = int(self.model.optimizer.iterations.numpy())
-        self.value = (seed << 31 ^ iterations) % 2**63
-
-    def __call__(self):
-        return self.value
+        self._value[0] = (seed << 31 ^ iterations) % 2**63
 
 
 class ResumeCheck(keras.callbacks.Callback):

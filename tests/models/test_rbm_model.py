@@ -1,5 +1,8 @@
 """`run_model_test` for the RBM with every rule and unit type."""
 
+import gc
+import weakref
+
 import keras
 import numpy as np
 import pytest
@@ -68,6 +71,18 @@ def test_binary_without_seed_or_size():
     model.compile()
     model.fit(BINARY, epochs=1, verbose=0)
     assert model.kernel.shape == (6, 4)
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["RBM", "DBN"])
+def test_nothing_keeps_a_fitted_model(deep):
+    """`tf.data` keeps the Python functions it calls, and all they refer to."""
+    model = keras_rbm.RBM(4, seed=1)
+    model.compile(jit_compile=False)
+    (keras_rbm.DBN([model]) if deep else model).fit(BINARY, verbose=0)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
 
 
 @pytest.mark.parametrize("hidden", ["bernoulli", "gaussian"])

@@ -339,7 +339,11 @@ def test_growing_ends_where_there_is_no_room():
     }.items(),
     ids=lambda item: item[0],
 )
-@pytest.mark.parametrize("options", [{}, VARIANTS["all"]], ids=["default", "all"])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param({}, marks=pytest.mark.slow), VARIANTS["all"]],
+    ids=["default", "all"],
+)
 def test_degenerate_data_give_a_finite_model(data, options):
     rows = data[1]
     model, history = grown(epochs=3, data=rows, **SMALL | options)
