@@ -7,7 +7,8 @@
 `tf.distribute.MirroredStrategy`, which takes GPUs in the same way. `--workers` starts
 as many processes here under `tf.distribute.MultiWorkerMirroredStrategy`; on a cluster a
 scheduler starts them, and sets TF_CONFIG as this script does. The chief, worker 0,
-writes `model.keras` after each epoch: a run that lost a worker goes on from there.
+writes `model.keras` after each epoch; with `--resume` a run that lost a worker goes on
+from there.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def main():
     images = data.batch(len(data)).get_single_element().numpy()
 
     with strategy.scope():
-        if path.exists():
+        if args.resume and path.exists():
             rbm = keras.saving.load_model(path)
         else:
             rbm = kr.RBM(args.hidden, num_visible=images.shape[1], seed=0)
@@ -100,6 +101,7 @@ def parse_arguments():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--out", default="out/distributed")
+    parser.add_argument("--resume", action="store_true", help="from model.keras there")
     return parser.parse_args()
 
 

@@ -17,7 +17,8 @@ class LogLikelihood(keras.callbacks.Callback):
     `log_likelihood_upper`, the ends of the interval that three standard errors of Z
     give. The estimate is optimistic on average (see
     `keras_rbm.inference.annealed_importance_sampling`); an interval that is wide,
-    or an upper end of infinity, asks for more `betas`.
+    or an upper end of infinity, asks for more `betas`. Of a deep model the score is
+    `log_likelihood_bound`, less than the likelihood by what mean field misses.
 
     The keys are written in epochs `every`, `2 * every`, … only. `History` keeps the
     values that there are; `keras.callbacks.CSVLogger` settles its columns in the

@@ -187,6 +187,7 @@ class BoltzmannMachine(Exportable, RuleModel):
             batch_size = self.batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
+        self._initial_epoch = None  # of an earlier backup
         self._fit_start = int(self.optimizer.iterations.numpy())
         resume = ResumeCheck(initial_epoch)
         x, y, sample_weight = data.for_keras(batch_size)
@@ -203,6 +204,10 @@ class BoltzmannMachine(Exportable, RuleModel):
             initial_epoch=initial_epoch,
             **kwargs,
         )
+
+    def merged(self, potentials, visible):
+        """Returns both with units that always agree as one, for the loss."""
+        return potentials, visible
 
     def batch_size_for(self, count, wanted):
         """Returns the size of batches of `count` rows of arrays, see `fit`."""

@@ -6,6 +6,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.inferring import Infers
 from keras_rbm.models.inputs import as_rows, check_rows
 from keras_rbm.models.sampling import draw
 
@@ -13,7 +14,7 @@ from keras_rbm.models.sampling import draw
 _METHODS = ("bethe", "mean_field", "exact", "ais", "reverse_ais")
 
 
-class ConditionalModel(BoltzmannMachine):
+class ConditionalModel(Infers, BoltzmannMachine):
     """A Boltzmann machine with input, a model of p(v | x).
 
     A subclass makes its variables, sets `_inference`, and implements `potentials` and
@@ -36,26 +37,6 @@ class ConditionalModel(BoltzmannMachine):
             **kwargs: see `RBM.compile`.
         """
         super().compile(optimizer, rule=rule, **kwargs)
-
-    @property
-    def inference(self):
-        return self._inference
-
-    @inference.setter
-    def inference(self, inference):
-        previous, self._inference = self._inference, inference_module.get(inference)
-        if self.rule is None:
-            return
-        try:
-            self.rule.check(self)
-        except ValueError:
-            self._inference = previous
-            raise
-        self.jit_compile = self._wants_jit(
-            self._requested_jit, self.rule, self.run_eagerly
-        )
-        # Traced with the previous inference.
-        self.train_function = self.test_function = self.predict_function = None
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""

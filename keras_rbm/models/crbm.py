@@ -101,9 +101,9 @@ class CRBM(ConditionalModel):
             self.build((None, self.num_features))
 
     def build(self, input_shape):
+        check_input_shape(input_shape, self)
         if self.built:
             return
-        check_input_shape(input_shape)
         num_features = input_shape[-1]
         if self.num_visible is None:
             raise ValueError(

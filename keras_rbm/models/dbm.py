@@ -9,7 +9,7 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference import layered
 from keras_rbm.models.deep_model import DeepModel
 from keras_rbm.models.fine_tuning import joint_classifier
-from keras_rbm.models.greedy_training import compile_each, fit_each
+from keras_rbm.models.greedy_training import compile_each, fit_each, one_each
 from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.inputs import check_input_shape
 from keras_rbm.models.pretraining import tied_rbms
@@ -86,15 +86,10 @@ class DBM(DeepModel):
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         inference = inference_module.get(inference)
-        if inference.finds_state:
-            raise ValueError(
-                "Expected inference that yields marginals. Received: "
-                f"inference={inference!r}. Use MeanField() or "
-                "BeliefPropagation('sum_product')."
-            )
+        self.check_inference(inference)
         super().__init__(seed=seed, **kwargs)
         self.hidden_units = hidden_units
-        self.inference = inference
+        self._inference = inference
         self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
         self.kernel_initializer = keras.initializers.get(
@@ -105,9 +100,9 @@ class DBM(DeepModel):
             self.build((None, self.num_visible))
 
     def build(self, input_shape):
+        check_input_shape(input_shape, self)
         if self.built:
             return
-        check_input_shape(input_shape)
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         self._sizes = [input_shape[-1], *self.hidden_units]
         self.kernels, self.hidden_biases = [], []
@@ -204,17 +199,20 @@ class DBM(DeepModel):
         hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
         return tf.concat([super().mean_states(), *hidden], 0)
 
-    def pretrain(self, x, *, optimizer="sgd", rule="cd", **kwargs):
+    def pretrain(self, x, *, optimizer="sgd", rule="cd", epochs=1, **kwargs):
         """Trains the layers one after the other, as a start for `fit`.
 
         Each is an RBM in which a hidden layer of this model counts twice, for the input
-        that it will have from its other side [1].
+        that it will have from its other side [1]. The RBMs are new: what this model
+        has learned is lost.
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
             optimizer, rule: as of `DBN.compile`.
-            **kwargs: `epochs`, `batch_size`, `validation_data`, `callbacks`,
-                `sample_weight`, `verbose`, as of `DBN.fit`.
+            epochs: int ≥ 1, or a list of one for each layer.
+            **kwargs: `batch_size`, `validation_data`, `callbacks`, `sample_weight`,
+                `verbose`, as of `DBN.fit`. Callbacks that score a model of p(v) do not
+                fit these RBMs.
 
         Returns:
             list of `keras.callbacks.History`, one for each layer.
@@ -222,10 +220,13 @@ class DBM(DeepModel):
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
-        rbms = tied_rbms(self)
-        rbms[0].adapt(x)
-        compile_each(rbms, optimizer, rule, {})
-        histories = fit_each(rbms, x, **kwargs)
+        for count in one_each(epochs, "epochs", len(self.hidden_units)):
+            check_counts(epochs=count)
+        with self.strategy_scope():
+            rbms = tied_rbms(self)
+            rbms[0].adapt(x)
+            compile_each(rbms, optimizer, rule, {})
+        histories = fit_each(rbms, x, epochs=epochs, **kwargs)
         if not self.built:
             self.build((None, rbms[0].kernel.shape[0]))
         below = [rbm.hidden_bias for rbm in rbms]

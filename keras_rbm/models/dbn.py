@@ -4,7 +4,6 @@ import keras
 
 from keras_rbm.models.fine_tuning import classifier
 from keras_rbm.models.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.inputs import check_input_shape
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.stacked_model import StackedModel
 
@@ -60,7 +59,6 @@ class DBN(StackedModel):
             self.build((None, rbms[0].kernel.shape[0]))
 
     def build(self, input_shape):
-        check_input_shape(input_shape)
         self.rbms[0].build(input_shape)
         self.input_spec = self.rbms[0].input_spec
         self.built = True
@@ -102,7 +100,16 @@ class DBN(StackedModel):
 
         An RBM above the first whose visible biases are all 0 still starts at the base
         rate of its features (`RBM.adapt`). A stack that was loaded from a file skips
-        the RBMs that are done: `epochs=[0, 20]`.
+        the RBMs that are done: `epochs=[0, 20]`. A script that may be cut, and is run
+        again, gives each RBM a backup that stays when it is done:
+
+        ```python
+        def backup(index):
+            folder = f"out/backup_{index}"
+            return [keras.callbacks.BackupAndRestore(folder, delete_checkpoint=False)]
+
+        dbn.fit(images, epochs=[50, 20], callbacks=backup)
+        ```
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
@@ -111,7 +118,7 @@ class DBN(StackedModel):
             validation_data: array or dataset, like x.
             callbacks: list of callbacks for the training of every RBM, or a function
                 of the RBM's index that returns such a list, as callbacks need that
-                write files: `BackupAndRestore` a folder for each RBM.
+                write files.
             sample_weight: array (N,), for arrays.
             verbose: as in Keras; the layer is named before it is trained.
 

@@ -9,19 +9,28 @@ from keras_rbm.inference import layered
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, number, rows
 from keras_rbm.models.generative_model import in_chunks
+from keras_rbm.models.inferring import Infers
 from keras_rbm.models.sampling import checked_chains
 from keras_rbm.models.unconditional_model import UnconditionalModel
 
 
-class DeepModel(UnconditionalModel):
+class DeepModel(Infers, UnconditionalModel):
     """A model of p(v) with several hidden layers, inferred given v.
 
     A subclass makes its variables, `_sizes` (the layers' units, from the data upwards)
-    and `inference`, and implements `potentials`, `posterior`, `gradients`, `update`.
+    and `_inference`, and implements `potentials`, `posterior`, `gradients`, `update`.
     Called on data it returns `E[h | v]` of all hidden layers, side by side from below.
     """
 
     deep = True
+
+    def check_inference(self, inference):
+        if inference.finds_state:
+            raise ValueError(
+                "Expected inference that yields marginals. Received: "
+                f"inference={inference!r}. Use MeanField() or "
+                "BeliefPropagation('sum_product')."
+            )
 
     def complete(self, visible):
         """Returns `(v, E[h_2], ...)`, the means by mean field, (B, V + H_2 + …)."""
@@ -80,7 +89,8 @@ class DeepModel(UnconditionalModel):
 
     def _reconstruct(self, visible):
         first = self(visible)[:, : self.hidden_units[0]]
-        inputs = tf.matmul(first, self.kernel, transpose_b=True)
+        kernel = tf.cast(self.kernel, first.dtype)
+        inputs = tf.matmul(first, kernel, transpose_b=True)
         return tf.sigmoid(tf.cast(inputs, tf.float32) + self.visible_bias)
 
     def variational_free_energy(self, x):

@@ -4,6 +4,7 @@ import numbers
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm.checks import check_counts
 from keras_rbm.units import Bernoulli
@@ -34,7 +35,8 @@ def classifier(rbms, num_classes, dropout):
         network.add(dense)
         # Not the RBM's own kernel: its units may standardise what they see.
         rows = np.eye(rbm.kernel.shape[0], dtype="float32")
-        inputs = rbm.potentials().hidden_natural(np.vstack([0.0 * rows[:1], rows]))
+        exact = rbm.potentials()._replace(kernel=tf.convert_to_tensor(rbm.kernel))
+        inputs = exact.hidden_natural(np.vstack([0.0 * rows[:1], rows]))
         bias, *rest = np.asarray(inputs)
         dense.set_weights([rest - bias, bias])
     if dropout:

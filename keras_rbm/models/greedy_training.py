@@ -30,8 +30,9 @@ def compile_each(rbms, optimizer, rule, options):
         rules.deserialize(rules.serialize(rules.get(each)))
         for each in one_each(rule, "rule", len(rbms))
     ]
-    for rbm, rule in zip(rbms, copies, strict=True):
+    for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rule.check(rbm)
+        rule.check_optimizer(optimizer)
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
 
@@ -51,7 +52,8 @@ def fit_each(
     counts = one_each(epochs, "epochs", len(rbms))
     for rbm, count in zip(rbms, counts, strict=True):
         check_counts(0, epochs=count)
-        rbm._assert_compile_called("fit")
+        if count:
+            rbm._assert_compile_called("fit")
     if batch_size is not None:
         check_counts(batch_size=batch_size)
     own = [
@@ -101,6 +103,9 @@ def fit_each(
 def evaluate_each(rbms, x, verbose):
     """Returns the RBMs' losses, see `DBN.evaluate`."""
     features, losses = Features.of(x), []
+    rbms[0].assert_built("evaluate")
+    if is_array(features.data):
+        rbms[0].check_batch(features.data, None)
     for index, rbm in enumerate(rbms):
         if index:
             features = features.above(rbms[index - 1])

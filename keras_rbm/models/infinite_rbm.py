@@ -72,9 +72,9 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
             self.build((None, self.num_visible))
 
     def build(self, input_shape):
+        check_input_shape(input_shape, self)
         if self.built:
             return
-        check_input_shape(input_shape)
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         sizes = {
             "kernel": (input_shape[-1], self.max_hidden_units),

@@ -9,7 +9,12 @@ def normal(seed):
 
 
 def reseeded(initializer, number=1):
-    """Returns an initialiser like this one that does not draw the same numbers."""
+    """Returns an initialiser like this one that does not draw the same numbers.
+
+    What Keras takes beside its own, functions and arrays, comes back as it is.
+    """
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return initializer
     config = initializer.get_config()
     if isinstance(config.get("seed"), int):
         config["seed"] += number

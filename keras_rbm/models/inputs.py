@@ -40,8 +40,16 @@ def check_source(data):
         )
 
 
-def check_input_shape(shape):
-    """Raises a ValueError unless a model can be built for inputs of this shape."""
+def check_input_shape(shape, model):
+    """Raises a ValueError unless a model can be built, or is, for such inputs."""
+    if model.built:
+        width = model.input_spec.axes[-1]
+        if shape[-1] != width:
+            raise ValueError(
+                f"Expected an input of width {width}, for which '{model.name}' is "
+                f"built. Received: input_shape={tuple(shape)}. Make a new model."
+            )
+        return
     if len(shape) != 2 or shape[-1] is None or shape[-1] < 1:
         raise ValueError(
             "Expected an input of shape (examples, units) of known width. Received: "

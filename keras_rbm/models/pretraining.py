@@ -7,9 +7,21 @@ from keras_rbm.inference import Potentials
 from keras_rbm.models.rbm import RBM
 
 
+def _no_model():
+    def refuse(self):
+        raise AttributeError(
+            "Expected a model of p(v). Received: a layer in pretraining. Score the "
+            "deep model."
+        )
+
+    return property(refuse)
+
+
 @keras.saving.register_keras_serializable("keras_rbm")
 class TiedRBM(RBM):
     """An RBM whose layers count several times, copies with the same weights.
+
+    It predicts and is saved as any RBM; it has no score, as it is no model of p(v).
 
     Args:
         hidden_units: int ≥ 1, of one copy.
@@ -17,9 +29,16 @@ class TiedRBM(RBM):
         **kwargs: as for `RBM`; binary units.
     """
 
+    free_energy = pseudo_log_likelihood = log_likelihood = _no_model()
+    annealed_log_likelihood = log_partition = sample = _no_model()
+
     def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
         super().__init__(hidden_units, **kwargs)
         self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
+
+    def get_config(self):
+        copies = ("visible_copies", "hidden_copies")
+        return super().get_config() | {name: getattr(self, name) for name in copies}
 
     def potentials(self, features=None):
         own = super().potentials()
@@ -32,6 +51,12 @@ class TiedRBM(RBM):
 
     def complete(self, visible):
         return tf.tile(visible, (1, self.visible_copies))
+
+    def merged(self, potentials, visible):
+        width, copies = self.kernel.shape[0], self.visible_copies
+        kernel = copies * potentials.kernel[:width]
+        bias = copies * potentials.visible_bias[:width]
+        return Potentials(kernel, bias, potentials.hidden), visible[:, :width]
 
     def mean_states(self):
         return tf.tile(super().mean_states(), (self.visible_copies,))

@@ -91,9 +91,9 @@ class RBM(GenerativeModel):
             self.build((None, self.num_visible))
 
     def build(self, input_shape):
+        check_input_shape(input_shape, self)
         if self.built:
             return
-        check_input_shape(input_shape)
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         num_visible = input_shape[-1]
         with self.strategy_scope():

@@ -42,6 +42,8 @@ class StackedModel(Exportable, keras.Model):
     def assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         self.rbms[0].assert_built(method)
+        if not self.built:  # the first RBM has been, on its own
+            self.build((None, self.rbms[0].kernel.shape[0]))
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""

@@ -266,8 +266,11 @@ class LearningRule(Configured):
         By default minus the stochastic pseudo-log-likelihood; for visible units
         that are not binary, minus the log-likelihood of the reconstruction.
         """
+        observed = None
+        if self.model is not None:
+            potentials, visible = self.model.merged(potentials, visible)
+            observed = self.model.kernel.shape[0]
         if isinstance(potentials.visible, BernoulliParameters):
-            observed = None if self.model is None else self.model.kernel.shape[0]
             return -stochastic_pseudo_log_likelihood(
                 potentials, visible, seed, observed
             )

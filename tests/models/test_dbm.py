@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states
-from model_test_case import run_model_test
+from model_test_case import run_model_test, two_cpus
 
 import keras_rbm
 from keras_rbm import DBM, inference, rules
@@ -364,17 +364,102 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
     tied.compile(keras.optimizers.SGD(1.0), rule="cd", jit_compile=False)
     tied.optimizer.build(tied.trainable_variables)
     before = tied.kernel.numpy()
-    gradient = np.random.default_rng(1).normal(size=potentials.kernel.shape)
-    zeros = {
-        "visible_bias": tf.zeros(5 * copies[0]), "hidden_bias": tf.zeros(3 * copies[1])
-    }  # fmt: skip
-    tied.update({"kernel": tf.constant(gradient, tf.float32)} | zeros)
+    biases = [variable.numpy() for variable in (tied.visible_bias, tied.hidden_bias)]
+    rng = np.random.default_rng(1)
+    gradient = rng.normal(size=potentials.kernel.shape)
+    of_biases = [rng.normal(size=(copies[0], 5)), rng.normal(size=(copies[1], 3))]
+    gradients = {
+        "kernel": gradient,
+        "visible_bias": of_biases[0].reshape(-1),
+        "hidden_bias": of_biases[1].reshape(-1),
+    }
+    tied.update({k: tf.constant(v, tf.float32) for k, v in gradients.items()})
+    after = (tied.visible_bias, tied.hidden_bias)
+    for old, new, parts in zip(biases, after, of_biases, strict=True):
+        np.testing.assert_allclose(old - new, parts.sum(0), atol=1e-5)
     total = sum(
         gradient[5 * i : 5 * i + 5, 3 * j : 3 * j + 3]
         for i in range(copies[0])
         for j in range(copies[1])
     )
     np.testing.assert_allclose(before - tied.kernel, total, atol=1e-5)
+
+
+@pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
+def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
+    from keras_rbm.models.pretraining import TiedRBM
+
+    tied = TiedRBM(
+        3, visible_copies=copies[0], hidden_copies=copies[1], num_visible=5, seed=0
+    )
+    for variable in tied.trainable_variables:
+        variable.assign(np.random.default_rng(0).normal(0, 1, variable.shape))
+    joint, states = tied.potentials(), tied.complete(DATA)
+    merged, visible = tied.merged(joint, states)
+    np.testing.assert_array_equal(visible, DATA)
+    np.testing.assert_allclose(
+        merged.free_energy(visible), joint.free_energy(states), rtol=1e-5
+    )
+    tied.compile("sgd", rule="cd", jit_compile=False)
+    rows = np.repeat(DATA[:1], 20_000, axis=0)
+    losses = tied.rule.losses(joint, tied.complete(rows), 0).numpy()
+    error = losses.std() / np.sqrt(len(losses))
+    want = -inference.pseudo_log_likelihood(merged, DATA[:1])[0]
+    assert abs(losses.mean() - want) < 4 * error
+
+
+def test_saved_layer_of_pretraining_keeps_its_copies(tmp_path):
+    histories = DBM([4, 3], seed=0).pretrain(DATA, verbose=0)
+    rbm = histories[0].model
+    rbm.save(tmp_path / "layer.keras")
+    again = keras.saving.load_model(tmp_path / "layer.keras")
+    np.testing.assert_array_equal(
+        rbm.predict(DATA, verbose=0), again.predict(DATA, verbose=0)
+    )
+    score = keras_rbm.callbacks.LogLikelihood(DATA, betas=10)
+    with pytest.raises(TypeError, match="without"):
+        DBM([4, 3], seed=0).pretrain(DATA, callbacks=[score], verbose=0)
+    with pytest.raises(AttributeError, match="a layer in pretraining"):
+        rbm.sample(2)
+
+
+def test_pretraining_under_a_strategy():
+    with two_cpus().scope():
+        dbm = DBM([4, 3], num_visible=5)
+        dbm.compile("sgd", rule="pcd")
+    dbm.pretrain(DATA, verbose=0)
+    for variable in dbm.trainable_variables:
+        first, second = (v.numpy() for v in variable.value.values)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_inference_is_exchanged():
+    dbm = random_dbm(5, 4, 3)
+    before = dbm.predict(DATA, verbose=0)
+    dbm.inference = "sum_product"
+    after = dbm.predict(DATA, verbose=0)
+    assert (abs(after - before) > 1e-4).any()
+    np.testing.assert_allclose(after, dbm(DATA), atol=1e-6)
+    with pytest.raises(ValueError, match="yields marginals"):
+        dbm.inference = "max_product"
+    assert isinstance(dbm.inference, inference.BeliefPropagation)
+    np.testing.assert_allclose(after, dbm(DATA), atol=1e-6)
+
+
+def test_mixed_precision():
+    dbm = DBM([4, 3], num_visible=5, seed=0, dtype="mixed_bfloat16")
+    dbm.compile("sgd", rule="pcd", metrics=["mse"], jit_compile=False)
+    assert np.isfinite(dbm.fit(DATA, verbose=0).history["mse"]).all()
+    exact = DBM([4, 3], num_visible=5, seed=0)
+    exact.set_weights(dbm.get_weights())
+    np.testing.assert_allclose(
+        dbm.reconstruct(DATA), exact.reconstruct(DATA), atol=0.02
+    )
+
+
+def test_initializer_may_be_a_function():
+    dbm = DBM([4, 3], num_visible=5, kernel_initializer=lambda shape, dtype: 2.0)
+    assert all((np.asarray(kernel) == 2.0).all() for kernel in dbm.kernels)
 
 
 @pytest.mark.parametrize("sizes", [(5, 4, 3), (5, 4, 3, 2)])
@@ -438,6 +523,12 @@ def test_classifier_starts_with_the_model(sizes):
             ValueError,
             r"shape \(examples, 4\)",
         ),
+        (
+            lambda: random_dbm(5, 2, 2).pretrain(DATA, epochs=[0, 1]),
+            ValueError,
+            "int epochs ≥ 1",
+        ),
+        (lambda: random_dbm(5, 2, 2).build((None, 6)), ValueError, "width 5"),
         (
             lambda: random_dbm(5, 2, 2).log_partition(
                 "reverse_ais", initial_visible=DATA

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, binary_states, random_potentials, rbm_like
+from model_test_case import two_cpus
 
 import keras_rbm
 from keras_rbm import DBN, RBM, rules
@@ -120,10 +121,70 @@ def test_training_is_that_of_rbms_on_drawn_states():
     means = dbn.rbms[0].predict(DATA, verbose=0)
     first, second = seen.reshape(2, 40, 5)
     assert not np.array_equal(first, second)
-    np.testing.assert_allclose(seen.reshape(-1, 5).mean(0), means.mean(0), atol=0.25)
     rate = keras_rbm.RBM(1, num_visible=5)
     rate.adapt(means)
     np.testing.assert_allclose(upper.base_rate, rate.base_rate, rtol=1e-5)
+    # Where the features are certain, the states are known.
+    dbn.rbms[0].kernel.assign(1e6 * dbn.rbms[0].kernel)
+    dbn.rbms[0].hidden_bias.assign([100.0, -100.0, 100.0, -100.0, 100.0])
+    drawn = []
+    upper.train_step = lambda x: drawn.append(x) or step(x)
+    upper.compile("sgd", run_eagerly=True)
+    dbn.fit(DATA, epochs=[0, 1], batch_size=10, verbose=0)
+    certain = dbn.rbms[0].predict(DATA, verbose=0) > 0.5
+    rows = [sorted(map(tuple, part)) for part in (np.concatenate(drawn), certain)]
+    np.testing.assert_array_equal(*rows)
+
+
+def test_a_cut_script_goes_on_where_it_was(tmp_path):
+    class Cut(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if epoch == 1:
+                raise KeyboardInterrupt
+
+    def backup(index):
+        folder = tmp_path / str(index)
+        return keras.callbacks.BackupAndRestore(folder, delete_checkpoint=False)
+
+    def train(callbacks):
+        dbn = DBN([RBM(5), RBM(4)])  # other numbers each time
+        dbn.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+        return dbn, dbn.fit(DATA, epochs=[2, 4], callbacks=callbacks, verbose=0)
+
+    cut = []
+    with pytest.raises(KeyboardInterrupt):
+        train(lambda index: [backup(index), *([Cut()] if index else [])])
+    dbn, histories = train(lambda index: cut.append(index) or [backup(index)])
+    assert [len(history.epoch) for history in histories] == [0, 2]
+    again, histories = train(lambda index: [backup(index)])
+    assert [len(history.epoch) for history in histories] == [0, 0]
+    for a, b in zip(dbn.rbms, again.rbms, strict=True):
+        np.testing.assert_array_equal(a.kernel, b.kernel)
+
+
+def test_rbms_that_are_skipped_need_no_rule():
+    dbn = DBN([RBM(5, num_visible=6, seed=0), RBM(4, seed=1)])
+    dbn.rbms[1].compile("sgd", jit_compile=False)
+    assert dbn.fit(DATA, epochs=[0, 1], verbose=0)[0] is None
+
+
+def test_first_rbm_trained_on_its_own():
+    dbn = compiled(5, 4)
+    dbn.rbms[0].adapt(DATA)
+    assert dbn.sample(2, steps=1, seed=0).shape == (2, 6)
+    assert dbn.built
+
+
+def test_two_replicas():
+    with two_cpus().scope():
+        dbn = compiled(5, 4)
+    dataset = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
+    for data in (DATA, dataset):
+        histories = dbn.fit(data, epochs=2, validation_data=data, verbose=0)
+        assert all(np.isfinite(h.history["val_loss"]).all() for h in histories)
+    for variable in dbn.rbms[1].trainable_variables:
+        first, second = (v.numpy() for v in variable.value.values)
+        np.testing.assert_array_equal(first, second)
 
 
 def test_upper_rbms_see_the_weights_and_the_batches():
@@ -278,6 +339,12 @@ def test_gaussian_data():
         (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
         (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),
         (lambda: compiled(3, 2).fit(iter([DATA])), TypeError, "an array or a tf.data"),
+        (lambda: compiled(3, 2).evaluate(DATA), ValueError, "in evaluate"),
+        (
+            lambda: random_dbn().evaluate(3 * DATA[:, :5]),
+            ValueError,
+            r"x in \[0, 1\]",
+        ),
         (lambda: compiled(3, 2).fit(DATA * 3), ValueError, r"x in \[0, 1\]"),
         (lambda: compiled(3, 2).fit(DATA, epochs=[0, 1]), ValueError, "in fit"),
         (lambda: compiled(3, 2).fit(DATA, batch_size=0), ValueError, "batch_size ≥ 1"),

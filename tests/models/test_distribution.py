@@ -28,10 +28,18 @@ def doubled(make):
     return single, double
 
 
+def random_dbm():
+    dbm = DBM([4, 3], num_visible=6)
+    rng = np.random.default_rng(0)
+    for variable in dbm.trainable_variables:
+        variable.assign(rng.normal(0, 0.7, variable.shape))
+    return dbm
+
+
 @pytest.mark.parametrize("method", ["ais", "reverse_ais"])
 @pytest.mark.parametrize(
     "make",
-    [lambda: rbm_like(random_potentials(8, 5)), lambda: DBM([4, 3], num_visible=6)],
+    [lambda: rbm_like(random_potentials(8, 5)), random_dbm],
     ids=["rbm", "dbm"],
 )
 def test_replicas_share_the_chains(make, method):

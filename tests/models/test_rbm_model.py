@@ -78,8 +78,11 @@ def test_nothing_keeps_a_fitted_model(deep):
     """`tf.data` keeps the Python functions it calls, and all they refer to."""
     model = keras_rbm.RBM(4, seed=1)
     model.compile(jit_compile=False)
-    (keras_rbm.DBN([model]) if deep else model).fit(BINARY, verbose=0)
-    alive = weakref.ref(model)
+    if deep:
+        model = keras_rbm.DBN([model, keras_rbm.RBM(3, seed=1)])
+        model.compile(jit_compile=False)
+    model.fit(BINARY, verbose=0)
+    alive = weakref.ref(model.rbms[1] if deep else model)
     del model
     gc.collect()
     assert alive() is None

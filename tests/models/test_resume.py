@@ -153,3 +153,5 @@ def test_training_before_the_backed_up_fit_is_no_interruption(tmp_path):
     )
     resumed.fit(DATA, epochs=4, callbacks=[backup, spy], verbose=0)
     assert history == [2, 3]
+    resumed.fit(DATA, epochs=2, callbacks=[spy], verbose=0)  # a run of its own
+    assert history == [2, 3, 0, 1]
