@@ -1,3 +1,5 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -21,24 +23,29 @@ def compiled(*sizes, **kwargs):
     return dbn
 
 
-def random_dbn():
-    return DBN(
-        [rbm_like(random_potentials(5, 4)), rbm_like(random_potentials(4, 3, 1))]
-    )
+SIZES = [(5, 4, 3), (5, 4, 3, 2)]
+
+
+def random_dbn(sizes=SIZES[0]):
+    pairs = enumerate(itertools.pairwise(sizes))
+    return DBN([rbm_like(random_potentials(*pair, seed)) for seed, pair in pairs])
 
 
 def exact_log_likelihood(dbn):
-    """Returns log p(v) of all states, by summing over the layer below the top."""
-    below, top = (rbm.potentials() for rbm in dbn.rbms)
-    visible, hidden = binary_states(5), binary_states(4)
-    natural = np.asarray(below.visible_natural(tf.constant(hidden, tf.float32)))
-    log_p = visible @ natural.T - np.logaddexp(0, natural).sum(1)
-    prior = np.log(Enumerated(top).p_visible)
-    return visible, np.logaddexp.reduce(log_p + prior, axis=1)
+    """Returns log p(v) of all states, by summing over layer after layer."""
+    *below, top = (rbm.potentials() for rbm in dbn.rbms)
+    log_p = np.log(Enumerated(top).p_visible)
+    for potentials in reversed(below):
+        visible, hidden = map(binary_states, potentials.kernel.shape)
+        natural = potentials.visible_natural(tf.constant(hidden, tf.float32)).numpy()
+        given = visible @ natural.T - np.logaddexp(0, natural).sum(1)
+        log_p = np.logaddexp.reduce(given + log_p, axis=1)
+    return visible, log_p
 
 
-def test_bound_is_below_the_likelihood():
-    dbn = random_dbn()
+@pytest.mark.parametrize("sizes", SIZES)
+def test_bound_is_below_the_likelihood(sizes):
+    dbn = random_dbn(sizes)
     visible, truth = exact_log_likelihood(dbn)
     assert np.exp(truth).sum() == pytest.approx(1.0, abs=1e-5)
     samples = np.array(
@@ -69,8 +76,9 @@ def test_bound_is_tight_where_the_way_up_is_the_posterior():
     )
 
 
-def test_samples_have_the_networks_distribution():
-    dbn = random_dbn()
+@pytest.mark.parametrize("sizes", SIZES)
+def test_samples_have_the_networks_distribution(sizes):
+    dbn = random_dbn(sizes)
     visible, truth = exact_log_likelihood(dbn)
     samples = dbn.sample(20_000, steps=50, seed=1).numpy()
     index = (samples @ (2 ** np.arange(4, -1, -1))).astype(int)
