@@ -3,8 +3,8 @@
 import gc
 import os
 
-# Tests compile much and compute little. Read when TensorFlow is imported.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Tests compile more than they compute. Read when TensorFlow is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 import keras  # noqa: E402
 import pytest  # noqa: E402

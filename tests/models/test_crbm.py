@@ -36,7 +36,9 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
         ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
-        ("mean_field", lambda: rules.SDCP(2, 1), True),
+        pytest.param(
+            "mean_field", lambda: rules.SDCP(2, 1), True, marks=pytest.mark.slow
+        ),
         pytest.param(
             "mean_field",
             lambda: rules.AverageContrastiveDivergence(num_chains=3),
@@ -157,7 +159,7 @@ def test_metrics_see_the_prediction_and_the_input():
     [
         ("exact", "maximum_likelihood"),
         ("mixed_product", "max_margin"),
-        ("exact", "cd"),
+        pytest.param("exact", "cd", marks=pytest.mark.slow),
         ("mixed_product", rules.MaximumLikelihood("exact")),
     ],
 )

@@ -21,7 +21,7 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
 @pytest.mark.parametrize(
     "make_rule",
     [
-        rules.ContrastiveDivergence,
+        pytest.param(rules.ContrastiveDivergence, marks=pytest.mark.slow),
         lambda: rules.ContrastiveDivergence(3, sparsity_target=0.1, sparsity_cost=0.1),
         lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
         lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
@@ -55,7 +55,11 @@ class ExactGradient(rules.LearningRule):
         return inference.conditional_moments(potentials, states, p / total)
 
 
-@pytest.mark.parametrize("centered", [False, True], ids=["plain", "centred"])
+@pytest.mark.parametrize(
+    "centered",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["plain", "centred"],
+)
 def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
         run_model_test(

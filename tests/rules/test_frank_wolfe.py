@@ -119,7 +119,9 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     assert np.sum(history["gain"]) == pytest.approx(truth, abs=4 * error + 0.03)
 
 
-@pytest.mark.parametrize("step", ["uniform", "line_search"])
+@pytest.mark.parametrize(
+    "step", [pytest.param("uniform", marks=pytest.mark.slow), "line_search"]
+)
 def test_away_step_drops_a_bad_unit(step):
     model, _ = grown(epochs=3, num_samples=4000)
     bad = np.array([2, -2, 2, -2, 2, -2], "float32")
