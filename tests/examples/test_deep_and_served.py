@@ -30,6 +30,7 @@ def test_dbn_classifier(tmp_path):
     assert (tmp_path / "out" / "filters.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_dbm_generate(tmp_path):
     options = "--layers 8 6 --epochs 1 --batch-size 400 --temperatures 50"

@@ -14,7 +14,9 @@ SCRIPT = pathlib.Path(__file__).parents[2] / "examples" / "denoise.py"
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("task", ["flip", "occlude"])
+@pytest.mark.parametrize(
+    "task", ["flip", pytest.param("occlude", marks=pytest.mark.slow)]
+)
 def test_restores_and_saves(tmp_path, task):
     options = f"--task {task} --hidden 8 --epochs 3 --batch-size 100"
     result = subprocess.run(

@@ -34,7 +34,12 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
         ("mixed_product", rules.MaxMargin, False),
         pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
-        ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
+        pytest.param(
+            "mean_field",
+            lambda: rules.ContrastiveDivergence(2),
+            True,
+            marks=pytest.mark.slow,
+        ),
         ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
         pytest.param(
             "mean_field", lambda: rules.SDCP(2, 1), True, marks=pytest.mark.slow

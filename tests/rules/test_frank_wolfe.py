@@ -36,7 +36,12 @@ def test_model_test():
     run_model_test(lambda: InfiniteRBM(40, seed=0), lambda: FrankWolfe(**options), DATA)
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize(
+    "options",
+    [VARIANTS["default"], VARIANTS["all"]]
+    + [pytest.param(VARIANTS["linearized"], marks=pytest.mark.slow)],
+    ids=["default", "all", "linearized"],
+)
 def test_likelihood_rises_as_logged(options):
     model = InfiniteRBM(20, seed=0)
     model.compile(rule=FrankWolfe(num_samples=4000, **options))
