@@ -10,6 +10,7 @@ from model_test_case import run_model_test, two_cpus
 import keras_rbm
 from keras_rbm import DBM, inference, rules
 from keras_rbm.inference import layered
+from keras_rbm.models.pretraining import TiedRBM
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 5)).astype("float32")
 
@@ -344,15 +345,19 @@ def test_pretraining_counts_twice():
     assert (dbm.kernel.numpy() != DBM([4, 3, 2], num_visible=5, seed=0).kernel).any()
 
 
-@pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
-def test_tied_rbm_is_an_rbm_of_copies(copies):
-    from keras_rbm.models.pretraining import TiedRBM
-
+def random_tied(copies):
+    """Returns an RBM of 5 visible and 3 hidden units, so many times each."""
     tied = TiedRBM(
         3, visible_copies=copies[0], hidden_copies=copies[1], num_visible=5, seed=0
     )
     for variable in tied.trainable_variables:
         variable.assign(np.random.default_rng(0).normal(0, 1, variable.shape))
+    return tied
+
+
+@pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
+def test_tied_rbm_is_an_rbm_of_copies(copies):
+    tied = random_tied(copies)
     features = tied.predict(DATA, verbose=0)
     want = 1 / (1 + np.exp(-(copies[0] * DATA @ tied.kernel + tied.hidden_bias)))
     np.testing.assert_allclose(features, want, atol=1e-6)
@@ -387,13 +392,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
 
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
 def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
-    from keras_rbm.models.pretraining import TiedRBM
-
-    tied = TiedRBM(
-        3, visible_copies=copies[0], hidden_copies=copies[1], num_visible=5, seed=0
-    )
-    for variable in tied.trainable_variables:
-        variable.assign(np.random.default_rng(0).normal(0, 1, variable.shape))
+    tied = random_tied(copies)
     joint, states = tied.potentials(), tied.complete(DATA)
     merged, visible = tied.merged(joint, states)
     np.testing.assert_array_equal(visible, DATA)
