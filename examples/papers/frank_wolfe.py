@@ -72,11 +72,12 @@ def grow(args, folder, records):
     settings["temperatures"] = args.temperatures
     resume = Resume(folder / f"{args.set}.backup")
     curve = Curve(folder / f"{args.set}.grow.json", settings, resume, splits)
+    no_more_units = keras.callbacks.EarlyStopping("num_units", mode="max", patience=5)
     model.fit(
         images,
         batch_size=settings["batch_size"],
         epochs=args.max_units,
-        callbacks=[curve, resume],
+        callbacks=[curve, no_more_units, resume],
         verbose=2,
     )
     pages.write_record(record, curve.record | {"start": "grow"})
