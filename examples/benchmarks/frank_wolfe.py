@@ -29,7 +29,7 @@ def main():
             for name in ("train", "test")
         )
     )
-    penalty = keras.optimizers.schedules.InverseTimeDecay(0.08, 20, 1.0)
+    penalty = keras.optimizers.schedules.InverseTimeDecay(0.08, 50, 1.0)
     grown = kr.InfiniteRBM(units + 1, seed=0)
     grown.adapt(train)
     options = {"num_samples": arguments.samples, "num_starts": 1}

@@ -230,7 +230,7 @@ def parse_arguments():
     command.add_argument("--batch-size", type=int, default=10_000)
     command.add_argument("--samples", type=int, default=5000, help="number of chains")
     command.add_argument("--l2", type=float, default=0.08, help="of the first unit")
-    command.add_argument("--halving", type=int, default=20, help="units that halve it")
+    command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
     command = commands.add_parser("train", parents=[shared])
     command.add_argument("--units", nargs="+", type=int, default=[100, 200, 460])

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.bridge_sampling import bridge
 from keras_rbm.inference.frank_wolfe import (
     HiddenUnits,
     best_coefficients,
@@ -15,13 +14,14 @@ from keras_rbm.inference.frank_wolfe import (
 )
 from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.reweighting import carry_over
 from keras_rbm.units import FractionalParameters
 
 #: Standard deviation of a search's random start.
 _START = 0.01
 #: Input of a start near an example, at the example; minus that at the mean.
 _STEEPNESS = 2.0
-#: Share of the samples that must still count when a unit reweights them.
+#: Share of the samples, and of the judges, that must still count with a new unit.
 _LEAST_SAMPLE_SIZE = 0.02
 
 
@@ -33,6 +33,7 @@ class Growth(NamedTuple):
         visible_bias: tensor (V,), fitted.
         scale: scalar, factor of all coefficients.
         visible: tensor (S, V), samples.
+        judges: tensor (J, V), samples that had no part in the choice.
         gain: scalar, of the mean log-likelihood of the data, nats.
         gain_error: scalar, its standard error.
         sample_size: scalar, share of the samples that counted in the search.
@@ -47,6 +48,7 @@ class Growth(NamedTuple):
     visible_bias: tf.Tensor
     scale: tf.Tensor
     visible: tf.Tensor
+    judges: tf.Tensor
     gain: tf.Tensor
     gain_error: tf.Tensor
     sample_size: tf.Tensor
@@ -54,12 +56,12 @@ class Growth(NamedTuple):
     accepted: tf.Tensor
 
     @classmethod
-    def none(cls, evidence):
+    def none(cls, evidence, judges):
         """Returns what stands for no growth, with the samples as they were."""
         zero = tf.constant(0.0)
         vector = tf.zeros_like(evidence.samples[0])
         return cls(
-            vector, zero, zero, vector, zero, evidence.samples,
+            vector, zero, zero, vector, zero, evidence.samples, judges,
             zero, zero, zero, zero, tf.constant(False),
         )  # fmt: skip
 
@@ -68,6 +70,7 @@ class Growth(NamedTuple):
 def grow(
     potentials,
     evidence,
+    judges,
     seed,
     *,
     objective,
@@ -77,21 +80,24 @@ def grow(
     line_search,
     learn_temperature,
     bias_steps,
+    gibbs_steps,
 ):
     """Finds a hidden unit and fits it in.
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
         evidence: `Evidence`; its samples are the model's, of equal weight.
+        judges: tensor (J, V), other samples of the model.
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
         line_search: bool, whether the unit may count less than once.
         learn_temperature: bool, whether the coefficients' scale is fitted too.
         bias_steps: int ≥ 1, sweeps at most.
+        gibbs_steps: int ≥ 1, sweeps of the judges.
 
     Returns:
-        `Growth`. The gain is estimated by bridge sampling between the samples before
-        and after; the former have chosen the unit, so that it is optimistic.
+        `Growth`. The gain is estimated from the judges: the samples of the evidence
+        have chosen the unit, and think too well of it.
     """
     starts = _starts(evidence, num_starts, random.fold_in(seed, 0))
     units, values = find_units(evidence, starts, l2, objective, lbfgs_iterations)
@@ -99,6 +105,7 @@ def grow(
     unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
     coefficient = _coefficient(unit, evidence, l2) if line_search else tf.ones(1)
     extended = _extended(potentials, unit, coefficient)
+    log_weights = (coefficient * unit.softplus(evidence.samples))[:, 0]
     total = None
     if learn_temperature:
         totals = total_softplus(extended, evidence.visible)
@@ -107,6 +114,7 @@ def grow(
         extended,
         weighted_mean(evidence.visible, evidence.weights),
         evidence.samples,
+        log_weights,
         random.fold_in(seed, 1),
         max_sweeps=bias_steps,
         total=total,
@@ -120,11 +128,18 @@ def grow(
             difference += (matched.scale - 1.0) * total_softplus(extended, visible)
         return difference
 
-    ratio, error = _log_ratio(change(evidence.samples), change(matched.visible))
-    gain = tf.reduce_sum(evidence.weights * change(evidence.visible)) - ratio
-    size = effective_sample_size(
-        (coefficient * unit.softplus(evidence.samples))[:, 0], evidence.sample_weights
-    ) / tf.cast(tf.shape(evidence.samples)[0], tf.float32)
+    coefficients = matched.scale * extended.hidden.coefficients
+    fitted = Potentials(
+        extended.kernel,
+        matched.bias,
+        FractionalParameters(extended.hidden_bias, coefficients),
+    )
+    moved = carry_over(
+        judges, change, fitted, random.fold_in(seed, 2), num_sweeps=gibbs_steps
+    )
+    gain = tf.reduce_sum(evidence.weights * change(evidence.visible)) - moved.log_ratio
+    size = effective_sample_size(log_weights, evidence.sample_weights)
+    size /= evidence.samples.shape[0]
     return Growth(
         weights=unit.weights[0],
         bias=unit.bias[0],
@@ -132,12 +147,13 @@ def grow(
         visible_bias=matched.bias,
         scale=matched.scale,
         visible=matched.visible,
+        judges=moved.visible,
         gain=gain,
-        gain_error=error,
+        gain_error=moved.error,
         sample_size=size,
         acceptance=matched.acceptance,
-        accepted=(gain > 2.0 * error)
-        & (size > _LEAST_SAMPLE_SIZE)
+        accepted=(gain > 2.0 * moved.error)
+        & (tf.minimum(size, moved.size) > _LEAST_SAMPLE_SIZE)
         & (coefficient[0] > 0.0),
     )
 
@@ -151,17 +167,6 @@ def _coefficient(unit, evidence, l2):
         0.5 * l2 * unit.square(),
         tf.ones(1),
     )
-
-
-def _log_ratio(before, after):
-    """Returns log(Z after / Z before) and its error from both models' log weights."""
-    before, after = (
-        tf.cast(part, tf.float64)[tf.newaxis, tf.newaxis] for part in (before, after)
-    )
-    ratio, parts = bridge(before, after)
-    count = tf.cast(tf.shape(parts)[1], tf.float64)
-    error = tf.math.reduce_std(parts) / tf.sqrt(count)
-    return tf.cast(ratio[0], tf.float32), tf.cast(error, tf.float32)
 
 
 def _starts(evidence, count, seed):

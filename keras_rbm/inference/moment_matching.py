@@ -12,6 +12,7 @@ from keras_rbm.inference.gibbs import (
     sweep_noise,
 )
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.reweighting import resampled_rows
 from keras_rbm.units import BernoulliParameters, FractionalParameters
 
 #: Added to the variance of every statistic.
@@ -48,20 +49,24 @@ def total_softplus(potentials, visible):
     return tf.reduce_sum(potentials.hidden.log_partition(natural), -1)
 
 
-def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
+def match_means(
+    potentials, target, visible, log_weights, seed, *, max_sweeps, total=None
+):
     """Moves visible biases until the model's visible means are given ones.
 
     Biases `b` (and a factor `s` of all coefficients) are natural parameters, with
     statistics v (and `total_softplus`) whose covariance C under the model is the
     likelihood's curvature. After each sweep of the chains they take the step
     `C^-1 (target - mean) / k`, the k-th, so that later sweeps average out the
-    chance of earlier ones. It ends as `(target - mean)' C^-1 (target - mean)` is what
-    chance alone would leave.
+    chance of earlier ones; the chains' weights follow at once, as chains that have
+    yet to move would lead it too far. It ends as
+    `(target - mean)' C^-1 (target - mean)` is what chance alone would leave.
 
     Args:
         potentials: `Potentials` of binary visible units.
         target: tensor (V,), the means wanted.
-        visible: tensor (C, V), states of chains, from near the model.
+        visible: tensor (C, V), C known, states of chains.
+        log_weights: tensor (C,), which make them samples of the model.
         seed: int or integer tensor of shape (2,).
         max_sweeps: int ≥ 1.
         total: scalar, mean of `total_softplus` wanted, or `None` to leave s at 1.
@@ -71,6 +76,7 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
     """
     if total is not None:
         target = tf.concat([target, [total]], 0)
+    sweeping, resampling = (random.fold_in(seed, stream) for stream in range(2))
 
     def statistics(visible, softplus):
         if total is None:
@@ -85,16 +91,16 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
         hidden = FractionalParameters(hidden.bias, position[-1] * coefficients)
         return Potentials(potentials.kernel, position[:-1], hidden)
 
-    def moments(state):
+    def moments(state, shares):
         softplus = tf.reduce_sum(
             potentials.hidden.log_partition(state.hidden_natural), -1
         )
         x = statistics(state.visible, softplus)
-        return x, tf.reduce_mean(x, 0)
+        return x, tf.linalg.matvec(x, shares, transpose_a=True)
 
     def sweep(index, position, state):
         model = model_at(position)
-        fresh = random.fold_in(seed, index)
+        fresh = random.fold_in(sweeping, index)
         noise = sweep_noise(model, tf.shape(visible)[0], fresh).of_sweep(0)
         new = proposal(model, state.hidden_natural, noise).visible
         state, accepted = settled(model, state, new, noise)
@@ -105,9 +111,10 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
         start = tf.concat([start, [1.0]], 0)
     state = ChainState(visible, potentials.hidden_natural(visible))
     state, accepted = sweep(0, start, state)
-    count = tf.cast(tf.shape(visible)[0], tf.float32)
-    x, mean = moments(state)
-    covariance = tf.matmul(x, x, transpose_a=True) / count
+    shares = tf.nn.softmax(log_weights)
+    count = 1.0 / tf.reduce_sum(tf.square(shares))
+    x, mean = moments(state, shares)
+    covariance = tf.matmul(x, shares[:, tf.newaxis] * x, transpose_a=True)
     covariance -= mean[:, tf.newaxis] * mean
     # Fewer chains than dimensions leave directions that none of them varies in.
     dimensions = tf.cast(tf.shape(mean)[0], tf.float32)
@@ -117,8 +124,8 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
     covariance += tf.linalg.diag(share * variance + _LEAST_VARIANCE)
     root = tf.linalg.cholesky(covariance)
 
-    def step(index, _, position, state, accepted):
-        _, mean = moments(state)
+    def step(index, _, position, state, log_weights, accepted):
+        x, mean = moments(state, tf.nn.softmax(log_weights))
         difference = target - mean
         direction = tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
         misfit = tf.reduce_sum(difference * direction) * count / dimensions
@@ -126,19 +133,28 @@ def match_means(potentials, target, visible, seed, *, max_sweeps, total=None):
         if total is not None:  # coupling changes the covariance: in small steps
             direction *= tf.minimum(1.0, _SCALE_STEP / tf.abs(direction[-1]))
         position += direction
+        log_weights += tf.linalg.matvec(x, direction)
         state, rate = sweep(index + 1, position, state)
-        return index + 1, misfit, position, state, accepted + rate
+        return index + 1, misfit, position, state, log_weights, accepted + rate
 
-    sweeps, misfit, position, state, accepted = tf.while_loop(
+    sweeps, misfit, position, state, log_weights, accepted = tf.while_loop(
         lambda index, misfit, *_: (index < max_sweeps) & (misfit > _MATCHED),
         step,
-        (tf.constant(0), tf.constant(float("inf")), start, state, accepted),
+        (
+            tf.constant(0),
+            tf.constant(float("inf")),
+            start,
+            state,
+            log_weights,
+            accepted,
+        ),
     )
+    rows = resampled_rows(log_weights, resampling)
     size = potentials.num_visible
     return MatchedModel(
         position[:size],
         tf.constant(1.0) if total is None else position[-1],
-        state.visible,
+        tf.gather(state.visible, rows),
         accepted / tf.cast(sweeps + 1, tf.float32),
         sweeps + 1,
         misfit,

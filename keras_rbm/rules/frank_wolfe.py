@@ -18,6 +18,7 @@ from keras_rbm.inference.frank_wolfe import (
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.growth import Growth, grow, random_rows
 from keras_rbm.inference.moment_matching import match_means
+from keras_rbm.inference.reweighting import carry_over
 from keras_rbm.rules.rule import LearningRule
 
 _OBJECTIVES = {
@@ -27,6 +28,8 @@ _OBJECTIVES = {
 _Schedule = keras.optimizers.schedules.LearningRateSchedule
 #: Starts of a search that a step makes at most before it goes without a unit.
 _TRIES = 3
+#: How many times as many sweeps the chains make where they start.
+_BURN_IN = 20
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -36,28 +39,28 @@ class FrankWolfe(LearningRule):
     A step draws samples of the model by chains that go on from step to step, searches
     the unit `(w, d)` that most improves the batch's penalised likelihood
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
-    visible biases until the visible means are the batch's up to chance. The gain is
-    then estimated by bridge sampling between samples from before and after; a unit
-    of less than two standard errors is refused, and searched again from another start.
-    The whole training set as one batch is the published algorithm; large batches are
-    its stochastic form.
+    visible biases until the visible means are the batch's up to chance. Other chains
+    then judge it: carried over from model to model by sequential Monte Carlo [2] they
+    estimate the gain; a unit of less than two standard errors is refused, and searched
+    again from another start. The whole training set as one batch is the published
+    algorithm; large batches are its stochastic form.
 
     `fit` logs of the last batch `num_units`, `gain` and `gain_error` (of its mean
     log-likelihood by the new unit, in nats, and the standard error), `refused`
     (searches), `removed` (1 after an away step), `sample_size` (share of the samples
     that counted in the search's estimate) and `acceptance` (of fractional models'
     Metropolis steps); without a new unit these are 0. `total_gain` is the sum of the
-    gains so far. A gain can be believed as far as the chains mix; they start at the
-    first batch. It is optimistic, in tests by about one standard error, as the samples
-    that judge a unit have chosen it.
+    gains so far, away steps included; it is optimistic as annealing is, the more the
+    worse the chains mix.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
             `keras.optimizers.schedules.LearningRateSchedule` of the number of units.
             A small one lets the units of a young model grow beyond what the samples
             can judge; later units gain less and need a smaller one.
-        num_samples: int ≥ 2, S, number of chains.
-        gibbs_steps: int ≥ 1, sweeps of the chains before a search.
+        num_samples: int ≥ 2, S, number of chains of the search; half as many judge.
+        gibbs_steps: int ≥ 1, sweeps of the chains before a search; 20 times as many
+            where they start, at examples of the first batch.
         objective: `"likelihood"`, the exact gain under the samples, or
             `"linearized"`, the paper's first-order step, which overshoots.
         step: `"uniform"`, each unit counts once, or `"line_search"`, a new unit
@@ -75,7 +78,7 @@ class FrankWolfe(LearningRule):
             MNIST; where the penalty outweighs the curvature at 0 it finds nothing.
 
     Attributes:
-        chains: variable (num_samples, V), the chains' visible states.
+        chains: variable (S + J, V), the chains' visible states; the last J judge.
 
     Raises:
         ValueError: if an argument is out of range, or the model does not grow.
@@ -91,6 +94,7 @@ class FrankWolfe(LearningRule):
 
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
+        2. Del Moral, Doucet, Jasra. Sequential Monte Carlo samplers. JRSS B, 2006.
     """
 
     fits_conditional = False
@@ -154,7 +158,8 @@ class FrankWolfe(LearningRule):
 
     def build(self, model):
         super().build(model)
-        shape = (self.num_samples, model.kernel.shape[0])
+        count = self.num_samples + max(2, self.num_samples // 2)
+        shape = (count, model.kernel.shape[0])
         seed = model.next_seed()
 
         def initializer(shape, dtype=None):
@@ -202,11 +207,14 @@ class FrankWolfe(LearningRule):
             tf.where(independent, isolated, potentials.visible_bias)
         )
         # The modes of a model that has been trained are where the data are.
-        rows = random_rows(visible, weights, self.num_samples, random.fold_in(seed, 4))
         chains = tf.convert_to_tensor(self.chains)
-        self.chains.assign(tf.where(self._started > 0.0, chains, rows))
+        count = chains.shape[0]
+        rows = random_rows(visible, weights, count, random.fold_in(seed, 4))
+        started = self._started > 0.0
+        self.chains.assign(tf.where(started, chains, rows))
         self._started.assign(1.0)
-        self._sweep(model, random.fold_in(seed, 1))
+        steps = self.gibbs_steps * tf.where(started, 1, _BURN_IN)
+        self._sweep(model, random.fold_in(seed, 1), steps)
         if self.away_steps:
             self._step_away(model, visible, weights, random.fold_in(seed, 2))
 
@@ -214,6 +222,7 @@ class FrankWolfe(LearningRule):
             growth = grow(
                 model.growing_potentials(),
                 self._evidence(visible, weights),
+                self._judges(),
                 random.fold_in(seed, 5 + number),
                 objective=_OBJECTIVES[self.objective],
                 l2=self._penalty(model),
@@ -222,16 +231,17 @@ class FrankWolfe(LearningRule):
                 line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
                 bias_steps=self.bias_steps,
+                gibbs_steps=self.gibbs_steps,
             )
             return number + 1, growth
 
-        evidence = self._evidence(visible, weights)
+        none = Growth.none(self._evidence(visible, weights), self._judges())
         room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
         room |= independent
         tries, growth = tf.while_loop(
             lambda number, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), Growth.none(evidence)),
+            (tf.constant(0), none),
         )
         for name in ("gain", "gain_error", "sample_size", "acceptance"):
             kept = tf.where(growth.accepted, getattr(growth, name), 0.0)
@@ -246,7 +256,7 @@ class FrankWolfe(LearningRule):
         model.insert_unit(growth.weights, growth.bias, growth.coefficient)
         model.coefficients.assign(growth.scale * model.coefficients)
         model.visible_bias.assign(growth.visible_bias)
-        self.chains.assign(growth.visible)
+        self.chains.assign(tf.concat([growth.visible, growth.judges], 0))
         self._total_gain.assign_add(growth.gain)
         return True
 
@@ -257,23 +267,25 @@ class FrankWolfe(LearningRule):
         return tf.cast(l2, tf.float32)
 
     def _evidence(self, visible, weights):
-        samples = tf.convert_to_tensor(self.chains)
+        samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
         each = tf.fill([self.num_samples], 1.0 / self.num_samples)
         return Evidence(visible, weights, samples, each)
 
-    def _sweep(self, model, seed):
-        samples = tf.convert_to_tensor(self.chains)
-        steps = self.gibbs_steps
-        samples = gibbs_chain(
-            model.growing_potentials(), samples, seed, num_sweeps=steps
-        )
-        self.chains.assign(samples)
+    def _judges(self):
+        return tf.convert_to_tensor(self.chains)[self.num_samples :]
+
+    def _sweep(self, model, seed, steps):
+        chains = tf.convert_to_tensor(self.chains)
+        potentials = model.growing_potentials()
+        self.chains.assign(gibbs_chain(potentials, chains, seed, num_sweeps=steps))
 
     def _step_away(self, model, visible, weights, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
+        before = model.growing_potentials()
+        evidence = self._evidence(visible, weights)
         removal = best_removal(
-            model.growing_potentials(),
-            self._evidence(visible, weights),
+            before,
+            evidence,
             self._penalty(model),
             line_search=self.step_size == "line_search",
         )
@@ -284,15 +296,31 @@ class FrankWolfe(LearningRule):
                 lambda: model.set_coefficient(removal.unit, removal.coefficient),
                 lambda: model.remove_unit(removal.unit),
             )
+            reduced, samples = model.growing_potentials(), evidence.samples
             matched = match_means(
-                model.growing_potentials(),
+                reduced,
                 weighted_mean(visible, weights),
-                tf.convert_to_tensor(self.chains),
-                seed,
+                samples,
+                before.free_energy(samples) - reduced.free_energy(samples),
+                random.fold_in(seed, 0),
                 max_sweeps=self.bias_steps,
             )
             model.visible_bias.assign(matched.bias)
-            self.chains.assign(matched.visible)
+            after = model.growing_potentials()
+
+            def total_change(visible):
+                return before.free_energy(visible) - after.free_energy(visible)
+
+            moved = carry_over(
+                self._judges(),
+                total_change,
+                after,
+                random.fold_in(seed, 1),
+                num_sweeps=self.gibbs_steps,
+            )
+            self.chains.assign(tf.concat([matched.visible, moved.visible], 0))
+            gain = tf.reduce_sum(weights * total_change(visible)) - moved.log_ratio
+            self._total_gain.assign_add(gain)
             self._logs["removed"].assign(1.0)
             return True
 

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import binary_states, random_potentials
+
+from keras_rbm import inference
+from keras_rbm.inference.reweighting import carry_over
+
+OLD, NEW = random_potentials(6, 4, seed=1), random_potentials(6, 4, seed=2, scale=0.7)
+STATES = binary_states(6).astype("float32")
+
+
+def law(potentials):
+    return tf.nn.softmax(-potentials.free_energy(STATES)).numpy().astype(float)
+
+
+def change(visible):
+    return OLD.free_energy(visible) - NEW.free_energy(visible)
+
+
+def carried(count, seed, sweeps=1):
+    rng = np.random.default_rng(seed)
+    probabilities = law(OLD) / law(OLD).sum()
+    visible = tf.constant(STATES[rng.choice(len(STATES), count, p=probabilities)])
+    return carry_over(visible, change, NEW, seed, num_sweeps=sweeps)
+
+
+def test_samples_become_the_new_models():
+    visible = carried(200_000, 0).visible.numpy()
+    index = (visible @ 2.0 ** np.arange(6)).astype(int)
+    order = (STATES @ 2.0 ** np.arange(6)).astype(int)
+    share = np.bincount(index, minlength=64)[order] / len(visible)
+    np.testing.assert_allclose(share, law(NEW), atol=0.005)
+
+
+def test_the_ratio_is_right_and_its_error_honest():
+    old, new = (inference.exact_log_partition(p).numpy() for p in (OLD, NEW))
+    results = [carried(500, seed, sweeps=5) for seed in range(200)]
+    ratios = np.array([float(result.log_ratio) for result in results])
+    spread = ratios.std()
+    assert abs(ratios.mean() - (new - old)) < 4 * spread / np.sqrt(len(ratios)) + 0.005
+    errors = np.array([float(result.error) for result in results])
+    assert errors.mean() == pytest.approx(spread, rel=0.25)
+
+
+def test_the_same_model():
+    result = carry_over(
+        tf.constant(STATES), lambda v: 0.0 * v[:, 0] + 3.0, OLD, 0, num_sweeps=1
+    )
+    assert float(result.log_ratio) == pytest.approx(3.0, abs=1e-5)
+    assert float(result.error) == pytest.approx(0.0, abs=1e-6)
+    assert float(result.size) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_one_state_may_have_all_the_weight():
+    bias = 40.0 * (2.0 * STATES[-1] - 1.0)
+    peaked = inference.Potentials(np.zeros((6, 2), "float32"), bias, [0.0, 0.0])
+    result = carry_over(
+        tf.constant(STATES),
+        lambda v: tf.linalg.matvec(v, bias),
+        peaked,
+        0,
+        num_sweeps=1,
+    )
+    np.testing.assert_array_equal(result.visible, np.repeat(STATES[-1:], 64, 0))
+    assert float(result.size) == pytest.approx(1 / 64, rel=1e-5)
+    assert np.isfinite([result.log_ratio, result.error]).all()
