@@ -106,6 +106,18 @@ def match_means(
         state, accepted = settled(model, state, new, noise)
         return state, tf.reduce_mean(tf.cast(accepted, tf.float32))
 
+    def refreshed(index, state, log_weights):
+        """Resamples where fewer than half of the chains count."""
+
+        def resample():
+            rows = resampled_rows(log_weights, random.fold_in(resampling, index))
+            state_of_rows = ChainState(*(tf.gather(part, rows) for part in state))
+            return state_of_rows, tf.zeros_like(log_weights)
+
+        size = 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights)))
+        few = size < 0.5 * visible.shape[0]
+        return tf.cond(few, resample, lambda: (state, log_weights))
+
     start = potentials.visible_bias
     if total is not None:
         start = tf.concat([start, [1.0]], 0)
@@ -134,6 +146,7 @@ def match_means(
             direction *= tf.minimum(1.0, _SCALE_STEP / tf.abs(direction[-1]))
         position += direction
         log_weights += tf.linalg.matvec(x, direction)
+        state, log_weights = refreshed(index, state, log_weights)
         state, rate = sweep(index + 1, position, state)
         return index + 1, misfit, position, state, log_weights, accepted + rate
 
@@ -149,7 +162,7 @@ def match_means(
             accepted,
         ),
     )
-    rows = resampled_rows(log_weights, resampling)
+    rows = resampled_rows(log_weights, random.fold_in(resampling, max_sweeps))
     size = potentials.num_visible
     return MatchedModel(
         position[:size],

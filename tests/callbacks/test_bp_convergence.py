@@ -196,7 +196,7 @@ def test_other_inference_is_refused_before_the_first_step(infer, message):
 
 def test_a_model_without_input_is_refused():
     rbm = keras_rbm.RBM(4, num_visible=6)
-    rbm.compile("sgd", rule="maximum_likelihood")
+    rbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
     with pytest.raises(TypeError, match=r"Received: RBM .* keras_rbm\.CRBM"):
         rbm.fit(Y, callbacks=[BPConvergence(Y)], verbose=0)
 

@@ -137,7 +137,7 @@ def test_two_replicas():
     with two_cpus().scope():
         double = compiled()
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-        rbm.compile("sgd", rule="maximum_likelihood")
+        rbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
     assert fit(double, few, 3, batch_size=10, shuffle=False) == [1, 2, 3]
     np.testing.assert_allclose(single.kernel, double.kernel, rtol=1e-4, atol=1e-6)
     # Its rule made its inference in the strategy's scope.
@@ -180,7 +180,7 @@ def test_what_is_no_number_of_sweeps_names_the_epoch(sweeps):
 
 def plain_rbm():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile("sgd")
+    rbm.compile("sgd", jit_compile=False)
     return rbm, (Y,)
 
 

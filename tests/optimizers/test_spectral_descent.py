@@ -362,7 +362,7 @@ class TestInKeras:
         """As a user has it: compiled by XLA, saved, resumed."""
         data = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-        rbm.compile(StochasticSpectralDescent(0.2), rule="cd")
+        rbm.compile(StochasticSpectralDescent(0.2), rule="cd", jit_compile=False)
         rbm.fit(data, batch_size=10, verbose=0)
         rbm.save(tmp_path / "rbm.keras")
         again = keras.saving.load_model(tmp_path / "rbm.keras")

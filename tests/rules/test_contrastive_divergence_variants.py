@@ -75,7 +75,7 @@ def test_fast_weights_follow_the_recursion(decay, centered):
     """Their gradient is the one of plain SGD's step; it used to be never centred."""
     rule = FPCD(2, 7, 0.3, decay, centered=centered)
     rbm = rbm_like(random_potentials(6, 4))
-    rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
+    rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
     fast = {name: np.zeros(getattr(rbm, name).shape) for name in NAMES}
     for _ in range(4):
         before = {name: getattr(rbm, name).numpy() for name in NAMES}
@@ -117,7 +117,7 @@ def test_fast_weights_of_replicas_are_those_of_one_device(centered):
 def with_fast_weights(potentials, gibbs_steps=2):
     """Returns an FPCD rule with large fast weights, and the potentials plus them."""
     rule = FPCD(gibbs_steps, num_chains=CHAINS)
-    rbm_like(potentials).compile(rule=rule)
+    rbm_like(potentials).compile(rule=rule, jit_compile=False)
     fast = random_potentials(*potentials.kernel.shape, seed=7)
     total = []
     for name in NAMES:
