@@ -211,12 +211,6 @@ def best_removal(potentials, evidence, l2, *, line_search):
     )
 
 
-def effective_sample_size(log_weights, sample_weights):
-    """Returns (sum u)^2 / sum u^2 of samples weighted by u, a scalar."""
-    share = tf.nn.softmax(tf.math.log(sample_weights) + log_weights)
-    return 1.0 / tf.reduce_sum(tf.square(share))
-
-
 def log_mean_exp(values, weights):
     """Returns log of the weighted mean of exp(values), over axis 0."""
     log_weights = tf.math.log(weights)

@@ -8,13 +8,12 @@ from keras_rbm import random
 from keras_rbm.inference.frank_wolfe import (
     HiddenUnits,
     best_coefficients,
-    effective_sample_size,
     find_units,
     weighted_mean,
 )
 from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.reweighting import carry_over
+from keras_rbm.inference.reweighting import carry_over, effective_sample_size
 from keras_rbm.units import FractionalParameters
 
 #: Standard deviation of a search's random start.
@@ -138,8 +137,7 @@ def grow(
         judges, change, fitted, random.fold_in(seed, 2), num_sweeps=gibbs_steps
     )
     gain = tf.reduce_sum(evidence.weights * change(evidence.visible)) - moved.log_ratio
-    size = effective_sample_size(log_weights, evidence.sample_weights)
-    size /= evidence.samples.shape[0]
+    size = effective_sample_size(log_weights) / evidence.samples.shape[0]
     return Growth(
         weights=unit.weights[0],
         bias=unit.bias[0],

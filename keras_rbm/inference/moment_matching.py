@@ -12,7 +12,7 @@ from keras_rbm.inference.gibbs import (
     sweep_noise,
 )
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.reweighting import resampled_rows
+from keras_rbm.inference.reweighting import effective_sample_size, resampled_rows
 from keras_rbm.units import BernoulliParameters, FractionalParameters
 
 #: Added to the variance of every statistic.
@@ -114,8 +114,7 @@ def match_means(
             state_of_rows = ChainState(*(tf.gather(part, rows) for part in state))
             return state_of_rows, tf.zeros_like(log_weights)
 
-        size = 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights)))
-        few = size < 0.5 * visible.shape[0]
+        few = effective_sample_size(log_weights) < 0.5 * visible.shape[0]
         return tf.cond(few, resample, lambda: (state, log_weights))
 
     start = potentials.visible_bias
@@ -124,7 +123,7 @@ def match_means(
     state = ChainState(visible, potentials.hidden_natural(visible))
     state, accepted = sweep(0, start, state)
     shares = tf.nn.softmax(log_weights)
-    count = 1.0 / tf.reduce_sum(tf.square(shares))
+    count = effective_sample_size(log_weights)
     x, mean = moments(state, shares)
     covariance = tf.matmul(x, shares[:, tf.newaxis] * x, transpose_a=True)
     covariance -= mean[:, tf.newaxis] * mean

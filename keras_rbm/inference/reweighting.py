@@ -26,6 +26,11 @@ class CarriedOver(NamedTuple):
     size: tf.Tensor
 
 
+def effective_sample_size(log_weights):
+    """Returns (sum u)^2 / sum u^2 of states of weights u, a scalar from 1 to S."""
+    return 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights)))
+
+
 def resampled_rows(log_weights, seed):
     """Returns indices (S,) of as many states, each as often as its weight says.
 
@@ -75,8 +80,7 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
         num_sweeps=num_sweeps,
     )
     ratio, error = _bridged(before, change(moved))
-    share = tf.nn.softmax(before)
-    size = 1.0 / (visible.shape[0] * tf.reduce_sum(tf.square(share)))
+    size = effective_sample_size(before) / visible.shape[0]
     return CarriedOver(moved, ratio, error, size)
 
 

@@ -12,7 +12,6 @@ from keras_rbm.inference.frank_wolfe import (
     HiddenUnits,
     best_coefficients,
     best_removal,
-    effective_sample_size,
     find_units,
     likelihood_objective,
     linearized_objective,
@@ -255,10 +254,3 @@ def test_standard_error_of_a_removal_gain():
         results.append(removal_gains(tf.ones(2), tf.zeros(2), samples, each, 0.0))
     gains, errors = (np.stack(parts) for parts in zip(*results, strict=True))
     np.testing.assert_allclose(errors.mean(0), gains.std(0), rtol=0.25)
-
-
-def test_effective_sample_size():
-    equal = tf.fill([10], 0.1)
-    np.testing.assert_allclose(effective_sample_size(tf.zeros(10), equal), 10.0, 1e-5)
-    one = tf.constant([50.0] + 9 * [0.0])
-    np.testing.assert_allclose(effective_sample_size(one, equal), 1.0, 1e-5)

@@ -4,7 +4,7 @@ import tensorflow as tf
 from brute_force import binary_states, random_potentials
 
 from keras_rbm import inference
-from keras_rbm.inference.reweighting import carry_over
+from keras_rbm.inference.reweighting import carry_over, effective_sample_size
 
 OLD, NEW = random_potentials(6, 4, seed=1), random_potentials(6, 4, seed=2, scale=0.7)
 STATES = binary_states(6).astype("float32")
@@ -65,3 +65,9 @@ def test_one_state_may_have_all_the_weight():
     np.testing.assert_array_equal(result.visible, np.repeat(STATES[-1:], 64, 0))
     assert float(result.size) == pytest.approx(1 / 64, rel=1e-5)
     assert np.isfinite([result.log_ratio, result.error]).all()
+
+
+def test_effective_sample_size():
+    np.testing.assert_allclose(effective_sample_size(tf.zeros(10)), 10.0, 1e-5)
+    one = tf.constant([50.0] + 9 * [0.0])
+    np.testing.assert_allclose(effective_sample_size(one), 1.0, 1e-5)
