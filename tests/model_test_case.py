@@ -22,16 +22,15 @@ def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
     case = _Case(make_model, make_rule, x, y)
     case.config_round_trip()
     whole = case.fit_evaluate_predict()
-    case.resume_is_bit_exact(whole)
-    in_order = case.dataset_is_arrays()
+    case.resumed_from_a_file_with_a_dataset_is_bit_exact(whole)
     case.weights_are_normalised()
     if make_model().grows:
         case.refuses_jit_and_strategies()
     else:
         case.jit_on_equals_off()
-        case.two_logical_cpus(in_order, stochastic)
+        case.two_logical_cpus(whole, stochastic)
     if not stochastic:  # the rest is the models' part, and needs no rule's noise
-        case.weights_count(whole, in_order)
+        case.weights_count(whole)
 
 
 @functools.cache
@@ -71,7 +70,7 @@ class _Case:
         traces, step = [], model.train_step
         model.train_step = lambda data: traces.append(1) or step(data)
         validation = (self.x,) if self.y is None else (self.x, self.y)
-        history = self.fit(model, validation_data=validation).history
+        history = self.fit(model, shuffle=False, validation_data=validation).history
         assert np.isfinite(history["loss"]).all()
         assert len(traces) <= (2 if len(self.x) % 10 else 1)
         once = model.evaluate(**self.data, verbose=0)
@@ -79,12 +78,14 @@ class _Case:
         assert len(model.predict(self.x, verbose=0)) == len(self.x)
         return model
 
-    def resume_is_bit_exact(self, whole):
+    def resumed_from_a_file_with_a_dataset_is_bit_exact(self, whole):
         part = self.compiled()
-        self.fit(part, epochs=1)
+        self.fit(part, shuffle=False, epochs=1)
         again = _saved_and_loaded(part)
         assert_same_state(part, again)
-        self.fit(again, initial_epoch=1)
+        parts = self.x if self.y is None else (self.x, self.y)
+        dataset = tf.data.Dataset.from_tensor_slices(parts).batch(10)
+        again.fit(dataset, initial_epoch=1, epochs=3, verbose=0)
         assert_same_state(whole, again)
         np.testing.assert_array_equal(
             whole.predict(self.x, verbose=0), again.predict(self.x, verbose=0)
@@ -103,15 +104,6 @@ class _Case:
         with two_cpus().scope(), pytest.raises(ValueError, match="single device"):
             self.compiled()
 
-    def dataset_is_arrays(self):
-        parts = self.x if self.y is None else (self.x, self.y)
-        dataset = tf.data.Dataset.from_tensor_slices(parts).batch(10)
-        a, b = self.compiled(), self.compiled()
-        self.fit(a, shuffle=False)
-        b.fit(dataset, epochs=3, verbose=0)
-        assert_same_state(a, b)
-        return a
-
     def weights_are_normalised(self):
         half = (np.arange(len(self.x)) % 2).astype("float32")
         a, b = self.eager(), self.eager()
@@ -119,19 +111,21 @@ class _Case:
         b.train_on_batch(**self.data, sample_weight=7.0 * half)
         assert_same_state(a, b, rtol=1e-4, atol=1e-6)
 
-    def weights_count(self, shuffled, in_order):
+    def weights_count(self, plain):
         weights = np.arange(len(self.x), dtype="float32") + 1.0
-        for shuffle, plain in ((True, shuffled), (False, in_order)):
+        shuffled = self.compiled()
+        self.fit(shuffled)
+        for shuffle, unweighted in ((True, shuffled), (False, plain)):
             weighted = self.compiled()
             self.fit(weighted, shuffle=shuffle, sample_weight=weights)
-            pairs = zip(plain.weights, weighted.weights, strict=True)
+            pairs = zip(unweighted.weights, weighted.weights, strict=True)
             assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
         with two_cpus().scope():
             double = self.compiled()
         self.fit(double, shuffle=False, sample_weight=weights)
         assert_close_weights(weighted, double)
-        score = in_order.evaluate(**self.data, sample_weight=weights, verbose=0)
-        assert score != in_order.evaluate(**self.data, verbose=0)
+        score = plain.evaluate(**self.data, sample_weight=weights, verbose=0)
+        assert score != plain.evaluate(**self.data, verbose=0)
 
     def two_logical_cpus(self, single, stochastic):
         with two_cpus().scope():

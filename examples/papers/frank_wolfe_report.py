@@ -111,19 +111,30 @@ def _bound(value):
 
 
 def _draw(figure, points, trained):
-    likelihood, gap = figure.subplots(1, 2)
+    figure.set_size_inches(11, 3.6)
+    likelihood, gap, error = figure.subplots(1, 3)
     units = [point["units"] for point in points]
     likelihood.plot(units, [point["test"] for point in points], "o-", ms=3, label="FW")
     gap.plot(units, [point["gap"] for point in points], "o-", ms=3, label="gap")
     gained = [point["total_gain"] - point["gap"] for point in points]
     gap.plot(units, gained, "o-", ms=3, label="gains less gap")
+    _draw_errors(error, "FW", points, "o-")
     for model, marker in (("CD", "s"), ("CD from FW", "^")):
         runs = [run for (_, name), run in sorted(trained.items()) if name == model]
         sizes = [run["units"] for run in runs]
         tests = [run["test"] for run in runs]
         likelihood.plot(sizes, tests, marker, ls="--", label=model)
+        _draw_errors(error, model, runs, marker + "--")
     likelihood.set(xlabel="hidden units", ylabel="test log-likelihood, nats")
     gap.set(xlabel="hidden units", ylabel="nats")
-    likelihood.legend(frameon=False)
-    gap.legend(frameon=False)
-    return "The paper's figure 1, and what the gap says: likelihood against size."
+    error.set(xlabel="hidden units", ylabel="test error, %")
+    for axes in (likelihood, gap, error):
+        axes.legend(frameon=False)
+    return "Against size: likelihood, what the gap says, and the classifier's error."
+
+
+def _draw_errors(axes, model, points, marker):
+    classified = [point for point in points if "error" in point]
+    units = [point["units"] for point in classified]
+    errors = [point["error"] for point in classified]
+    axes.plot(units, errors, marker, ms=4, label=model)

@@ -11,9 +11,9 @@ from keras_rbm.inference.frank_wolfe import (
     find_units,
     weighted_mean,
 )
-from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.reweighting import carry_over, effective_sample_size
+from keras_rbm.inference.refitting import Refit, refit
+from keras_rbm.inference.reweighting import effective_sample_size
 from keras_rbm.units import FractionalParameters
 
 #: Standard deviation of a search's random start.
@@ -25,18 +25,12 @@ _LEAST_SAMPLE_SIZE = 0.02
 
 
 class Growth(NamedTuple):
-    """A model with one more hidden unit, beside the one before.
+    """A hidden unit for a model, and the model with it.
 
     Attributes:
         weights, bias, coefficient: tensors (V,), () and (), the unit.
-        visible_bias: tensor (V,), fitted.
-        scale: scalar, factor of all coefficients.
-        visible: tensor (S, V), samples.
-        judges: tensor (J, V), samples that had no part in the choice.
-        gain: scalar, of the mean log-likelihood of the data, nats.
-        gain_error: scalar, its standard error.
+        refit: `Refit` of the model with it.
         sample_size: scalar, share of the samples that counted in the search.
-        acceptance: scalar, share of Metropolis steps accepted.
         accepted: bool scalar, whether the unit is worth keeping: its gain is more than
             two errors, and enough samples counted.
     """
@@ -44,25 +38,17 @@ class Growth(NamedTuple):
     weights: tf.Tensor
     bias: tf.Tensor
     coefficient: tf.Tensor
-    visible_bias: tf.Tensor
-    scale: tf.Tensor
-    visible: tf.Tensor
-    judges: tf.Tensor
-    gain: tf.Tensor
-    gain_error: tf.Tensor
+    refit: Refit
     sample_size: tf.Tensor
-    acceptance: tf.Tensor
     accepted: tf.Tensor
 
     @classmethod
     def none(cls, evidence, judges):
-        """Returns what stands for no growth, with the samples as they were."""
+        """Returns what stands for no growth."""
+        refit = Refit.none(evidence, judges)
         zero = tf.constant(0.0)
-        vector = tf.zeros_like(evidence.samples[0])
-        return cls(
-            vector, zero, zero, vector, zero, evidence.samples, judges,
-            zero, zero, zero, zero, tf.constant(False),
-        )  # fmt: skip
+        weights = tf.zeros_like(refit.visible_bias)
+        return cls(weights, zero, zero, refit, zero, tf.constant(False))
 
 
 @tf.function(autograph=False)
@@ -77,9 +63,7 @@ def grow(
     num_starts,
     lbfgs_iterations,
     line_search,
-    learn_temperature,
-    bias_steps,
-    gibbs_steps,
+    **fitting,
 ):
     """Finds a hidden unit and fits it in.
 
@@ -90,68 +74,37 @@ def grow(
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
         line_search: bool, whether the unit may count less than once.
-        learn_temperature: bool, whether the coefficients' scale is fitted too.
-        bias_steps: int ≥ 1, sweeps at most.
-        gibbs_steps: int ≥ 1, sweeps of the judges.
+        **fitting: of the fit, see `refit`.
 
     Returns:
-        `Growth`. The gain is estimated from the judges: the samples of the evidence
-        have chosen the unit, and think too well of it.
+        `Growth`.
     """
     starts = _starts(evidence, num_starts, random.fold_in(seed, 0))
     units, values = find_units(evidence, starts, l2, objective, lbfgs_iterations)
     best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
     unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
     coefficient = _coefficient(unit, evidence, l2) if line_search else tf.ones(1)
-    extended = _extended(potentials, unit, coefficient)
-    log_weights = (coefficient * unit.softplus(evidence.samples))[:, 0]
-    total = None
-    if learn_temperature:
-        totals = total_softplus(extended, evidence.visible)
-        total = tf.reduce_sum(evidence.weights * totals)
-    matched = match_means(
-        extended,
-        weighted_mean(evidence.visible, evidence.weights),
-        evidence.samples,
-        log_weights,
-        random.fold_in(seed, 1),
-        max_sweeps=bias_steps,
-        total=total,
-    )
 
     def change(visible):
-        """Returns how much log p(v) + log Z grew, (B,)."""
-        difference = tf.linalg.matvec(visible, matched.bias - potentials.visible_bias)
-        difference += coefficient * unit.softplus(visible)[:, 0]
-        if learn_temperature:
-            difference += (matched.scale - 1.0) * total_softplus(extended, visible)
-        return difference
+        return (coefficient * unit.softplus(visible))[:, 0]
 
-    coefficients = matched.scale * extended.hidden.coefficients
-    fitted = Potentials(
-        extended.kernel,
-        matched.bias,
-        FractionalParameters(extended.hidden_bias, coefficients),
+    fitted = refit(
+        _extended(potentials, unit, coefficient),
+        change,
+        evidence,
+        judges,
+        random.fold_in(seed, 1),
+        **fitting,
     )
-    moved = carry_over(
-        judges, change, fitted, random.fold_in(seed, 2), num_sweeps=gibbs_steps
-    )
-    gain = tf.reduce_sum(evidence.weights * change(evidence.visible)) - moved.log_ratio
-    size = effective_sample_size(log_weights) / evidence.samples.shape[0]
+    size = effective_sample_size(change(evidence.samples)) / evidence.samples.shape[0]
     return Growth(
         weights=unit.weights[0],
         bias=unit.bias[0],
         coefficient=coefficient[0],
-        visible_bias=matched.bias,
-        scale=matched.scale,
-        visible=matched.visible,
-        judges=moved.visible,
-        gain=gain,
-        gain_error=moved.error,
+        refit=fitted,
         sample_size=size,
-        acceptance=matched.acceptance,
-        accepted=(gain > 2.0 * moved.error)
-        & (tf.minimum(size, moved.size) > _LEAST_SAMPLE_SIZE)
+        accepted=(fitted.gain > 2.0 * fitted.gain_error)
+        & (tf.minimum(size, fitted.judges_size) > _LEAST_SAMPLE_SIZE)
         & (coefficient[0] > 0.0),
     )
 

@@ -17,8 +17,7 @@ from keras_rbm.inference.frank_wolfe import (
 )
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.growth import Growth, grow, random_rows
-from keras_rbm.inference.moment_matching import match_means
-from keras_rbm.inference.reweighting import carry_over
+from keras_rbm.inference.refitting import refit
 from keras_rbm.rules.rule import LearningRule
 
 _OBJECTIVES = {
@@ -230,8 +229,7 @@ class FrankWolfe(LearningRule):
                 lbfgs_iterations=self.lbfgs_iterations,
                 line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
-                bias_steps=self.bias_steps,
-                gibbs_steps=self.gibbs_steps,
+                **self._fitting(),
             )
             return number + 1, growth
 
@@ -243,8 +241,9 @@ class FrankWolfe(LearningRule):
             attempt,
             (tf.constant(0), none),
         )
+        reported = growth.refit._asdict() | growth._asdict()
         for name in ("gain", "gain_error", "sample_size", "acceptance"):
-            kept = tf.where(growth.accepted, getattr(growth, name), 0.0)
+            kept = tf.where(growth.accepted, reported[name], 0.0)
             self._logs[name].assign(kept)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
@@ -254,11 +253,18 @@ class FrankWolfe(LearningRule):
 
     def _adopt(self, model, growth):
         model.insert_unit(growth.weights, growth.bias, growth.coefficient)
-        model.coefficients.assign(growth.scale * model.coefficients)
-        model.visible_bias.assign(growth.visible_bias)
-        self.chains.assign(tf.concat([growth.visible, growth.judges], 0))
-        self._total_gain.assign_add(growth.gain)
+        model.coefficients.assign(growth.refit.scale * model.coefficients)
+        self._go_on(model, growth.refit)
         return True
+
+    def _go_on(self, model, fitted):
+        """Takes the biases and the chains of a changed model, and counts its gain."""
+        model.visible_bias.assign(fitted.visible_bias)
+        self.chains.assign(tf.concat([fitted.visible, fitted.judges], 0))
+        self._total_gain.assign_add(fitted.gain)
+
+    def _fitting(self):
+        return {"bias_steps": self.bias_steps, "gibbs_steps": self.gibbs_steps}
 
     def _penalty(self, model):
         l2 = self.l2
@@ -296,31 +302,16 @@ class FrankWolfe(LearningRule):
                 lambda: model.set_coefficient(removal.unit, removal.coefficient),
                 lambda: model.remove_unit(removal.unit),
             )
-            reduced, samples = model.growing_potentials(), evidence.samples
-            matched = match_means(
-                reduced,
-                weighted_mean(visible, weights),
-                samples,
-                before.free_energy(samples) - reduced.free_energy(samples),
-                random.fold_in(seed, 0),
-                max_sweeps=self.bias_steps,
-            )
-            model.visible_bias.assign(matched.bias)
             after = model.growing_potentials()
-
-            def total_change(visible):
-                return before.free_energy(visible) - after.free_energy(visible)
-
-            moved = carry_over(
-                self._judges(),
-                total_change,
+            fitted = refit(
                 after,
-                random.fold_in(seed, 1),
-                num_sweeps=self.gibbs_steps,
+                lambda states: before.free_energy(states) - after.free_energy(states),
+                evidence,
+                self._judges(),
+                seed,
+                **self._fitting(),
             )
-            self.chains.assign(tf.concat([matched.visible, moved.visible], 0))
-            gain = tf.reduce_sum(weights * total_change(visible)) - moved.log_ratio
-            self._total_gain.assign_add(gain)
+            self._go_on(model, fitted)
             self._logs["removed"].assign(1.0)
             return True
 

@@ -29,7 +29,7 @@ def script(monkeypatch):
 
     monkeypatch.setattr(script, "load", load)
     monkeypatch.setattr(script, "STRIDE", 2)
-    monkeypatch.setattr(script, "CLASSIFIED", 2)
+    monkeypatch.setattr(script, "CHOSEN", 2)
     return script
 
 

@@ -170,7 +170,9 @@ def test_metrics_see_the_prediction_and_the_input():
         ("exact", "maximum_likelihood"),
         ("mixed_product", "max_margin"),
         pytest.param("exact", "cd", marks=pytest.mark.slow),
-        ("mixed_product", rules.MaximumLikelihood("exact")),
+        pytest.param(
+            "mixed_product", rules.MaximumLikelihood("exact"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_metrics_are_of_the_model_before_the_step(infer, rule):
