@@ -25,8 +25,8 @@ from sklearn.preprocessing import StandardScaler
 
 import keras_rbm as kr
 
-#: Units at which features are classified, beside every hundred: what the paper chose.
-CHOSEN = 460
+#: Units at which features are classified, beside every hundred.
+CLASSIFIED = 460
 SETS = ("caltech101_silhouettes", "mnist")
 STRIDE = 20
 
@@ -136,7 +136,9 @@ class Curve(Clock):
         rbm.save(model_path(self.path.parent, self.record["set"], size))
         point = score(rbm, self.splits, self.record["temperatures"], size)
         before = {"size": size, "units": units, "seconds": self.total()}
-        points.append(before | {"total_gain": logs["total_gain"]} | point)
+        energies = rbm.free_energy(self.splits["validation"][0])
+        running = -float(np.mean(energies)) - logs["log_partition"]
+        points.append(before | {"validation_running": running} | point)
         pages.write_record(self.path, self.record)
         print(points[-1], flush=True)
 
@@ -159,7 +161,7 @@ def score(rbm, splits, temperatures, size):
         "upper": means["test"] + float(z.value - z.lower),
         "gap": means["train"] - means["validation"],
     }
-    if size % 100 == 0 or size == CHOSEN:
+    if size % 100 == 0 or size == CLASSIFIED:
         features = {
             split: (rbm.predict(images, batch_size=1000, verbose=0), labels)
             for split, (images, labels) in splits.items()

@@ -16,11 +16,10 @@ class FreeEnergyGap(keras.callbacks.Callback):
 
     The gap says how much better the training data are known, not how good the model
     is: an untrained model has gap 0. To stop at the best model watch `LogLikelihood`.
-    A rule that logs what it gains on the training data, `FrankWolfe`, makes the gap
-    tell: beside it stands `validation_gain`, the `total_gain` less the gap, which is
-    the log-likelihood of the validation data up to a constant, as far as the gains can
-    be believed. `EarlyStopping("validation_gain", mode="max", ...)` may follow in the
-    list of callbacks.
+    Where the rule logs `log_partition`, as `FrankWolfe` does, `mean -F(validation) -
+    log Z` tells at once, as far as that estimate can be believed: it is logged as
+    `validation_log_likelihood`, and `EarlyStopping("validation_log_likelihood",
+    mode="max", ...)` may follow in the list of callbacks.
 
     Args:
         train: array (N, V) or `tf.data.Dataset`, training examples, about as many
@@ -60,12 +59,13 @@ class FreeEnergyGap(keras.callbacks.Callback):
         check_states(self.model, self.validation, "validation")
 
     def on_epoch_end(self, epoch, logs=None):
-        gap = self._mean_free_energy(self.validation)
-        gap -= self._mean_free_energy(self.train)
+        validation = self._mean_free_energy(self.validation)
+        gap = validation - self._mean_free_energy(self.train)
         if logs is not None:
             logs["free_energy_gap"] = gap
-            if "total_gain" in logs:
-                logs["validation_gain"] = float(logs["total_gain"]) - gap
+            if "log_partition" in logs:
+                score = -validation - float(logs["log_partition"])
+                logs["validation_log_likelihood"] = score
 
     def _mean_free_energy(self, rows):
         energies = tf.cast(self.model.free_energy(rows), tf.float64)

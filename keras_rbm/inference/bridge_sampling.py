@@ -116,16 +116,20 @@ def _work(path, chains, steps, seed):
     return state[2].stack(), state[3].stack()
 
 
-def bridge(low, high):
-    """Solves for the ratios of neighbouring partition functions.
+def bridge(low, high, parents=None):
+    """Solves for the ratios of two models' partition functions.
 
     Args:
-        low, high: tensors (S, pairs, C), float64, x of the lower and of the upper
-            replica's states of each pair, see `tempered_log_partition`.
+        low, high: tensors (S, pairs, C), float64, x, the upper model's log p* less
+            the lower one's, of states of the lower and of the upper model of each
+            pair, see `tempered_log_partition`.
+        parents: tensor (C,), int, the lower state from which each upper one descends,
+            and of which it may still be a copy. `None` where the c-th of both are the
+            same chain's.
 
     Returns:
-        `(ratios, parts)`: (pairs,), Delta, and (pairs, C), what each chain adds to
-        it to first order; their mean over chains is 0.
+        `(ratios, parts)`: (pairs,), Delta, and (pairs, C), what each chain, or each
+        lower state with its descendants, adds to it to first order; their mean is 0.
     """
     extremes = tf.stack([reduce(x, (0, 2)) for x in (low, high) for reduce in _RANGE])
     left, right = tf.reduce_min(extremes, 0), tf.reduce_max(extremes, 0)
@@ -151,7 +155,12 @@ def bridge(low, high):
     )[0]
     up, down = sides(delta)
     slope = (up.slope + down.slope)[:, tf.newaxis]
-    return delta, tf.math.divide_no_nan(up.shares - down.shares, slope)
+    above, below = down.shares - 1.0, up.shares - 1.0
+    if parents is not None:
+        count = above.shape[1]
+        above = tf.math.unsorted_segment_sum(tf.transpose(above), parents, count)
+        above = tf.transpose(above)
+    return delta, tf.math.divide_no_nan(below - above, slope)
 
 
 class _Side(NamedTuple):

@@ -43,9 +43,9 @@ class Growth(NamedTuple):
     accepted: tf.Tensor
 
     @classmethod
-    def none(cls, evidence, judges):
-        """Returns what stands for no growth."""
-        refit = Refit.none(evidence, judges)
+    def placeholder(cls, evidence, judges):
+        """Returns zeros of its shapes, not accepted, for a loop to begin with."""
+        refit = Refit.placeholder(evidence, judges)
         zero = tf.constant(0.0)
         weights = tf.zeros_like(refit.visible_bias)
         return cls(weights, zero, zero, refit, zero, tf.constant(False))
@@ -63,7 +63,10 @@ def grow(
     num_starts,
     lbfgs_iterations,
     line_search,
-    **fitting,
+    learn_temperature,
+    drift,
+    bias_steps,
+    gibbs_steps,
 ):
     """Finds a hidden unit and fits it in.
 
@@ -74,7 +77,7 @@ def grow(
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
         line_search: bool, whether the unit may count less than once.
-        **fitting: of the fit, see `refit`.
+        learn_temperature, drift, bias_steps, gibbs_steps: of the fit, see `refit`.
 
     Returns:
         `Growth`.
@@ -94,7 +97,10 @@ def grow(
         evidence,
         judges,
         random.fold_in(seed, 1),
-        **fitting,
+        learn_temperature=learn_temperature,
+        drift=drift,
+        bias_steps=bias_steps,
+        gibbs_steps=gibbs_steps,
     )
     size = effective_sample_size(change(evidence.samples)) / evidence.samples.shape[0]
     return Growth(

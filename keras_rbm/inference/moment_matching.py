@@ -17,7 +17,7 @@ from keras_rbm.units import BernoulliParameters, FractionalParameters
 
 #: Added to the variance of every statistic.
 _LEAST_VARIANCE = 0.005
-#: Largest change of the coefficients' common factor in a sweep.
+#: Largest share by which the coefficients' common factor changes in a sweep.
 _SCALE_STEP = 0.05
 #: Misfit at which the means count as equal.
 _MATCHED = 1.1
@@ -31,16 +31,14 @@ class MatchedModel(NamedTuple):
         scale: scalar, factor of all coefficients.
         visible: tensor (C, V), states of the chains.
         acceptance: scalar, share of the Metropolis steps accepted.
-        num_sweeps: scalar, sweeps made.
-        misfit: scalar, about 1 where the means agree up to chance.
+        followed: scalar, what following `drift` has gained, nats.
     """
 
     bias: tf.Tensor
     scale: tf.Tensor
     visible: tf.Tensor
     acceptance: tf.Tensor
-    num_sweeps: tf.Tensor
-    misfit: tf.Tensor
+    followed: tf.Tensor
 
 
 def total_softplus(potentials, visible):
@@ -50,7 +48,15 @@ def total_softplus(potentials, visible):
 
 
 def match_means(
-    potentials, target, visible, log_weights, seed, *, max_sweeps, total=None
+    potentials,
+    target,
+    visible,
+    log_weights,
+    seed,
+    *,
+    max_sweeps,
+    drift=None,
+    total=None,
 ):
     """Moves visible biases until the model's visible means are given ones.
 
@@ -69,13 +75,19 @@ def match_means(
         log_weights: tensor (C,), which make them samples of the model.
         seed: int or integer tensor of shape (2,).
         max_sweeps: int ≥ 1.
+        drift: tensor (V,), what the target has moved since the biases were fitted:
+            a model that did nothing but follow gains `drift' C^-1 drift / 2`. `None`
+            for 0.
         total: scalar, mean of `total_softplus` wanted, or `None` to leave s at 1.
 
     Returns:
         `MatchedModel`.
     """
+    if drift is None:
+        drift = tf.zeros_like(target)
     if total is not None:
         target = tf.concat([target, [total]], 0)
+        drift = tf.concat([drift, [0.0]], 0)
     sweeping, resampling = (random.fold_in(seed, stream) for stream in range(2))
 
     def statistics(visible, softplus):
@@ -135,21 +147,25 @@ def match_means(
     covariance += tf.linalg.diag(share * variance + _LEAST_VARIANCE)
     root = tf.linalg.cholesky(covariance)
 
+    def solved(difference):
+        return tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
+
     def step(index, _, position, state, log_weights, accepted):
         x, mean = moments(state, tf.nn.softmax(log_weights))
         difference = target - mean
-        direction = tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
+        direction = solved(difference)
         misfit = tf.reduce_sum(difference * direction) * count / dimensions
         direction /= tf.cast(index + 1, tf.float32)
         if total is not None:  # coupling changes the covariance: in small steps
-            direction *= tf.minimum(1.0, _SCALE_STEP / tf.abs(direction[-1]))
+            largest = _SCALE_STEP * position[-1]
+            direction *= tf.minimum(1.0, largest / tf.abs(direction[-1]))
         position += direction
         log_weights += tf.linalg.matvec(x, direction)
         state, log_weights = refreshed(index, state, log_weights)
         state, rate = sweep(index + 1, position, state)
         return index + 1, misfit, position, state, log_weights, accepted + rate
 
-    sweeps, misfit, position, state, log_weights, accepted = tf.while_loop(
+    sweeps, _, position, state, log_weights, accepted = tf.while_loop(
         lambda index, misfit, *_: (index < max_sweeps) & (misfit > _MATCHED),
         step,
         (
@@ -168,6 +184,5 @@ def match_means(
         tf.constant(1.0) if total is None else position[-1],
         tf.gather(state.visible, rows),
         accepted / tf.cast(sweeps + 1, tf.float32),
-        sweeps + 1,
-        misfit,
+        0.5 * tf.tensordot(drift, solved(drift), 1),
     )

@@ -20,8 +20,10 @@ class Refit(NamedTuple):
         scale: scalar, factor of all coefficients.
         visible: tensor (S, V), samples.
         judges: tensor (J, V), samples that had no part in the choice of the change.
-        gain: scalar, of the mean log-likelihood of the data, nats.
-        gain_error: scalar, its standard error.
+        log_ratio: scalar, log of the new model's Z over the old one's.
+        gain: scalar, of the mean log-likelihood of the data by the change, nats,
+            beyond what following the data gains.
+        gain_error: scalar, its standard error, and that of `log_ratio`.
         judges_size: scalar, share of the judges that counted.
         acceptance: scalar, share of Metropolis steps accepted.
     """
@@ -30,17 +32,19 @@ class Refit(NamedTuple):
     scale: tf.Tensor
     visible: tf.Tensor
     judges: tf.Tensor
+    log_ratio: tf.Tensor
     gain: tf.Tensor
     gain_error: tf.Tensor
     judges_size: tf.Tensor
     acceptance: tf.Tensor
 
     @classmethod
-    def none(cls, evidence, judges):
-        """Returns what stands for no change, with the samples as they were."""
-        zero = tf.constant(0.0)
+    def placeholder(cls, evidence, judges):
+        """Returns zeros of its shapes, for a loop to begin with."""
         bias = tf.zeros_like(evidence.samples[0])
-        return cls(bias, zero, evidence.samples, judges, zero, zero, zero, zero)
+        zero = tf.constant(0.0)
+        scalars = [zero] * 5
+        return cls(bias, zero, evidence.samples, judges, *scalars)
 
 
 def refit(
@@ -50,6 +54,7 @@ def refit(
     judges,
     seed,
     *,
+    drift,
     bias_steps,
     gibbs_steps,
     learn_temperature=False,
@@ -63,6 +68,9 @@ def refit(
         evidence: `Evidence`; its samples are of the model before, of equal weight.
         judges: tensor (J, V), other samples of it.
         seed: int or integer tensor of shape (2,).
+        drift: tensor (V,), how far the data's means are from those that the biases
+            before were fitted to. The biases follow, which gains a little with each
+            batch, and loses as much on the others: no merit of the change.
         bias_steps: int ≥ 1, sweeps at most.
         gibbs_steps: int ≥ 1, sweeps of the judges.
         learn_temperature: bool, whether the coefficients' scale is fitted too.
@@ -82,6 +90,7 @@ def refit(
         change(evidence.samples),
         random.fold_in(seed, 0),
         max_sweeps=bias_steps,
+        drift=drift,
         total=total,
     )
 
@@ -107,7 +116,8 @@ def refit(
         scale=matched.scale,
         visible=matched.visible,
         judges=moved.visible,
-        gain=gain - moved.log_ratio,
+        log_ratio=moved.log_ratio,
+        gain=gain - moved.log_ratio - matched.followed,
         gain_error=moved.error,
         judges_size=moved.size,
         acceptance=matched.acceptance,

@@ -79,16 +79,19 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
         random.fold_in(seed, 1),
         num_sweeps=num_sweeps,
     )
-    ratio, error = _bridged(before, change(moved))
+    ratio, error = _bridged(before, change(moved), rows)
     size = effective_sample_size(before) / visible.shape[0]
     return CarriedOver(moved, ratio, error, size)
 
 
-def _bridged(before, after):
-    """Returns log(Z after / Z before) and its error from both models' log weights."""
+def _bridged(before, after, parents):
+    """Returns log(Z after / Z before) and its error from both models' log weights.
+
+    Sweeps that do not mix leave copies of the parents, which err alike.
+    """
     before, after = (
         tf.cast(part, tf.float64)[tf.newaxis, tf.newaxis] for part in (before, after)
     )
-    ratio, parts = bridge(before, after)
+    ratio, parts = bridge(before, after, parents)
     error = tf.math.reduce_std(parts) / math.sqrt(parts.shape[1])
     return tf.cast(ratio[0], tf.float32), tf.cast(error, tf.float32)

@@ -183,6 +183,7 @@ class BoltzmannMachine(Exportable, RuleModel):
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
         self._prepare(*data.first[:2])
+        self.rule.begin(self)
         if is_array(data.x):
             batch_size = self.batch_size_for(len(data.x), batch_size)
         if shuffle:

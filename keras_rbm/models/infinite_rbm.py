@@ -173,7 +173,7 @@ class InfiniteRBM(UnitEditing, GenerativeModel):
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
         `batch_size` is given, and then cut into batches of about that size, the last
-        at least half as large: a few rows left over would judge a unit by chance.
+        at least half as large: a unit that fits a few rows left over fits chance.
 
         Raises:
             ValueError: if there is no room to begin with, the model is not trainable,

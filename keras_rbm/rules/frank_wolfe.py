@@ -4,6 +4,7 @@ import math
 import numbers
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
@@ -44,20 +45,23 @@ class FrankWolfe(LearningRule):
     again from another start. The whole training set as one batch is the published
     algorithm; large batches are its stochastic form.
 
-    `fit` logs of the last batch `num_units`, `gain` and `gain_error` (of its mean
-    log-likelihood by the new unit, in nats, and the standard error), `refused`
-    (searches), `removed` (1 after an away step), `sample_size` (share of the samples
-    that counted in the search's estimate) and `acceptance` (of fractional models'
-    Metropolis steps); without a new unit these are 0. `total_gain` is the sum of the
-    gains so far, away steps included; it is optimistic as annealing is, the more the
-    worse the chains mix.
+    `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
+    the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
+    after an away step), `sample_size` (share of the samples that counted in the
+    search's estimate) and `acceptance` (of fractional models' Metropolis steps);
+    without a new unit these are 0. Of the model it logs `num_units` and
+    `log_partition`, the estimate of log Z that the judges have added up from the first
+    unit on (from annealing on where `fit` finds a model that the rule has not grown);
+    where chains do not mix it comes out too small, as annealing does, and the
+    likelihood too large.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
             `keras.optimizers.schedules.LearningRateSchedule` of the number of units.
             A small one lets the units of a young model grow beyond what the samples
             can judge; later units gain less and need a smaller one.
-        num_samples: int ≥ 2, S, number of chains of the search; half as many judge.
+        num_samples: int ≥ 2, S, number of chains of the search; half as many more,
+            at least 20, judge.
         gibbs_steps: int ≥ 1, sweeps of the chains before a search; 20 times as many
             where they start, at examples of the first batch.
         objective: `"likelihood"`, the exact gain under the samples, or
@@ -157,7 +161,7 @@ class FrankWolfe(LearningRule):
 
     def build(self, model):
         super().build(model)
-        count = self.num_samples + max(2, self.num_samples // 2)
+        count = self.num_samples + max(20, self.num_samples // 2)
         shape = (count, model.kernel.shape[0])
         seed = model.next_seed()
 
@@ -166,13 +170,24 @@ class FrankWolfe(LearningRule):
 
         self.chains = self.add_variable("chains", shape, initializer)
         self._started = self.add_variable("started", (), "zeros")
+        self._left_at = self.add_variable("left_at", (4,), "zeros")
+        self._fitted_means = self.add_variable("fitted_means", shape[1:], "zeros")
+        self._log_partition = self.add_variable("log_partition", (), "zeros")
         self._logs = {
             name: self.add_variable(name, (), "zeros")
             for name in (
                 "gain", "gain_error", "refused", "removed", "sample_size", "acceptance",
             )
         }  # fmt: skip
-        self._total_gain = self.add_variable("total_gain", (), "zeros")
+
+    def begin(self, model):
+        left = self._started.numpy() and np.allclose(
+            self._left_at.numpy(), _fingerprint(model), rtol=1e-5
+        )
+        if not left:
+            self._started.assign(0.0)
+            if model.temperature > 0.0:
+                self._log_partition.assign(model.log_partition("ais").value)
 
     def step(self, model, features, visible, weights):
         seed = model.next_seed()
@@ -186,6 +201,7 @@ class FrankWolfe(LearningRule):
             lambda: self._grow(model, visible, weights, seed),
             lambda: False,
         )
+        self._left_at.assign(_fingerprint(model))
         return losses, None
 
     def report(self, model):
@@ -193,23 +209,27 @@ class FrankWolfe(LearningRule):
         in_use = tf.reduce_any(model.coefficients > 0.0)
         return logs | {
             "num_units": tf.where(in_use, model.num_units, 0),
-            "total_gain": tf.convert_to_tensor(self._total_gain),
+            "log_partition": tf.convert_to_tensor(self._log_partition),
         }
 
     def _grow(self, model, visible, weights, seed):
         """Takes the step with a batch that has any weight; returns whether it grew."""
+        started = self._started > 0.0
         potentials = model.growing_potentials()
         target = weighted_mean(visible, weights)
         independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
         isolated = potentials.visible.natural_for_mean(target)
-        model.visible_bias.assign(
-            tf.where(independent, isolated, potentials.visible_bias)
-        )
+        log_partition = tf.reduce_sum(tf.math.softplus(isolated))
+        for variable, value, where in (
+            (model.visible_bias, isolated, independent),
+            (self._log_partition, log_partition, independent),
+            (self._fitted_means, target, independent | ~started),
+        ):
+            variable.assign(tf.where(where, value, variable))
         # The modes of a model that has been trained are where the data are.
         chains = tf.convert_to_tensor(self.chains)
         count = chains.shape[0]
         rows = random_rows(visible, weights, count, random.fold_in(seed, 4))
-        started = self._started > 0.0
         self.chains.assign(tf.where(started, chains, rows))
         self._started.assign(1.0)
         steps = self.gibbs_steps * tf.where(started, 1, _BURN_IN)
@@ -229,11 +249,12 @@ class FrankWolfe(LearningRule):
                 lbfgs_iterations=self.lbfgs_iterations,
                 line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
-                **self._fitting(),
+                **self._fitting(target),
             )
             return number + 1, growth
 
-        none = Growth.none(self._evidence(visible, weights), self._judges())
+        evidence = self._evidence(visible, weights)
+        none = Growth.placeholder(evidence, self._judges())
         room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
         room |= independent
         tries, growth = tf.while_loop(
@@ -241,30 +262,38 @@ class FrankWolfe(LearningRule):
             attempt,
             (tf.constant(0), none),
         )
-        reported = growth.refit._asdict() | growth._asdict()
-        for name in ("gain", "gain_error", "sample_size", "acceptance"):
-            kept = tf.where(growth.accepted, reported[name], 0.0)
-            self._logs[name].assign(kept)
+        for name, value in (
+            ("gain", growth.refit.gain),
+            ("gain_error", growth.refit.gain_error),
+            ("sample_size", growth.sample_size),
+            ("acceptance", growth.refit.acceptance),
+        ):
+            self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
         return tf.cond(
-            growth.accepted, lambda: self._adopt(model, growth), lambda: False
+            growth.accepted, lambda: self._adopt(model, growth, target), lambda: False
         )
 
-    def _adopt(self, model, growth):
+    def _adopt(self, model, growth, target):
         model.insert_unit(growth.weights, growth.bias, growth.coefficient)
         model.coefficients.assign(growth.refit.scale * model.coefficients)
-        self._go_on(model, growth.refit)
+        self._go_on(model, growth.refit, target)
         return True
 
-    def _go_on(self, model, fitted):
-        """Takes the biases and the chains of a changed model, and counts its gain."""
+    def _go_on(self, model, fitted, target):
+        """Takes biases, chains and log Z of a changed model."""
         model.visible_bias.assign(fitted.visible_bias)
         self.chains.assign(tf.concat([fitted.visible, fitted.judges], 0))
-        self._total_gain.assign_add(fitted.gain)
+        self._fitted_means.assign(target)
+        self._log_partition.assign_add(fitted.log_ratio)
 
-    def _fitting(self):
-        return {"bias_steps": self.bias_steps, "gibbs_steps": self.gibbs_steps}
+    def _fitting(self, target):
+        return {
+            "drift": target - self._fitted_means,
+            "bias_steps": self.bias_steps,
+            "gibbs_steps": self.gibbs_steps,
+        }
 
     def _penalty(self, model):
         l2 = self.l2
@@ -288,6 +317,7 @@ class FrankWolfe(LearningRule):
     def _step_away(self, model, visible, weights, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
         before = model.growing_potentials()
+        target = weighted_mean(visible, weights)
         evidence = self._evidence(visible, weights)
         removal = best_removal(
             before,
@@ -309,9 +339,9 @@ class FrankWolfe(LearningRule):
                 evidence,
                 self._judges(),
                 seed,
-                **self._fitting(),
+                **self._fitting(target),
             )
-            self._go_on(model, fitted)
+            self._go_on(model, fitted, target)
             self._logs["removed"].assign(1.0)
             return True
 
@@ -333,3 +363,12 @@ class FrankWolfe(LearningRule):
             "lbfgs_iterations": self.lbfgs_iterations,
             "num_starts": self.num_starts,
         }
+
+
+def _fingerprint(model):
+    """Returns figures (4,) by which a model that something else changed is noticed."""
+    squares = [
+        tf.reduce_sum(tf.square(variable))
+        for variable in (model.kernel, model.visible_bias, model.hidden_bias)
+    ]
+    return tf.stack([*squares, tf.reduce_sum(model.coefficients)])

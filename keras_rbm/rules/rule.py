@@ -168,6 +168,9 @@ class LearningRule(Configured):
         if self.centering is not None:
             self.centering.build(self, model)
 
+    def begin(self, model):
+        """Takes up the model that is there as `fit` begins; called by it."""
+
     def adapt(self, model):
         """Takes up what `model.adapt` has set; called by it."""
         if self.centering is not None:

@@ -29,7 +29,7 @@ def script(monkeypatch):
 
     monkeypatch.setattr(script, "load", load)
     monkeypatch.setattr(script, "STRIDE", 2)
-    monkeypatch.setattr(script, "CHOSEN", 2)
+    monkeypatch.setattr(script, "CLASSIFIED", 2)
     return script
 
 
@@ -68,7 +68,7 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     assert "CD-10: 2 epochs, rate 0.05, batches of 50." in text
     for model in ("FW", "CD", "CD from FW"):
         assert f"| 2 | {model} | " in text
-    assert f"are largest at {best(grown)} of 4 units" in text
+    assert f"is largest at {best(grown)} units" in text
 
 
 def cut(*args):
@@ -76,8 +76,8 @@ def cut(*args):
 
 
 def best(grown):
-    gained = [point["total_gain"] - point["gap"] for point in grown["points"]]
-    return grown["points"][int(np.argmax(gained))]["units"]
+    running = [point["validation_running"] for point in grown["points"]]
+    return grown["points"][int(np.argmax(running))]["units"]
 
 
 def test_report_without_points(script, tmp_path):
