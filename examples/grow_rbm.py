@@ -123,7 +123,7 @@ def parse_arguments():
     )
     parser.add_argument("--dataset", choices=sorted(RECIPES), default="digits")
     parser.add_argument("--units", type=int, help="hidden units at most")
-    parser.add_argument("--batch-size", type=int, help="examples that a unit is fitted to")
+    parser.add_argument("--batch-size", type=int, help="examples for each unit")
     parser.add_argument("--l2", type=float, help="penalty of the first unit")
     parser.add_argument("--halving", type=int, help="units that halve the penalty")
     parser.add_argument("--samples", type=int, help="number of chains")
