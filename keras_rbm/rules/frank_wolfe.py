@@ -4,21 +4,19 @@ import math
 import numbers
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.frank_wolfe import (
-    Evidence,
     best_removal,
     likelihood_objective,
     linearized_objective,
     weighted_mean,
 )
-from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.growth import Growth, grow, random_rows
+from keras_rbm.inference.growth import Growth, grow
 from keras_rbm.inference.refitting import refit
+from keras_rbm.rules.growing_samples import GrowingSamples
 from keras_rbm.rules.rule import LearningRule
 
 _OBJECTIVES = {
@@ -28,8 +26,6 @@ _OBJECTIVES = {
 _Schedule = keras.optimizers.schedules.LearningRateSchedule
 #: Starts of a search that a step makes at most before it goes without a unit.
 _TRIES = 3
-#: How many times as many sweeps the chains make where they start.
-_BURN_IN = 20
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -71,9 +67,10 @@ class FrankWolfe(LearningRule):
         temperature: `"count"`, coefficients stay as they are, or `"learned"`, a
             common factor of all is fitted together with the biases, to the likelihood
             without the penalty (which `away_steps` mind: the two may undo each other).
-        away_steps: bool. If `True`, a step first looks whether J would gain from
-            removing a unit (with `step="line_search"`: from counting it less) by more
-            than two standard errors, and does so with the one that gains most.
+        away_steps: bool. If `True`, a step first looks whether J, with the penalty
+            of the moment for all units, would gain from removing a unit (with
+            `step="line_search"`: from counting it less) by more than two standard
+            errors of the search's samples, and does so with the one that gains most.
         bias_steps: int ≥ 1, sweeps at most for the biases.
         lbfgs_iterations: int ≥ 1, of a search, at most.
         num_starts: int ≥ 1, starts of a search: small random units, and every
@@ -157,22 +154,11 @@ class FrankWolfe(LearningRule):
         self.bias_steps = bias_steps
         self.lbfgs_iterations = lbfgs_iterations
         self.num_starts = num_starts
-        self.chains = None
+        self.samples = GrowingSamples(num_samples, gibbs_steps)
 
     def build(self, model):
         super().build(model)
-        count = self.num_samples + max(20, self.num_samples // 2)
-        shape = (count, model.kernel.shape[0])
-        seed = model.next_seed()
-
-        def initializer(shape, dtype=None):
-            return tf.cast(random.uniform(shape, seed) < 0.5, dtype)
-
-        self.chains = self.add_variable("chains", shape, initializer)
-        self._started = self.add_variable("started", (), "zeros")
-        self._left_at = self.add_variable("left_at", (4,), "zeros")
-        self._fitted_means = self.add_variable("fitted_means", shape[1:], "zeros")
-        self._log_partition = self.add_variable("log_partition", (), "zeros")
+        self.samples.build(self, model)
         self._logs = {
             name: self.add_variable(name, (), "zeros")
             for name in (
@@ -180,14 +166,12 @@ class FrankWolfe(LearningRule):
             )
         }  # fmt: skip
 
+    @property
+    def chains(self):
+        return self.samples.chains
+
     def begin(self, model):
-        left = self._started.numpy() and np.allclose(
-            self._left_at.numpy(), _fingerprint(model), rtol=1e-5
-        )
-        if not left:
-            self._started.assign(0.0)
-            if model.temperature > 0.0:
-                self._log_partition.assign(model.log_partition("ais").value)
+        self.samples.begin(model)
 
     def step(self, model, features, visible, weights):
         seed = model.next_seed()
@@ -198,10 +182,10 @@ class FrankWolfe(LearningRule):
         total = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(total)),
-            lambda: self._grow(model, visible, weights, seed),
-            lambda: False,
+            lambda: self._step(model, visible, weights, seed),
+            _nothing,
         )
-        self._left_at.assign(_fingerprint(model))
+        self.samples.leave(model)
         return losses, None
 
     def report(self, model):
@@ -209,58 +193,41 @@ class FrankWolfe(LearningRule):
         in_use = tf.reduce_any(model.coefficients > 0.0)
         return logs | {
             "num_units": tf.where(in_use, model.num_units, 0),
-            "log_partition": tf.convert_to_tensor(self._log_partition),
+            "log_partition": tf.convert_to_tensor(self.samples.log_partition),
         }
 
-    def _grow(self, model, visible, weights, seed):
-        """Takes the step with a batch that has any weight; returns whether it grew."""
-        started = self._started > 0.0
-        potentials = model.growing_potentials()
-        target = weighted_mean(visible, weights)
-        independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
-        isolated = potentials.visible.natural_for_mean(target)
-        log_partition = tf.reduce_sum(tf.math.softplus(isolated))
-        for variable, value, where in (
-            (model.visible_bias, isolated, independent),
-            (self._log_partition, log_partition, independent),
-            (self._fitted_means, target, independent | ~started),
-        ):
-            variable.assign(tf.where(where, value, variable))
-        # The modes of a model that has been trained are where the data are.
-        chains = tf.convert_to_tensor(self.chains)
-        count = chains.shape[0]
-        rows = random_rows(visible, weights, count, random.fold_in(seed, 4))
-        self.chains.assign(tf.where(started, chains, rows))
-        self._started.assign(1.0)
-        steps = self.gibbs_steps * tf.where(started, 1, _BURN_IN)
-        self._sweep(model, random.fold_in(seed, 1), steps)
+    def _step(self, model, visible, weights, seed):
+        """Takes the step with a batch that has any weight."""
+        self.samples.advance(model, visible, weights, random.fold_in(seed, 1))
+        mean = weighted_mean(visible, weights)
         if self.away_steps:
             self._step_away(model, visible, weights, random.fold_in(seed, 2))
+        coefficients = model.growing_potentials().hidden.coefficients
+        room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
+        room |= tf.reduce_all(coefficients == 0.0)
+        evidence = self.samples.evidence(visible, weights)
+        judges = self.samples.judges()
 
         def attempt(number, _):
             growth = grow(
                 model.growing_potentials(),
-                self._evidence(visible, weights),
-                self._judges(),
-                random.fold_in(seed, 5 + number),
+                evidence,
+                judges,
+                random.fold_in(seed, 3 + number),
                 objective=_OBJECTIVES[self.objective],
                 l2=self._penalty(model),
                 num_starts=self.num_starts,
                 lbfgs_iterations=self.lbfgs_iterations,
                 line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
-                **self._fitting(target),
+                **self._fitting(mean),
             )
             return number + 1, growth
 
-        evidence = self._evidence(visible, weights)
-        none = Growth.placeholder(evidence, self._judges())
-        room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
-        room |= independent
         tries, growth = tf.while_loop(
             lambda number, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), none),
+            (tf.constant(0), Growth.placeholder(evidence, judges)),
         )
         for name, value in (
             ("gain", growth.refit.gain),
@@ -271,54 +238,19 @@ class FrankWolfe(LearningRule):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
-        return tf.cond(
-            growth.accepted, lambda: self._adopt(model, growth, target), lambda: False
-        )
 
-    def _adopt(self, model, growth, target):
-        model.insert_unit(growth.weights, growth.bias, growth.coefficient)
-        model.coefficients.assign(growth.refit.scale * model.coefficients)
-        self._go_on(model, growth.refit, target)
-        return True
+        def adopt():
+            model.insert_unit(growth.weights, growth.bias, growth.coefficient)
+            model.coefficients.assign(growth.refit.scale * model.coefficients)
+            self.samples.take(model, growth.refit, mean)
 
-    def _go_on(self, model, fitted, target):
-        """Takes biases, chains and log Z of a changed model."""
-        model.visible_bias.assign(fitted.visible_bias)
-        self.chains.assign(tf.concat([fitted.visible, fitted.judges], 0))
-        self._fitted_means.assign(target)
-        self._log_partition.assign_add(fitted.log_ratio)
-
-    def _fitting(self, target):
-        return {
-            "drift": target - self._fitted_means,
-            "bias_steps": self.bias_steps,
-            "gibbs_steps": self.gibbs_steps,
-        }
-
-    def _penalty(self, model):
-        l2 = self.l2
-        if isinstance(l2, _Schedule):
-            l2 = l2(tf.math.count_nonzero(model.coefficients, dtype=tf.int32))
-        return tf.cast(l2, tf.float32)
-
-    def _evidence(self, visible, weights):
-        samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
-        each = tf.fill([self.num_samples], 1.0 / self.num_samples)
-        return Evidence(visible, weights, samples, each)
-
-    def _judges(self):
-        return tf.convert_to_tensor(self.chains)[self.num_samples :]
-
-    def _sweep(self, model, seed, steps):
-        chains = tf.convert_to_tensor(self.chains)
-        potentials = model.growing_potentials()
-        self.chains.assign(gibbs_chain(potentials, chains, seed, num_sweeps=steps))
+        tf.cond(growth.accepted, adopt, _nothing)
 
     def _step_away(self, model, visible, weights, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
         before = model.growing_potentials()
-        target = weighted_mean(visible, weights)
-        evidence = self._evidence(visible, weights)
+        mean = weighted_mean(visible, weights)
+        evidence = self.samples.evidence(visible, weights)
         removal = best_removal(
             before,
             evidence,
@@ -337,15 +269,27 @@ class FrankWolfe(LearningRule):
                 after,
                 lambda states: before.free_energy(states) - after.free_energy(states),
                 evidence,
-                self._judges(),
+                self.samples.judges(),
                 seed,
-                **self._fitting(target),
+                **self._fitting(mean),
             )
-            self._go_on(model, fitted, target)
+            self.samples.take(model, fitted, mean)
             self._logs["removed"].assign(1.0)
-            return True
 
-        return tf.cond(removal.gain > 2.0 * removal.error, remove, lambda: False)
+        tf.cond(removal.gain > 2.0 * removal.error, remove, _nothing)
+
+    def _fitting(self, mean):
+        return {
+            "drift": self.samples.drift(mean),
+            "bias_steps": self.bias_steps,
+            "gibbs_steps": self.gibbs_steps,
+        }
+
+    def _penalty(self, model):
+        l2 = self.l2
+        if isinstance(l2, _Schedule):
+            l2 = l2(tf.math.count_nonzero(model.coefficients, dtype=tf.int32))
+        return tf.cast(l2, tf.float32)
 
     def get_config(self):
         l2 = self.l2
@@ -365,10 +309,5 @@ class FrankWolfe(LearningRule):
         }
 
 
-def _fingerprint(model):
-    """Returns figures (4,) by which a model that something else changed is noticed."""
-    squares = [
-        tf.reduce_sum(tf.square(variable))
-        for variable in (model.kernel, model.visible_bias, model.hidden_bias)
-    ]
-    return tf.stack([*squares, tf.reduce_sum(model.coefficients)])
+def _nothing():
+    """Is done where there is nothing to do."""

@@ -1,0 +1,116 @@
+"""Samples that follow a model while it grows."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.frank_wolfe import Evidence
+from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.growth import random_rows
+
+#: How many times as many sweeps the chains make where they start.
+_BURN_IN = 20
+#: Judges at least: with fewer their error is a matter of chance itself.
+_LEAST_JUDGES = 20
+
+
+class GrowingSamples:
+    """Chains of a growing model, its log Z, and the means that its biases fit.
+
+    Args:
+        num_samples: int ≥ 2, S, chains that searches see; half as many more judge.
+        gibbs_steps: int ≥ 1, sweeps before a step; more where the chains start.
+
+    Attributes:
+        chains: variable (S + J, V), visible states; the last J judge.
+        log_partition: variable, the sum of what the judges have estimated.
+    """
+
+    def __init__(self, num_samples, gibbs_steps):
+        self.num_samples = num_samples
+        self.gibbs_steps = gibbs_steps
+        self.chains = self.log_partition = None
+
+    def build(self, rule, model):
+        """Makes the rule's variables."""
+        num_visible = model.kernel.shape[0]
+        count = self.num_samples + max(_LEAST_JUDGES, self.num_samples // 2)
+        seed = model.next_seed()
+
+        def initializer(shape, dtype=None):
+            return tf.cast(random.uniform(shape, seed) < 0.5, dtype)
+
+        self.chains = rule.add_variable("chains", (count, num_visible), initializer)
+        self.log_partition = rule.add_variable("log_partition", (), "zeros")
+        self._fitted_means = rule.add_variable("fitted_means", (num_visible,), "zeros")
+        self._started = rule.add_variable("started", (), "zeros")
+        self._left_at = rule.add_variable("left_at", (4,), "zeros")
+
+    def begin(self, model):
+        """Starts anew with a model that something else than the rule has changed."""
+        left = self._started.numpy() and np.allclose(
+            self._left_at.numpy(), _fingerprint(model), rtol=1e-5
+        )
+        if not left:
+            self._started.assign(0.0)
+            if model.temperature > 0.0:
+                self.log_partition.assign(model.log_partition("ais").value)
+
+    def leave(self, model):
+        """Remembers the model as a step has left it."""
+        self._left_at.assign(_fingerprint(model))
+
+    def advance(self, model, visible, weights, seed):
+        """Makes the sweeps before a step; while no unit is in use, fits the biases."""
+        started = self._started > 0.0
+        potentials = model.growing_potentials()
+        mean = tf.linalg.matvec(visible, weights, transpose_a=True)
+        independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
+        bias = potentials.visible.natural_for_mean(mean)
+        for variable, value, where in (
+            (model.visible_bias, bias, independent),
+            (self.log_partition, tf.reduce_sum(tf.math.softplus(bias)), independent),
+            (self._fitted_means, mean, independent | ~started),
+        ):
+            variable.assign(tf.where(where, value, variable))
+        # The modes of a model that has been trained are where the data are.
+        count = self.chains.shape[0]
+        rows = random_rows(visible, weights, count, random.fold_in(seed, 0))
+        chains = gibbs_chain(
+            model.growing_potentials(),
+            tf.where(started, tf.convert_to_tensor(self.chains), rows),
+            random.fold_in(seed, 1),
+            num_sweeps=self.gibbs_steps * tf.where(started, 1, _BURN_IN),
+        )
+        self.chains.assign(chains)
+        self._started.assign(1.0)
+
+    def evidence(self, visible, weights):
+        """Returns the data of a step beside the samples that it sees, `Evidence`."""
+        samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
+        each = tf.fill([self.num_samples], 1.0 / self.num_samples)
+        return Evidence(visible, weights, samples, each)
+
+    def judges(self):
+        """Returns the samples that no search sees, (J, V)."""
+        return tf.convert_to_tensor(self.chains)[self.num_samples :]
+
+    def drift(self, mean):
+        """Returns how far the data's mean is from what the biases were fitted to."""
+        return mean - self._fitted_means
+
+    def take(self, model, refit, mean):
+        """Goes on with a changed model, whose biases were fitted to this mean."""
+        model.visible_bias.assign(refit.visible_bias)
+        self.chains.assign(tf.concat([refit.visible, refit.judges], 0))
+        self._fitted_means.assign(mean)
+        self.log_partition.assign_add(refit.log_ratio)
+
+
+def _fingerprint(model):
+    """Returns figures (4,) by which a change of the model is noticed."""
+    squares = [
+        tf.reduce_sum(tf.square(variable))
+        for variable in (model.kernel, model.visible_bias, model.hidden_bias)
+    ]
+    return tf.stack([*squares, tf.reduce_sum(model.coefficients)])
