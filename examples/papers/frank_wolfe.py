@@ -186,7 +186,7 @@ def test_error(features):
 
 def train(args, size, start, folder, records):
     """Runs CD-10 from the grown model or from a random start."""
-    name = f"{args.set}.cd.{start}.{size}"
+    name = f"{args.set}.cd.{start}.{size}.{args.rate:g}"
     record = records / f"{name}.json"
     if record.exists():
         return
@@ -238,7 +238,7 @@ def parse_arguments():
     command.add_argument("--units", nargs="+", type=int, default=[100, 200, 460])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--epochs", type=int, default=50)
-    command.add_argument("--rate", type=float, default=0.02)
+    command.add_argument("--rate", type=float, default=0.05)
     command.add_argument("--cd-batch-size", type=int, default=100)
 
     command = commands.add_parser("report", parents=[shared])

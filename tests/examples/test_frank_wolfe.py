@@ -53,12 +53,12 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         script.train(arguments(), 2, "0", tmp_path, records)
     monkeypatch.setattr(script, "score", whole)
-    clock = json.loads((tmp_path / "mnist.cd.0.2.json").read_text())
+    clock = json.loads((tmp_path / "mnist.cd.0.2.0.05.json").read_text())
     with pytest.raises(ValueError, match="Give the same, or another folder"):
-        script.train(arguments(rate=0.1), 2, "0", tmp_path, records)
+        script.train(arguments(epochs=3), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "fw", tmp_path, records)
-    record = json.loads((records / "mnist.cd.0.2.json").read_text())
+    record = json.loads((records / "mnist.cd.0.2.0.05.json").read_text())
     assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
     assert record["epochs"] == 2 and record["units"] == 2
 
