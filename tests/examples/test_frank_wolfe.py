@@ -65,7 +65,9 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     page = tmp_path / "frank_wolfe.md"
     script.frank_wolfe_report.write(records, page)
     text = page.read_text()
-    assert "CD-10: 2 epochs, rate 0.05, batches of 50." in text
+    for start in ("grown", "random"):
+        setting = f"* 2 units, {start} start, rate 0.05, 2 epochs, batches of 50: "
+        assert setting in text
     for model in ("FW", "CD", "CD from FW"):
         assert f"| 2 | {model} | " in text
     assert f"is largest at {best(grown)} units" in text
