@@ -19,7 +19,9 @@ def script(monkeypatch):
     return importlib.import_module("dc_programming")
 
 
-@pytest.mark.parametrize("rule", ["PCD", "CS-DCP"])
+@pytest.mark.parametrize(
+    "rule", [pytest.param("PCD", marks=pytest.mark.slow), "CS-DCP"]
+)
 def test_small_trials_go_on_where_they_were_cut(script, tmp_path, rule):
     settings = {"set": "shifting_bar", "rule": rule, "rate": 0.3}
     script.small.run(settings, 1, 20, tmp_path)

@@ -22,19 +22,6 @@ VARIANTS = {
 }
 
 
-#: Passes over a graph that take longer here than they save.
-PASSES = ("constant_folding", "layout_optimizer", "remapping")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def fewer_passes():
-    before = tf.config.optimizer.get_experimental_options()
-    tf.config.optimizer.set_experimental_options(dict.fromkeys(PASSES, False))
-    yield
-    restored = {name: before.get(name, True) for name in PASSES}
-    tf.config.optimizer.set_experimental_options(restored)
-
-
 def exact(model, data=DATA):
     return float(tf.reduce_mean(model.log_likelihood(data, "exact")))
 
@@ -361,15 +348,6 @@ def test_a_batch_that_says_nothing_changes_nothing():
             np.testing.assert_array_equal(variable, value)
 
 
-def test_room_for_one_unit():
-    """A model with room for one unit was full before it had one, once built."""
-    model = InfiniteRBM(1, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL))
-    assert not model.is_full
-    history = model.fit(DATA, batch_size=120, epochs=3, verbose=0).history
-    assert model.is_full and len(history["loss"]) < 3
-
-
 def test_units_are_logged_from_0():
     data = (np.random.default_rng(1).random((2000, 6)) < 0.4).astype("float32")
     _, history = grown(epochs=1, data=data, l2=100.0, num_samples=200)
@@ -389,11 +367,17 @@ def test_what_cannot_be_grown():
     model.fit(DATA[:20], None, None, 1, 0, [keras.callbacks.Callback()])
 
 
-def test_growing_ends_where_there_is_no_room():
-    model, history = grown(epochs=8, capacity=2, num_samples=200)
-    assert model.hidden_units == 2 and len(history["loss"]) < 8
+@pytest.mark.parametrize("capacity", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_growing_ends_where_there_is_no_room(capacity):
+    """A model with room for one unit was full before it had one, once built."""
+    model = InfiniteRBM(capacity, num_visible=6, seed=0)
+    model.compile(rule=FrankWolfe(**SMALL))
+    assert not model.is_full
+    history = model.fit(DATA, batch_size=120, epochs=8, verbose=0).history
+    assert model.hidden_units == capacity and model.is_full
+    assert len(history["loss"]) < 8
     before = [v.numpy() for v in model.weights]
-    with pytest.raises(ValueError, match="room for more than 2 hidden units"):
+    with pytest.raises(ValueError, match=f"room for more than {capacity} hidden units"):
         model.fit(DATA, batch_size=120, verbose=0)
     for variable, value in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(variable, value)
