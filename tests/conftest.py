@@ -14,8 +14,6 @@ _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
     _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
 )
-# Graphs that run a few times are not worth optimizing; examples run with it.
-tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
     tf.config.threading.set_intra_op_parallelism_threads(1)
 
