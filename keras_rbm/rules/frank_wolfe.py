@@ -179,10 +179,10 @@ class FrankWolfe(LearningRule):
         losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
         for variable in self._logs.values():
             variable.assign(0.0)
-        total = weighted_mean(visible, weights)
+        mean = weighted_mean(visible, weights)
         tf.cond(
-            (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(total)),
-            lambda: self._step(model, visible, weights, seed),
+            (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean)),
+            lambda: self._step(model, visible, weights, mean, seed),
             _nothing,
         )
         self.samples.leave(model)
@@ -196,12 +196,11 @@ class FrankWolfe(LearningRule):
             "log_partition": tf.convert_to_tensor(self.samples.log_partition),
         }
 
-    def _step(self, model, visible, weights, seed):
-        """Takes the step with a batch that has any weight."""
-        self.samples.advance(model, visible, weights, random.fold_in(seed, 1))
-        mean = weighted_mean(visible, weights)
+    def _step(self, model, visible, weights, mean, seed):
+        """Takes the step with a batch that has any weight, and its mean."""
+        self.samples.advance(model, visible, weights, mean, random.fold_in(seed, 1))
         if self.away_steps:
-            self._step_away(model, visible, weights, random.fold_in(seed, 2))
+            self._step_away(model, visible, weights, mean, random.fold_in(seed, 2))
         coefficients = model.growing_potentials().hidden.coefficients
         room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
         room |= tf.reduce_all(coefficients == 0.0)
@@ -246,10 +245,9 @@ class FrankWolfe(LearningRule):
 
         tf.cond(growth.accepted, adopt, _nothing)
 
-    def _step_away(self, model, visible, weights, seed):
+    def _step_away(self, model, visible, weights, mean, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
         before = model.growing_potentials()
-        mean = weighted_mean(visible, weights)
         evidence = self.samples.evidence(visible, weights)
         removal = best_removal(
             before,

@@ -60,11 +60,10 @@ class GrowingSamples:
         """Remembers the model as a step has left it."""
         self._left_at.assign(_fingerprint(model))
 
-    def advance(self, model, visible, weights, seed):
+    def advance(self, model, visible, weights, mean, seed):
         """Makes the sweeps before a step; while no unit is in use, fits the biases."""
         started = self._started > 0.0
         potentials = model.growing_potentials()
-        mean = tf.linalg.matvec(visible, weights, transpose_a=True)
         independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
         bias = potentials.visible.natural_for_mean(mean)
         for variable, value, where in (
