@@ -127,20 +127,20 @@ def _coefficient(unit, evidence, l2):
 
 
 def _starts(evidence, count, seed):
-    """Returns `HiddenUnits` to start from: small random ones, and near examples.
+    """Returns `HiddenUnits` to start from: near examples, and small random ones.
 
-    The latter are on for an example and off for the mean, which helps where 0 is a
-    local optimum: there the penalty outweighs the curvature.
+    The former are on for an example and off for the mean. The latter end in the same
+    local optimum time after time, or at 0 where the penalty outweighs the curvature.
     """
     mean = weighted_mean(evidence.visible, evidence.weights)
+    small = count // 2
     examples = random_rows(
-        evidence.visible, evidence.weights, count // 2, random.fold_in(seed, 0)
+        evidence.visible, evidence.weights, count - small, random.fold_in(seed, 0)
     )
     away = examples - mean
     square = tf.reduce_sum(tf.square(away), -1, keepdims=True)
     weights = 2.0 * _STEEPNESS * tf.math.divide_no_nan(away, square)
     bias = -tf.linalg.matvec(weights, mean) - _STEEPNESS
-    small = count - count // 2
     noise = _START * tf.random.stateless_normal(
         (small, tf.shape(mean)[0] + 1), random.fold_in(seed, 1), alg="philox"
     )

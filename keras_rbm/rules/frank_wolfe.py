@@ -73,9 +73,8 @@ class FrankWolfe(LearningRule):
             errors of the search's samples, and does so with the one that gains most.
         bias_steps: int ≥ 1, sweeps at most for the biases.
         lbfgs_iterations: int ≥ 1, of a search, at most.
-        num_starts: int ≥ 1, starts of a search: small random units, and every
-            second one near an example. One is quicker and does on images such as
-            MNIST; where the penalty outweighs the curvature at 0 it finds nothing.
+        num_starts: int ≥ 1, starts of a search: near an example, and every second
+            one a small random unit. One is quicker and does on images such as MNIST.
 
     Attributes:
         chains: variable (S + J, V), the chains' visible states; the last J judge.
