@@ -1,7 +1,7 @@
 """Classify digits by a deep belief network that is fine-tuned by backpropagation.
 
     python examples/dbn_classifier.py
-    python examples/dbn_classifier.py --dataset mnist --labels 1000
+    python examples/dbn_classifier.py --dataset mnist --labels 0 1000
 
 Trains a stack of RBMs on all training images without their labels, then the network
 that starts with their weights on those with labels, beside the same network started at
@@ -31,8 +31,6 @@ def main():
     (images, labels), validation, test = (
         load(args.dataset, split) for split in ("train", "validation", "test")
     )
-    chosen = np.random.default_rng(args.seed).permutation(len(images))
-    chosen = chosen[: args.labels or None]
 
     # Without labels: each RBM on what the one below makes of the images.
     dbn = kr.DBN(
@@ -44,21 +42,23 @@ def main():
     plots.filters(dbn.rbms[0]).savefig(out / "filters.png")
 
     # With labels: from the stack's weights, and from random ones.
-    pretrained = dbn.to_classifier(10, dropout=args.dropout)
-    keras.utils.set_random_seed(args.seed)
-    scores = {}
-    for start, network in (
-        ("pretrained", pretrained),
-        ("random", keras.models.clone_model(pretrained)),
-    ):
-        print(f"\nFine-tuning, {start} start, {len(chosen)} labels")
-        scores[start] = tuned_error(
-            network, images[chosen], labels[chosen], validation, test, args
-        )
-    print(f"\n{'start':12} test error")
-    for start, error in scores.items():
-        print(f"{start:12} {error:6.2f} %")
-    record = vars(args) | {"labels": len(chosen)} | scores
+    order = np.random.default_rng(args.seed).permutation(len(images))
+    errors = {}
+    for count in args.labels:
+        chosen = order[: count or None]
+        for start in ("pretrained", "random"):
+            keras.utils.set_random_seed(args.seed)
+            network = dbn.to_classifier(10, dropout=args.dropout)
+            if start == "random":
+                network = keras.models.clone_model(network)
+            print(f"\nFine-tuning, {start} start, {len(chosen)} labels")
+            errors[f"{start}, {len(chosen)} labels"] = tuned_error(
+                network, images[chosen], labels[chosen], validation, test, args
+            )
+    print("\ntest error")
+    for start, error in errors.items():
+        print(f"{error:6.2f} % {start}")
+    record = vars(args) | {"errors": errors}
     (out / "scores.json").write_text(json.dumps(record, indent=1) + "\n")
     print(f"\nWrote scores.json, filters.png to {out}")
 
@@ -72,21 +72,22 @@ def load(name, split):
 
 def tuned_error(network, images, labels, validation, test, args):
     """Trains a classifier; returns its test error, per cent, at the best epoch."""
-    steps = args.tuning * -(-len(images) // args.batch_size)
-    schedule = keras.optimizers.schedules.CosineDecay(args.tuning_rate, steps)
+    steps = -(-len(images) // args.batch_size)
+    epochs = max(args.tuning, args.least_steps // steps)
+    schedule = keras.optimizers.schedules.CosineDecay(args.tuning_rate, epochs * steps)
     network.compile(
         keras.optimizers.Adam(schedule),
         "sparse_categorical_crossentropy",
         metrics=["accuracy"],
     )
     best = keras.callbacks.EarlyStopping(
-        "val_accuracy", patience=args.tuning, restore_best_weights=True
+        "val_accuracy", patience=epochs, restore_best_weights=True
     )
     network.fit(
         images,
         labels,
         batch_size=args.batch_size,
-        epochs=args.tuning,
+        epochs=epochs,
         validation_data=validation,
         callbacks=[best],
         verbose=2,
@@ -99,12 +100,17 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--dataset", choices=sorted(RECIPES), default="digits")
-    parser.add_argument("--labels", type=int, default=0, help="how many; 0 for all")
+    parser.add_argument(
+        "--labels", type=int, nargs="+", default=[0], help="how many; 0 for all"
+    )
     parser.add_argument("--layers", type=int, nargs="+", help="hidden units")
     parser.add_argument("--epochs", type=int, nargs="+", help="of each RBM")
     parser.add_argument("--learning-rate", type=float, default=0.05, help="of the RBMs")
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--tuning", type=int, help="epochs with labels")
+    parser.add_argument(
+        "--least-steps", type=int, default=1000, help="with labels, if these are few"
+    )
     parser.add_argument("--tuning-rate", type=float, default=0.001, help="of Adam")
     parser.add_argument("--dropout", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0)

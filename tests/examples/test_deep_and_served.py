@@ -22,11 +22,13 @@ def run(script, options, out):
 @pytest.mark.slow
 @pytest.mark.multiprocess
 def test_dbn_classifier(tmp_path):
-    options = "--layers 8 6 --epochs 1 1 --tuning 2 --labels 100 --batch-size 50"
+    options = "--layers 8 6 --epochs 1 1 --tuning 2 --labels 100 --batch-size 50 "
+    options += "--least-steps 10"
     shown = run("dbn_classifier.py", options, tmp_path / "out")
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert f"{scores['pretrained']:.2f} %" in shown
-    assert 0 < scores["random"] < 100 and scores["labels"] == 100
+    errors = scores["errors"]
+    assert f"{errors['pretrained, 100 labels']:.2f} % pretrained" in shown
+    assert 0 < errors["random, 100 labels"] < 100 and len(errors) == 2
     assert (tmp_path / "out" / "filters.png").stat().st_size > 1000
 
 
