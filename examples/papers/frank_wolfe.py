@@ -1,13 +1,15 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
-    python examples/papers/frank_wolfe.py grow --set mnist
+    python examples/papers/frank_wolfe.py grow --set mnist --until 400
+    python examples/papers/frank_wolfe.py grow --set mnist --from 400 --samples 15000
     python examples/papers/frank_wolfe.py train --set mnist --units 200 460
     python examples/papers/frank_wolfe.py report
 
-`grow` adds units, and scores the model at every 20. `train` runs CD-10 from the grown
-model of some size and from random starts of that size, with the same epochs. Each run
-writes a JSON file as it goes, goes on where it was cut, and is skipped once it is done.
-`report` writes the page.
+`grow` adds units, and scores the model at every 20; with `--from` it goes on from such
+a size with other settings, since units that gain less need more chains. `train` runs
+CD-10 from the grown model of some size and from random starts of that size, with the
+same epochs. Each run writes a JSON file as it goes, goes on where it was cut, and is
+skipped once it is done. `report` writes the page.
 """
 
 import argparse
@@ -57,21 +59,28 @@ def load(name):
 
 
 def grow(args, folder, records):
-    record = records / f"{args.set}.grow.json"
+    name = f"{args.set}.grow.{args.begin}"
+    record = records / f"{name}.json"
     if record.exists():
         return
     splits = load(args.set)
     images = splits["train"][0]
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
-    model = kr.InfiniteRBM(args.max_units, seed=0)
-    model.adapt(images)
+    if args.begin:
+        rbm = keras.saving.load_model(model_path(folder, args.set, args.begin))
+        model = kr.InfiniteRBM.from_rbm(rbm, max_hidden_units=args.max_units)
+    else:
+        model = kr.InfiniteRBM(args.max_units, seed=0)
+        model.adapt(images)
     rule = kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
     model.compile(rule=rule)
-    settings = {key: vars(args)[key] for key in ("set", "l2", "halving", "samples")}
+    settings = {
+        key: vars(args)[key] for key in ("set", "begin", "l2", "halving", "samples")
+    }
     settings["batch_size"] = min(args.batch_size, len(images))
     settings["temperatures"] = args.temperatures
-    resume = Resume(folder / f"{args.set}.backup")
-    curve = Curve(folder / f"{args.set}.grow.json", settings, resume, splits)
+    resume = Resume(folder / f"{name}.backup")
+    curve = Curve(folder / f"{name}.json", settings, resume, splits, args.until)
     no_more_units = keras.callbacks.EarlyStopping("num_units", mode="max", patience=5)
     model.fit(
         images,
@@ -121,16 +130,17 @@ class Clock(keras.callbacks.Callback):
 class Curve(Clock):
     """Scores a growing model at every 20 units, saves it there, and keeps the curve."""
 
-    def __init__(self, path, settings, resume, splits):
+    def __init__(self, path, settings, resume, splits, until):
         super().__init__(path, settings, resume)
-        self.splits = splits
+        self.splits, self.until = splits, until
         self.record.setdefault("points", [])
 
     def on_epoch_end(self, epoch, logs=None):
         super().on_epoch_end(epoch)
         points, units = self.record["points"], self.model.hidden_units
+        self.model.stop_training |= units >= self.until
         size = units // STRIDE * STRIDE
-        if size <= max((point["size"] for point in points), default=0):
+        if size <= max([self.record["begin"]] + [point["size"] for point in points]):
             return
         rbm = self.model.to_rbm()
         rbm.save(model_path(self.path.parent, self.record["set"], size))
@@ -229,6 +239,10 @@ def parse_arguments():
 
     command = commands.add_parser("grow", parents=[shared])
     command.add_argument("--max-units", type=int, default=700)
+    command.add_argument(
+        "--from", type=int, default=0, dest="begin", help="units of a scored model"
+    )
+    command.add_argument("--until", type=int, default=10**9, help="units to stop at")
     command.add_argument("--batch-size", type=int, default=10_000)
     command.add_argument("--samples", type=int, default=5000, help="number of chains")
     command.add_argument("--l2", type=float, default=0.08, help="of the first unit")

@@ -9,8 +9,9 @@ CHOSEN = {"mnist": 460, "caltech101_silhouettes": 550}
 HEADER = """# Infinite RBMs: the experiments of Ping, Liu & Ihler (2016)
 
 ```bash
-python examples/papers/frank_wolfe.py grow --set mnist
-python examples/papers/frank_wolfe.py train --set mnist
+python examples/papers/frank_wolfe.py grow --set mnist --until 400
+python examples/papers/frank_wolfe.py grow --set mnist --from 400 --samples 15000
+python examples/papers/frank_wolfe.py train --set mnist --units 460
 python examples/papers/frank_wolfe.py report
 ```
 
@@ -44,19 +45,20 @@ def write(folder, page):
 
 
 def _section(folder, name, runs):
-    grown = next((run for run in runs if run["start"] == "grow"), {"points": []})
-    points = grown["points"]
+    stages = [run for run in runs if run["start"] == "grow"]
+    stages.sort(key=lambda run: run["begin"])
+    points = [point for stage in stages for point in stage["points"]]
     trained = _best_of_starts([run for run in runs if run["start"] != "grow"])
     lines = []
+    for stage in stages:
+        lines.append(
+            f"* From {stage['begin']} to {stage['points'][-1]['units']} units: batches "
+            f"of {stage['batch_size']:,}, {stage['samples']:,} chains, penalty "
+            f"{stage['l2']} / (1 + units / {stage['halving']}), "
+            f"{stage['temperatures']:,} temperatures."
+        )
     if points:
-        lines += [
-            f"Grown in batches of {grown['batch_size']:,} with {grown['samples']:,} "
-            f"chains, penalty {grown['l2']} / (1 + units / {grown['halving']}); "
-            f"{grown['temperatures']:,} temperatures.",
-            "",
-            _sizes(points, CHOSEN[name]),
-            "",
-        ]
+        lines += ["", _sizes(points, CHOSEN[name]), ""]
     lines += pages.head(
         "units", "model", "test", "interval", "validation", "running", "gap", "error, %"
     )
@@ -128,17 +130,13 @@ def _draw(figure, points, trained):
     figure.set_size_inches(11, 3.6)
     likelihood, gap, error = figure.subplots(1, 3)
     units = [point["units"] for point in points]
-    likelihood.plot(units, [point["test"] for point in points], "o-", ms=3, label="FW")
     running = [point["validation_running"] for point in points]
-    likelihood.plot(units, running, "-", label="FW, running, validation")
-    gap.plot(units, [point["gap"] for point in points], "o-", ms=3)
-    _draw_errors(error, "FW", points, "o-")
-    for model, marker in (("CD", "s"), ("CD from FW", "^")):
+    likelihood.plot(units, running, "0.7", label="FW, running, validation")
+    gap.plot(units, [point["gap"] for point in points], "C0o-", ms=3)
+    _draw_model(likelihood, error, "FW", points, "C0o-")
+    for model, style in (("CD", "C1s--"), ("CD from FW", "C2^--")):
         runs = [run for (_, name), run in sorted(trained.items()) if name == model]
-        sizes = [run["units"] for run in runs]
-        tests = [run["test"] for run in runs]
-        likelihood.plot(sizes, tests, marker, ls="--", label=model)
-        _draw_errors(error, model, runs, marker + "--")
+        _draw_model(likelihood, error, model, runs, style)
     likelihood.set(xlabel="hidden units", ylabel="test log-likelihood, nats")
     gap.set(xlabel="hidden units", ylabel="training less validation, nats")
     error.set(xlabel="hidden units", ylabel="test error, %")
@@ -147,8 +145,9 @@ def _draw(figure, points, trained):
     return "Against size: likelihood, free-energy gap, and the classifier's error."
 
 
-def _draw_errors(axes, model, points, marker):
-    classified = [point for point in points if "error" in point]
-    units = [point["units"] for point in classified]
-    errors = [point["error"] for point in classified]
-    axes.plot(units, errors, marker, ms=4, label=model)
+def _draw_model(likelihood, error, model, points, style):
+    for axes, key in ((likelihood, "test"), (error, "error")):
+        scored = [point for point in points if key in point]
+        units = [point["units"] for point in scored]
+        values = [point[key] for point in scored]
+        axes.plot(units, values, style, ms=4, label=model)

@@ -57,7 +57,8 @@ class FrankWolfe(LearningRule):
             A small one lets the units of a young model grow beyond what the samples
             can judge; later units gain less and need a smaller one.
         num_samples: int ≥ 2, S, number of chains of the search; half as many more,
-            at least 20, judge.
+            at least 20, judge. Some `V / 2S` nats of what a search sees are chance:
+            where units gain less, take more chains.
         gibbs_steps: int ≥ 1, sweeps of the chains before a search; 20 times as many
             where they start, at examples of the first batch.
         objective: `"likelihood"`, the exact gain under the samples, or
