@@ -196,7 +196,7 @@ def test_error(features):
 
 def train(args, size, start, folder, records):
     """Runs CD-10 from the grown model or from a random start."""
-    name = f"{args.set}.cd.{start}.{size}.{args.rate:g}"
+    name = f"{args.set}.cd.{start}.{size}.{args.rate:g}.{args.epochs}"
     record = records / f"{name}.json"
     if record.exists():
         return
@@ -208,9 +208,12 @@ def train(args, size, start, folder, records):
         rbm = kr.RBM(rbm.hidden_units, seed=int(start))
         rbm.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10)
-    rbm.compile(keras.optimizers.SGD(args.rate), rule=rule, steps_per_execution=10)
+    steps = args.epochs * -(-len(images) // args.cd_batch_size)
+    rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, 0.0)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule, steps_per_execution=10)
     settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
-    settings |= {"epochs": args.epochs, "batch_size": args.cd_batch_size}
+    settings |= {"last_rate": 0.0, "epochs": args.epochs}
+    settings |= {"batch_size": args.cd_batch_size}
     settings |= {"units": rbm.hidden_units, "temperatures": args.temperatures}
     resume = Resume(folder / f"{name}.backup")
     clock = Clock(folder / f"{name}.json", settings, resume)
@@ -251,8 +254,8 @@ def parse_arguments():
     command = commands.add_parser("train", parents=[shared])
     command.add_argument("--units", nargs="+", type=int, default=[100, 200, 460])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
-    command.add_argument("--epochs", type=int, default=50)
-    command.add_argument("--rate", type=float, default=0.05)
+    command.add_argument("--epochs", type=int, default=10)
+    command.add_argument("--rate", type=float, default=0.05, help="falls to 0")
     command.add_argument("--cd-batch-size", type=int, default=100)
 
     command = commands.add_parser("report", parents=[shared])

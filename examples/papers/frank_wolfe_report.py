@@ -18,7 +18,8 @@ python examples/papers/frank_wolfe.py report
 *FW*: a hidden layer grown by Frank-Wolfe steps, scored at every 20 units. *CD*: CD-10
 from random starts. *CD from FW*: CD-10 that starts at the grown model, with as many
 epochs. Of either the run of highest validation likelihood is in the table, and the
-test likelihoods of all are below it. Thresholded images;
+test likelihoods of all are below it: at a constant rate CD comes to its best within
+some epochs and loses it again, which is why the rate falls to 0. Thresholded images;
 log-likelihoods of the test set in nats by annealed importance sampling with 100 chains,
 with an interval of three standard errors of Z; *gap*, how much more likely training
 than validation images are; the error is that of logistic regression on E[h | v], its
@@ -99,12 +100,15 @@ def _all_runs(runs):
     settings = {}
     for run in sorted(runs, key=lambda run: run["start"]):
         start = "grown" if run["start"] == "fw" else "random"
-        key = run["size"], start, run["rate"], run["epochs"], run["batch_size"]
+        rates = run["rate"], run.get("last_rate", run["rate"])
+        key = run["size"], run["epochs"], rates, run["batch_size"], start
         settings.setdefault(key, []).append(f"{run['test']:.2f}")
     return [
-        f"* {size} units, {start} start, rate {rate}, {epochs} epochs, batches of "
-        f"{batch_size}: {', '.join(tests)}"
-        for (size, start, rate, epochs, batch_size), tests in sorted(settings.items())
+        f"* {size} units, {start} start, {epochs} epochs, rate {first} to {last}, "
+        f"batches of {batch_size}: {', '.join(tests)}"
+        for (size, epochs, (first, last), batch_size, start), tests in sorted(
+            settings.items()
+        )
     ]
 
 
