@@ -203,9 +203,10 @@ def train(args, size, start, folder, records):
     print(f"\n{name}", flush=True)
     splits = load(args.set)
     images = splits["train"][0]
-    rbm = keras.saving.load_model(model_path(folder, args.set, size))
-    if start != "fw":  # of the same size, which may be a few units more
-        rbm = kr.RBM(rbm.hidden_units, seed=int(start))
+    if start == "fw":
+        rbm = keras.saving.load_model(model_path(folder, args.set, size))
+    else:
+        rbm = kr.RBM(grown_units(records, args.set, size), seed=int(start))
         rbm.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10)
     steps = args.epochs * -(-len(images) // args.cd_batch_size)
@@ -227,6 +228,15 @@ def train(args, size, start, folder, records):
     result = score(rbm, splits, args.temperatures, size)
     pages.write_record(record, clock.record | {"seconds": clock.total()} | result)
     print(result, flush=True)
+
+
+def grown_units(records, name, size):
+    """Returns the units of the grown model of a size, which may be a few more."""
+    for record in pages.read_records(records):
+        for point in record.get("points", []) if record["set"] == name else []:
+            if point["size"] == size:
+                return point["units"]
+    raise ValueError(f"Expected a size that was grown and scored. Received: {size}.")
 
 
 def parse_arguments():
