@@ -46,7 +46,7 @@ def write(folder, page):
 
 
 def _section(folder, name, runs):
-    stages = [run for run in runs if run["start"] == "grow"]
+    stages = [run for run in runs if run["start"] == "grow" and run["points"]]
     stages.sort(key=lambda run: run["begin"])
     points = [point for stage in stages for point in stage["points"]]
     trained = _best_of_starts([run for run in runs if run["start"] != "grow"])

@@ -36,29 +36,33 @@ def script(monkeypatch):
 def arguments(**kwargs):
     given = {"set": "mnist", "temperatures": 20, "max_units": 5, "batch_size": 300}
     given |= {"samples": 100, "l2": 0.02, "halving": 20, "epochs": 2, "rate": 0.05}
-    return SimpleNamespace(**given | {"cd_batch_size": 50} | kwargs)
+    given |= {"begin": 0, "until": 10**9, "cd_batch_size": 50}
+    return SimpleNamespace(**given | kwargs)
 
 
 def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     records = tmp_path / "frank_wolfe"
     records.mkdir()
-    script.grow(arguments(), tmp_path, records)
-    grown = json.loads((records / "mnist.grow.json").read_text())
-    assert [point["size"] for point in grown["points"]] == [2, 4]
-    assert "error" in grown["points"][0] and "error" not in grown["points"][1]
-    assert len(grown["seconds"]) >= 5
+    script.grow(arguments(until=3), tmp_path, records)
+    grown = json.loads((records / "mnist.grow.0.json").read_text())
+    assert [point["size"] for point in grown["points"]] == [2]
+    assert "error" in grown["points"][0] and len(grown["seconds"]) >= 3
+    script.grow(arguments(begin=2, samples=200), tmp_path, records)
+    later = json.loads((records / "mnist.grow.2.json").read_text())
+    assert [point["size"] for point in later["points"]] == [4]
+    assert "error" not in later["points"][0]
 
     whole = script.score
     monkeypatch.setattr(script, "score", cut)
     with pytest.raises(KeyboardInterrupt):
         script.train(arguments(), 2, "0", tmp_path, records)
     monkeypatch.setattr(script, "score", whole)
-    clock = json.loads((tmp_path / "mnist.cd.0.2.0.05.json").read_text())
+    clock = json.loads((tmp_path / "mnist.cd.0.2.0.05.2.json").read_text())
     with pytest.raises(ValueError, match="Give the same, or another folder"):
-        script.train(arguments(epochs=3), 2, "0", tmp_path, records)
+        script.train(arguments(cd_batch_size=60), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "fw", tmp_path, records)
-    record = json.loads((records / "mnist.cd.0.2.0.05.json").read_text())
+    record = json.loads((records / "mnist.cd.0.2.0.05.2.json").read_text())
     assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
     assert record["epochs"] == 2 and record["units"] == 2
 
@@ -66,26 +70,27 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     script.frank_wolfe_report.write(records, page)
     text = page.read_text()
     for start in ("grown", "random"):
-        setting = f"* 2 units, {start} start, rate 0.05, 2 epochs, batches of 50: "
+        setting = f"* 2 units, {start} start, 2 epochs, rate 0.05 to 0.0, batches of 50"
         assert setting in text
     for model in ("FW", "CD", "CD from FW"):
         assert f"| 2 | {model} | " in text
-    assert f"is largest at {best(grown)} units" in text
+    points = grown["points"] + later["points"]
+    assert f"is largest at {best(points)} units" in text
 
 
 def cut(*args):
     raise KeyboardInterrupt
 
 
-def best(grown):
-    running = [point["validation_running"] for point in grown["points"]]
-    return grown["points"][int(np.argmax(running))]["units"]
+def best(points):
+    running = [point["validation_running"] for point in points]
+    return points[int(np.argmax(running))]["units"]
 
 
 def test_report_without_points(script, tmp_path):
     records = tmp_path / "frank_wolfe"
     records.mkdir()
-    empty = {"set": "mnist", "start": "grow", "points": []}
-    (records / "mnist.grow.json").write_text(json.dumps(empty))
+    empty = {"set": "mnist", "start": "grow", "begin": 0, "points": []}
+    (records / "mnist.grow.0.json").write_text(json.dumps(empty))
     script.frank_wolfe_report.write(records, tmp_path / "frank_wolfe.md")
     assert "## MNIST" in (tmp_path / "frank_wolfe.md").read_text()
