@@ -24,8 +24,11 @@ _OBJECTIVES = {
     "linearized": linearized_objective,
 }
 _Schedule = keras.optimizers.schedules.LearningRateSchedule
-#: Starts of a search that a step makes at most before it goes without a unit.
+#: Searches that a step makes at most before it goes without a unit.
 _TRIES = 3
+#: Share of the judges that must count, or the next search has a stronger penalty.
+_JUDGED = 0.2
+_STRONGER = 3.0
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -38,7 +41,8 @@ class FrankWolfe(LearningRule):
     visible biases until the visible means are the batch's up to chance. Other chains
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
     estimate the gain; a unit of less than two standard errors is refused, and searched
-    again from another start. The whole training set as one batch is the published
+    again from another start, at most twice; with three times the penalty where it was
+    so large that less than a fifth of the judges counted. The whole training set as one batch is the published
     algorithm; large batches are its stochastic form.
 
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
@@ -207,26 +211,28 @@ class FrankWolfe(LearningRule):
         evidence = self.samples.evidence(visible, weights)
         judges = self.samples.judges()
 
-        def attempt(number, _):
+        def attempt(number, l2, growth):
+            unjudged = (number > 0) & (growth.refit.judges_size < _JUDGED)
+            l2 *= tf.where(unjudged, _STRONGER, 1.0)
             growth = grow(
                 model.growing_potentials(),
                 evidence,
                 judges,
                 random.fold_in(seed, 3 + number),
                 objective=_OBJECTIVES[self.objective],
-                l2=self._penalty(model),
+                l2=l2,
                 num_starts=self.num_starts,
                 lbfgs_iterations=self.lbfgs_iterations,
                 line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
                 **self._fitting(mean),
             )
-            return number + 1, growth
+            return number + 1, l2, growth
 
-        tries, growth = tf.while_loop(
-            lambda number, growth: room & ~growth.accepted & (number < _TRIES),
+        tries, _, growth = tf.while_loop(
+            lambda number, _, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), Growth.placeholder(evidence, judges)),
+            (tf.constant(0), self._penalty(model), Growth.placeholder(evidence, judges)),
         )
         for name, value in (
             ("gain", growth.refit.gain),
