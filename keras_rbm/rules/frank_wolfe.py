@@ -42,8 +42,8 @@ class FrankWolfe(LearningRule):
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
     estimate the gain; a unit of less than two standard errors is refused, and searched
     again from another start, at most twice; with three times the penalty where it was
-    so large that less than a fifth of the judges counted. The whole training set as one batch is the published
-    algorithm; large batches are its stochastic form.
+    so large that less than a fifth of the judges counted. The whole training set as
+    one batch is the published algorithm; large batches are its stochastic form.
 
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
     the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
@@ -229,10 +229,11 @@ class FrankWolfe(LearningRule):
             )
             return number + 1, l2, growth
 
+        nothing = Growth.placeholder(evidence, judges)
         tries, _, growth = tf.while_loop(
             lambda number, _, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), self._penalty(model), Growth.placeholder(evidence, judges)),
+            (tf.constant(0), self._penalty(model), nothing),
         )
         for name, value in (
             ("gain", growth.refit.gain),

@@ -9,6 +9,8 @@ import sys
 import keras
 import pytest
 
+from keras_rbm import DBM
+
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
@@ -42,7 +44,7 @@ def test_dbm_generate(tmp_path):
     assert scores["lower"] <= scores["bound"] <= scores["upper"] < 0
     assert (tmp_path / "out" / "samples.png").stat().st_size > 1000
     loaded = keras.saving.load_model(tmp_path / "out" / "model.keras")
-    assert list(loaded.hidden_units) == [8, 6]
+    assert isinstance(loaded, DBM) and list(loaded.hidden_units) == [8, 6]
 
 
 @pytest.mark.slow
