@@ -67,8 +67,7 @@ def _section(folder, name, runs):
     lines += pages.head(
         "units", "model", "test", "interval", "validation", "running", "gap", "error, %"
     )
-    wanted = {run["size"] for run in trained.values()} | {*range(100, 701, 100)}
-    rows = [("FW", point) for point in points if point["size"] in wanted]
+    rows = [("FW", point) for point in points if "error" in point]
     rows += [(model, run) for (_, model), run in trained.items()]
     rows.sort(key=lambda row: (row[1]["size"], row[0] != "FW", row[0]))
     lines += [_row(*row) for row in rows]
