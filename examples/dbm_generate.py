@@ -23,7 +23,7 @@ from keras_rbm import plots
 RECIPES = {
     "digits": dict(layers=[128, 64], epochs=200, learning_rate=0.2, gibbs_steps=5),
     "mnist": dict(
-        layers=[500, 1000], epochs=120, learning_rate=0.05, batch_size=100, mean_field=5
+        layers=[500, 1000], epochs=90, learning_rate=0.05, batch_size=100, mean_field=5
     ),
 }
 
