@@ -24,7 +24,10 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
         pytest.param(rules.ContrastiveDivergence, marks=pytest.mark.slow),
         lambda: rules.ContrastiveDivergence(3, sparsity_target=0.1, sparsity_cost=0.1),
         lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
-        lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
+        pytest.param(
+            lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
+            marks=pytest.mark.slow,
+        ),
         lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
         lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
         lambda: rules.PopulationContrastiveDivergence(2),
