@@ -1,8 +1,8 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
     python examples/papers/frank_wolfe.py grow --set mnist --until 400
-    python examples/papers/frank_wolfe.py grow --set mnist --from 400 --samples 15000
-    python examples/papers/frank_wolfe.py train --set mnist --units 200 460
+    python examples/papers/frank_wolfe.py grow --from 400 --until 480 --samples 15000
+    python examples/papers/frank_wolfe.py train --set mnist --units 460
     python examples/papers/frank_wolfe.py report
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
