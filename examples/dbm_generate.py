@@ -77,6 +77,7 @@ Bound of the test log-likelihood, nats per example, after {minutes:.1f} minutes:
     plots.samples(samples, title="Test images after 1000 sweeps").savefig(
         out / "samples.png"
     )
+    dbm.inference = mean_field  # as trained, to go on
     dbm.save(out / "model.keras")
     print(f"\nWrote samples.png, scores.json, model.keras to {out}")
 
