@@ -22,9 +22,9 @@ from keras_rbm import plots
 # The penalty of a unit is the first one, divided by 1 + units / halving.
 RECIPES = {
     "digits": dict(units=60, batch_size=1347, l2=0.05, halving=20, samples=2000),
-    "mnist": dict(units=200, batch_size=10_000, l2=0.08, halving=20, samples=5000),
+    "mnist": dict(units=200, batch_size=10_000, l2=0.08, halving=50, samples=5000),
     "caltech101_silhouettes": dict(
-        units=200, batch_size=4100, l2=0.08, halving=20, samples=5000
+        units=200, batch_size=4100, l2=0.3, halving=50, samples=5000
     ),
 }
 

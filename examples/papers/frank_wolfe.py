@@ -8,8 +8,8 @@
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
 CD-10 from the grown model of some size and from random starts of that size, with the
-same epochs. Each run writes a JSON file as it goes, goes on where it was cut, and is
-skipped once it is done. `report` writes the page.
+same epochs. Each run writes a JSON file as it goes, and goes on where it was cut; one
+that has a record is skipped, and says so. `report` writes the page.
 """
 
 import argparse
@@ -61,13 +61,13 @@ def load(name):
 def grow(args, folder, records):
     name = f"{args.set}.grow.{args.begin}"
     record = records / f"{name}.json"
-    if record.exists():
+    if is_done(record):
         return
     splits = load(args.set)
     images = splits["train"][0]
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     if args.begin:
-        rbm = keras.saving.load_model(model_path(folder, args.set, args.begin))
+        rbm = load_grown(folder, args.set, args.begin)
         model = kr.InfiniteRBM.from_rbm(rbm, max_hidden_units=args.max_units)
     else:
         model = kr.InfiniteRBM(args.max_units, seed=0)
@@ -153,8 +153,21 @@ class Curve(Clock):
         print(points[-1], flush=True)
 
 
+def is_done(record):
+    if record.exists():
+        print(f"Skipped: {record} is there. For another run give other --records.")
+    return record.exists()
+
+
 def model_path(folder, name, size):
     return folder / f"{name}.{size}.keras"
+
+
+def load_grown(folder, name, size):
+    path = model_path(folder, name, size)
+    if not path.exists():
+        raise SystemExit(f"There is no {path}: run `grow --set {name}` first.")
+    return keras.saving.load_model(path)
 
 
 def score(rbm, splits, temperatures, size):
@@ -198,13 +211,13 @@ def train(args, size, start, folder, records):
     """Runs CD-10 from the grown model or from a random start."""
     name = f"{args.set}.cd.{start}.{size}.{args.rate:g}.{args.epochs}"
     record = records / f"{name}.json"
-    if record.exists():
+    if is_done(record):
         return
     print(f"\n{name}", flush=True)
     splits = load(args.set)
     images = splits["train"][0]
     if start == "fw":
-        rbm = keras.saving.load_model(model_path(folder, args.set, size))
+        rbm = load_grown(folder, args.set, size)
     else:
         rbm = kr.RBM(grown_units(records, args.set, size), seed=int(start))
         rbm.adapt(images)
@@ -262,7 +275,7 @@ def parse_arguments():
     command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
     command = commands.add_parser("train", parents=[shared])
-    command.add_argument("--units", nargs="+", type=int, default=[100, 200, 460])
+    command.add_argument("--units", nargs="+", type=int, default=[CLASSIFIED])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--epochs", type=int, default=10)
     command.add_argument("--rate", type=float, default=0.05, help="falls to 0")

@@ -90,10 +90,16 @@ def _sizes(points, published):
         max(points, key=lambda point: point[key])["units"]
         for key in ("validation_running", "validation")
     )
+    last = points[-1]["units"]
+    if running == annealed == last:
+        return (
+            f"The paper's gap chose {published} units. Here validation likelihood "
+            f"still rose at {last}, where growing was ended."
+        )
     return (
-        f"The paper's gap chose {published} units. Here, of {points[-1]['units']} "
-        f"grown, the running validation likelihood is largest at {running} units, by "
-        f"annealing it is at {annealed}."
+        f"The paper's gap chose {published} units. Here, of {last} grown, the running "
+        f"validation likelihood is largest at {running} units, by annealing it is at "
+        f"{annealed}."
     )
 
 

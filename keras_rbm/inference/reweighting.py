@@ -17,7 +17,8 @@ class CarriedOver(NamedTuple):
         visible: tensor (S, V).
         log_ratio: scalar, log of the new model's Z over the old one's.
         error: scalar, standard error of `log_ratio`.
-        size: scalar, the share of the old samples that counted.
+        size: scalar, the share of the old samples that counted; 0 where the change of
+            one is not a number.
     """
 
     visible: tf.Tensor
@@ -81,6 +82,7 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
     )
     ratio, error = _bridged(before, change(moved), rows)
     size = effective_sample_size(before) / visible.shape[0]
+    size = tf.where(tf.math.is_nan(size), 0.0, size)
     return CarriedOver(moved, ratio, error, size)
 
 

@@ -40,16 +40,18 @@ class FrankWolfe(LearningRule):
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
     visible biases until the visible means are the batch's up to chance. Other chains
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
-    estimate the gain; a unit of less than two standard errors is refused, and searched
-    again from another start, at most twice; with three times the penalty where it was
-    so large that less than a fifth of the judges counted. The whole training set as
-    one batch is the published algorithm; large batches are its stochastic form.
+    estimate the gain; a unit of less than two standard errors is refused, and another
+    is searched from another start, at most twice. Where the refused one was so large
+    that less than a fifth of the judges counted, the penalty of the next is three times
+    as large (a penalty of 0 stays 0). The whole training set as one batch is the
+    published algorithm; large batches are its stochastic form.
 
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
     the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
     after an away step), `sample_size` (share of the samples that counted in the
     search's estimate) and `acceptance` (of fractional models' Metropolis steps);
-    without a new unit these are 0. Of the model it logs `num_units` and
+    without a new unit these are 0. `judged` is the share of the judges that counted
+    with the last unit searched, refused or not. Of the model it logs `num_units` and
     `log_partition`, the estimate of log Z that the judges have added up from the first
     unit on (from annealing on where `fit` finds a model that the rule has not grown);
     where chains do not mix it comes out too small, as annealing does, and the
@@ -167,6 +169,7 @@ class FrankWolfe(LearningRule):
             name: self.add_variable(name, (), "zeros")
             for name in (
                 "gain", "gain_error", "refused", "removed", "sample_size", "acceptance",
+                "judged",
             )
         }  # fmt: skip
 
@@ -242,6 +245,7 @@ class FrankWolfe(LearningRule):
             ("acceptance", growth.refit.acceptance),
         ):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
+        self._logs["judged"].assign(growth.refit.judges_size)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
 

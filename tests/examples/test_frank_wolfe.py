@@ -74,17 +74,37 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
         assert setting in text
     for model in ("FW", "CD", "CD from FW"):
         assert f"| 2 | {model} | " in text
-    points = grown["points"] + later["points"]
-    assert f"is largest at {best(points)} units" in text
+    assert "The paper's gap chose 460 units." in text
 
 
 def cut(*args):
     raise KeyboardInterrupt
 
 
-def best(points):
-    running = [point["validation_running"] for point in points]
-    return points[int(np.argmax(running))]["units"]
+@pytest.mark.parametrize(
+    ("last", "sentence"),
+    [(-3.0, "still rose at 40"), (-6.0, "is largest at 20 units, by annealing it is")],
+)
+def test_the_size_that_validation_data_ask_for(script, tmp_path, last, sentence):
+    names = ("validation", "validation_running", "test", "lower", "upper", "gap")
+    points = [
+        {"size": units, "units": units} | dict.fromkeys(names, value)
+        for units, value in ((20, -5.0), (40, last))
+    ]
+    settings = {"batch_size": 9, "samples": 9, "l2": 1, "halving": 9}
+    run = {"set": "mnist", "start": "grow", "begin": 0, "points": points} | settings
+    record = json.dumps(run | {"temperatures": 9})
+    (tmp_path / "mnist.grow.0.json").write_text(record)
+    script.frank_wolfe_report.write(tmp_path, tmp_path / "page.md")
+    assert sentence in (tmp_path / "page.md").read_text()
+
+
+def test_what_is_done_and_what_is_missing(script, tmp_path, capsys):
+    (tmp_path / "mnist.cd.fw.2.0.05.2.json").write_text("{}")
+    script.train(arguments(), 2, "fw", tmp_path, tmp_path)
+    assert "Skipped" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="run `grow --set mnist` first"):
+        script.train(arguments(), 4, "fw", tmp_path, tmp_path)
 
 
 def test_report_without_points(script, tmp_path):

@@ -79,6 +79,13 @@ def test_one_state_may_have_all_the_weight():
     assert np.isfinite([result.log_ratio, result.error]).all()
 
 
+def test_none_counts_where_the_change_is_not_a_number():
+    result = carry_over(
+        tf.constant(STATES), lambda v: v[:, 0] + np.nan, OLD, 0, num_sweeps=1
+    )
+    assert float(result.size) == 0.0
+
+
 def test_effective_sample_size():
     np.testing.assert_allclose(effective_sample_size(tf.zeros(10)), 10.0, 1e-5)
     one = tf.constant([50.0] + 9 * [0.0])

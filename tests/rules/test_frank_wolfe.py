@@ -8,6 +8,7 @@ from model_test_case import assert_same_state, run_model_test
 
 import keras_rbm
 from keras_rbm import InfiniteRBM
+from keras_rbm.inference.growth import Growth
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.
@@ -186,6 +187,30 @@ def test_penalty_by_schedule():
     model.fit(DATA, batch_size=120, epochs=3, verbose=0)
     squares = tf.reduce_sum(model.kernel**2, 0).numpy()
     assert squares[0] > 1.0 and (squares[1:] < 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("judged", "factors"),
+    [(0.0, [1, 3, 9]), (0.1, [1, 3, 9]), (0.9, [1, 1, 1])],
+)
+def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
+    monkeypatch, judged, factors
+):
+    penalties = []
+
+    def refuse(potentials, evidence, judges, seed, *, l2, **kwargs):
+        penalties.append(float(l2))
+        growth = Growth.placeholder(evidence, judges)
+        size = tf.constant(judged)
+        return growth._replace(refit=growth.refit._replace(judges_size=size))
+
+    monkeypatch.setattr("keras_rbm.rules.frank_wolfe.grow", refuse)
+    model = InfiniteRBM(4, num_visible=6, seed=0)
+    model.compile(rule=FrankWolfe(0.25, **SMALL), run_eagerly=True)
+    logs = model.fit(DATA, batch_size=120, verbose=0).history
+    assert penalties == pytest.approx([0.25 * factor for factor in factors])
+    assert logs["refused"] == [3.0] and logs["num_units"] == [0]
+    assert logs["judged"] == pytest.approx([judged])
 
 
 def test_resumed_in_the_middle_of_growing(tmp_path):
