@@ -28,6 +28,34 @@ def test_streams_differ():
     assert len(draws) == len(seeds)
 
 
+def test_seeds_of_an_integer_and_of_a_tensor_are_the_same():
+    seed = random.as_seed(7)
+    fold = tf.function(random.fold_in)
+    for data in (0, 5, -3, 2**31 - 1):
+        wanted = random.fold_in(seed, data)
+        np.testing.assert_array_equal(random.fold_in(seed, tf.constant(data)), wanted)
+        np.testing.assert_array_equal(fold(seed, tf.constant(data)), wanted)
+
+
+def test_numbers_of_neighbouring_seeds_and_streams_are_independent():
+    """As Philox's are for any keys and counters: no scrambling, no correlation."""
+    seeds = [tf.constant([a, b]) for a in (0, 1, 2) for b in (0, 1, 2)]
+    seeds += [random.fold_in(seeds[0], i) for i in range(9)]
+    draws = np.stack([random.uniform((20_000,), seed) for seed in seeds])
+    correlations = np.corrcoef(draws) - np.eye(len(seeds))
+    assert np.abs(correlations).max() < 5 / np.sqrt(20_000)
+    pairs = np.floor(8 * draws[:, ::2]) + 8 * np.floor(8 * draws[:, 1::2])
+    for row in pairs:  # of successive numbers
+        assert stats.chisquare(np.bincount(row.astype(int), minlength=64))[1] > 1e-5
+
+
+def test_a_seed_is_none_of_the_numbers():
+    seed = random.as_seed(3)
+    numbers = set(random.uniform((1000,), seed).numpy())
+    bits = tf.bitcast(random.fold_in(seed, 0), tf.uint32).numpy()
+    assert not numbers & {np.float32((bit & 0x7FFFFF) * 2.0**-23) for bit in bits}
+
+
 def test_large_seeds():
     assert random.as_seed(2**40 + 1).shape == (2,)
     assert (random.as_seed(2**40 + 1) != random.as_seed(1)).numpy().any()

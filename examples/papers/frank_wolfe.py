@@ -209,7 +209,8 @@ def test_error(features):
 
 def train(args, size, start, folder, records):
     """Runs CD-10 from the grown model or from a random start."""
-    name = f"{args.set}.cd.{start}.{size}.{args.rate:g}.{args.epochs}"
+    rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
+    name = f"{args.set}.cd.{start}.{size}.{rates}.{args.epochs}"
     record = records / f"{name}.json"
     if is_done(record):
         return
@@ -223,10 +224,10 @@ def train(args, size, start, folder, records):
         rbm.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10)
     steps = args.epochs * -(-len(images) // args.cd_batch_size)
-    rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, 0.0)
+    rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, args.last_rate)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule, steps_per_execution=10)
     settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
-    settings |= {"last_rate": 0.0, "epochs": args.epochs}
+    settings |= {"last_rate": args.last_rate, "epochs": args.epochs}
     settings |= {"batch_size": args.cd_batch_size}
     settings |= {"units": rbm.hidden_units, "temperatures": args.temperatures}
     resume = Resume(folder / f"{name}.backup")
@@ -278,7 +279,8 @@ def parse_arguments():
     command.add_argument("--units", nargs="+", type=int, default=[CLASSIFIED])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--epochs", type=int, default=10)
-    command.add_argument("--rate", type=float, default=0.05, help="falls to 0")
+    command.add_argument("--rate", type=float, default=0.05, help="at first")
+    command.add_argument("--last-rate", type=float, default=0.0, help="falls to it")
     command.add_argument("--cd-batch-size", type=int, default=100)
 
     command = commands.add_parser("report", parents=[shared])

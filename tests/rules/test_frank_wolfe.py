@@ -23,19 +23,6 @@ VARIANTS = {
 }
 
 
-#: Passes over a graph that take longer here than they save.
-PASSES = ("constant_folding", "layout_optimizer", "remapping")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def fewer_passes():
-    before = tf.config.optimizer.get_experimental_options()
-    tf.config.optimizer.set_experimental_options(dict.fromkeys(PASSES, False))
-    yield
-    restored = {name: before.get(name, True) for name in PASSES}
-    tf.config.optimizer.set_experimental_options(restored)
-
-
 def exact(model, data=DATA):
     return float(tf.reduce_mean(model.log_likelihood(data, "exact")))
 
