@@ -10,7 +10,9 @@ import pytest
 import tensorflow as tf
 
 
-def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
+def run_model_test(
+    make_model, make_rule, x, y=None, stochastic=True, weights_everywhere=False
+):
     """Checks one combination of model and rule.
 
     Args:
@@ -18,18 +20,21 @@ def run_model_test(make_model, make_rule, x, y=None, stochastic=True):
         make_rule: function that returns a new learning rule.
         x, y: training data, arrays of at least 24 rows.
         stochastic: whether the rule draws random numbers.
+        weights_everywhere: whether to check weights of examples also when shuffled,
+            on two replicas and in `evaluate`: the model's part, with a rule that
+            draws nothing.
     """
     case = _Case(make_model, make_rule, x, y)
     case.config_round_trip()
     whole, part = case.fit_evaluate_predict()
-    case.weights_are_normalised()
+    case.weights_count_and_are_normalised()
     if make_model().grows:
         case.refuses_jit_and_strategies()
     else:
         case.jit_on_equals_off()
         case.two_logical_cpus(part, stochastic)
-    if not stochastic:  # this is the models' part, and needs no rule's noise
-        case.weights_count(part)
+    if weights_everywhere:
+        case.weights_reach_every_way(part)
     case.resumed_with_a_dataset_is_bit_exact(whole, part)
 
 
@@ -113,14 +118,17 @@ class _Case:
         with two_cpus().scope(), pytest.raises(ValueError, match="single device"):
             self.compiled()
 
-    def weights_are_normalised(self):
+    def weights_count_and_are_normalised(self):
         half = (np.arange(len(self.x)) % 2).astype("float32")
-        a, b = self.eager(), self.eager()
+        a, b, even = self.eager(), self.eager(), self.eager()
         a.train_on_batch(**self.data, sample_weight=half)
         b.train_on_batch(**self.data, sample_weight=7.0 * half)
         assert_same_state(a, b, rtol=1e-4, atol=1e-6)
+        even.train_on_batch(**self.data)
+        pairs = zip(a.weights, even.weights, strict=True)
+        assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
 
-    def weights_count(self, plain):
+    def weights_reach_every_way(self, plain):
         weights = np.arange(len(self.x), dtype="float32") + 1.0
         shuffled = self.compiled()
         self.fit(shuffled)

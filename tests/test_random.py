@@ -30,11 +30,14 @@ def test_streams_differ():
 
 def test_seeds_of_an_integer_and_of_a_tensor_are_the_same():
     seed = random.as_seed(7)
-    fold = tf.function(random.fold_in)
-    for data in (0, 5, -3, 2**31 - 1):
+    folds = [tf.function(random.fold_in, jit_compile=jit) for jit in (False, True)]
+    for data in (0, 5, -3, 2**31 - 1, 2**40):
         wanted = random.fold_in(seed, data)
-        np.testing.assert_array_equal(random.fold_in(seed, tf.constant(data)), wanted)
-        np.testing.assert_array_equal(fold(seed, tf.constant(data)), wanted)
+        np.testing.assert_array_equal(random.fold_in(seed, np.int64(data)), wanted)
+        for fold in (random.fold_in, *folds):
+            for dtype in (tf.int32, tf.int64) if data < 2**31 else (tf.int64,):
+                found = fold(seed, tf.constant(data, dtype))
+                np.testing.assert_array_equal(found, wanted)
 
 
 def test_numbers_of_neighbouring_seeds_and_streams_are_independent():

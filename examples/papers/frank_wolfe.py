@@ -155,7 +155,9 @@ class Curve(Clock):
 
 def is_done(record):
     if record.exists():
-        print(f"Skipped: {record} is there. For another run give other --records.")
+        print(
+            f"Skipped: {record} is there. For another run give other --records, --out."
+        )
     return record.exists()
 
 
@@ -166,7 +168,10 @@ def model_path(folder, name, size):
 def load_grown(folder, name, size):
     path = model_path(folder, name, size)
     if not path.exists():
-        raise SystemExit(f"There is no {path}: run `grow --set {name}` first.")
+        raise SystemExit(
+            f"There is no {path}: grow to it first, with an empty --records, or give "
+            "the --out that has it."
+        )
     return keras.saving.load_model(path)
 
 

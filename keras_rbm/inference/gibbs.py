@@ -170,9 +170,11 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     Returns:
         tensor (C, V), visible states.
     """
-    return _gibbs_chain(
+    states = _gibbs_chain(
         potentials, visible, random.as_seed(seed), tf.cast(num_sweeps, tf.int32), clamp
     )
+    states.set_shape(visible.shape)  # an earlier trace for any number of rows may run
+    return states
 
 
 def checked_mask(clamp, shape):

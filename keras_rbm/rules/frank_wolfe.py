@@ -49,9 +49,10 @@ class FrankWolfe(LearningRule):
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
     the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
     after an away step), `sample_size` (share of the samples that counted in the
-    search's estimate) and `acceptance` (of fractional models' Metropolis steps);
-    without a new unit these are 0. `judged` is the share of the judges that counted
-    with the last unit searched, refused or not. Of the model it logs `num_units` and
+    search's estimate), `acceptance` (of fractional models' Metropolis steps), and
+    `judged` (the least share of the judges that counted with a unit, refused or not;
+    1 where none was searched); without a new unit gain, its error, sample size and
+    acceptance are 0. Of the model it logs `num_units` and
     `log_partition`, the estimate of log Z that the judges have added up from the first
     unit on (from annealing on where `fit` finds a model that the rule has not grown);
     where chains do not mix it comes out too small, as annealing does, and the
@@ -214,9 +215,7 @@ class FrankWolfe(LearningRule):
         evidence = self.samples.evidence(visible, weights)
         judges = self.samples.judges()
 
-        def attempt(number, l2, growth):
-            unjudged = (number > 0) & (growth.refit.judges_size < _JUDGED)
-            l2 *= tf.where(unjudged, _STRONGER, 1.0)
+        def attempt(number, l2, judged, _):
             growth = grow(
                 model.growing_potentials(),
                 evidence,
@@ -230,13 +229,15 @@ class FrankWolfe(LearningRule):
                 learn_temperature=self.temperature == "learned",
                 **self._fitting(mean),
             )
-            return number + 1, l2, growth
+            size = growth.refit.judges_size
+            l2 *= tf.where(size < _JUDGED, _STRONGER, 1.0)
+            return number + 1, l2, tf.minimum(judged, size), growth
 
         nothing = Growth.placeholder(evidence, judges)
-        tries, _, growth = tf.while_loop(
-            lambda number, _, growth: room & ~growth.accepted & (number < _TRIES),
+        tries, _, judged, growth = tf.while_loop(
+            lambda number, _, __, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), self._penalty(model), nothing),
+            (tf.constant(0), self._penalty(model), tf.constant(1.0), nothing),
         )
         for name, value in (
             ("gain", growth.refit.gain),
@@ -245,7 +246,7 @@ class FrankWolfe(LearningRule):
             ("acceptance", growth.refit.acceptance),
         ):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
-        self._logs["judged"].assign(growth.refit.judges_size)
+        self._logs["judged"].assign(judged)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
 

@@ -103,7 +103,7 @@ def test_what_is_done_and_what_is_missing(script, tmp_path, capsys):
     (tmp_path / "mnist.cd.fw.2.0.05.2.json").write_text("{}")
     script.train(arguments(), 2, "fw", tmp_path, tmp_path)
     assert "Skipped" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="run `grow --set mnist` first"):
+    with pytest.raises(SystemExit, match="grow to it first"):
         script.train(arguments(), 4, "fw", tmp_path, tmp_path)
 
 

@@ -69,6 +69,15 @@ def test_same_draws_with_and_without_xla():
     np.testing.assert_array_equal(a.visible, b.visible)
 
 
+def test_the_number_of_rows_stays_known_after_a_trace_for_any():
+    """`tf.function` takes the trace that fits; growing failed after other work."""
+    p = random_potentials(5, 3)
+    for rows in (None, 7):
+        chain = tf.function(lambda v: inference.gibbs_chain(p, v, 0, num_sweeps=1))
+        concrete = chain.get_concrete_function(tf.TensorSpec((rows, 5)))
+        assert concrete.output_shapes.as_list() == [rows, 5]
+
+
 def test_clamped_units_keep_their_values():
     potentials = random_potentials(6, 4)
     start = tf.cast(tf.random.stateless_uniform((40, 6), (0, 1)) < 0.5, tf.float32)

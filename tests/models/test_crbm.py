@@ -64,7 +64,14 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
     ],
 )
 def test_model_with_rule(infer, make_rule, stochastic):
-    run_model_test(lambda: make(infer, 0.1), make_rule, X, Y, stochastic)
+    run_model_test(
+        lambda: make(infer, 0.1),
+        make_rule,
+        X,
+        Y,
+        stochastic=stochastic,
+        weights_everywhere=infer == "mean_field" and not stochastic,
+    )
 
 
 def models_of(crbm, x):

@@ -70,6 +70,7 @@ def test_exact_gradient(centered):
             lambda: ExactGradient(centered=centered, sliding_factor=0.2),
             BINARY,
             stochastic=False,
+            weights_everywhere=True,
         )
 
 

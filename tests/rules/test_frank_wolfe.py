@@ -15,6 +15,8 @@ from keras_rbm.rules import FrankWolfe
 PATTERNS = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 60, axis=0)
 NOISE = np.random.default_rng(0).random(PATTERNS.shape) < 0.1
 DATA = np.abs(PATTERNS - NOISE).astype("float32")
+#: The same for most tests, which so share the trace of the search.
+SAMPLES = 4000
 SMALL = {"num_samples": 200, "gibbs_steps": 3, "bias_steps": 5, "lbfgs_iterations": 20}
 VARIANTS = {
     "default": {},
@@ -29,7 +31,7 @@ def exact(model, data=DATA):
 
 def grown(epochs=3, capacity=20, data=DATA, **kwargs):
     model = InfiniteRBM(capacity, seed=0)
-    model.compile(rule=FrankWolfe(**{"num_samples": 1000} | kwargs))
+    model.compile(rule=FrankWolfe(**{"num_samples": SAMPLES} | kwargs))
     history = model.fit(data, batch_size=len(data), epochs=epochs, verbose=0)
     return model, history.history
 
@@ -48,7 +50,7 @@ def test_model_test():
 )
 def test_likelihood_rises_as_logged(options):
     model = InfiniteRBM(20, seed=0)
-    model.compile(rule=FrankWolfe(num_samples=4000, **options))
+    model.compile(rule=FrankWolfe(num_samples=SAMPLES, **options))
     model.adapt(DATA)
     last = exact(model)
     independent = last
@@ -67,7 +69,7 @@ def test_likelihood_rises_as_logged(options):
 
 
 def test_one_unit_an_epoch_and_biases_that_fit():
-    model, history = grown(epochs=4, num_samples=4000)
+    model, history = grown(epochs=4)
     units = np.array(history["num_units"], int)
     assert units[:3].tolist() == [1, 2, 3] and (np.diff(units) <= 1).all()
     np.testing.assert_array_equal(model.coefficients.numpy()[: units[-1]], 1.0)
@@ -110,7 +112,7 @@ def test_from_rbm_raises_the_penalized_likelihood():
     rbm.fit(DATA, epochs=10, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 10)
     l2 = 0.02
-    model.compile(rule=FrankWolfe(l2, num_samples=4000))
+    model.compile(rule=FrankWolfe(l2, num_samples=SAMPLES))
     before = exact(model)
     model.fit(DATA, batch_size=len(DATA), epochs=3, verbose=0)
     added = model.potentials().kernel[:, 2:], model.potentials().hidden_bias[2:]
@@ -131,7 +133,7 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     rbm.compile(keras.optimizers.SGD(0.1), rule=keras_rbm.rules.SDCP(3, 2))
     rbm.fit(train, batch_size=50, epochs=20, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 20)
-    model.compile(rule=FrankWolfe(l2=0.01, num_samples=4000))
+    model.compile(rule=FrankWolfe(l2=0.01, num_samples=SAMPLES))
     history = model.fit(train, batch_size=len(train), epochs=3, verbose=0).history
     assert model.hidden_units == 19
     before, after = (m.log_partition("ais", betas=500) for m in (rbm, model.to_rbm()))
@@ -147,13 +149,13 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     "step", [pytest.param("uniform", marks=pytest.mark.slow), "line_search"]
 )
 def test_away_steps_drop_a_bad_unit_and_no_good_one(step):
-    model, _ = grown(epochs=3, num_samples=4000)
+    model, _ = grown(epochs=3)
     bad = np.array([2, -2, 2, -2, 2, -2], "float32")
     count = model.hidden_units
     model.insert_unit(bad, 0.0)
     with_bad = exact(model)
     kept = model.potentials().kernel.numpy()[:, :count]
-    rule = FrankWolfe(num_samples=4000, step=step, away_steps=True)
+    rule = FrankWolfe(num_samples=SAMPLES, step=step, away_steps=True)
     model.compile(rule=rule)
     history = model.fit(DATA, batch_size=len(DATA), epochs=2, verbose=0).history
     assert history["removed"] == [1.0, 0.0]
@@ -166,7 +168,7 @@ def test_away_steps_drop_a_bad_unit_and_no_good_one(step):
 
 def test_penalty_by_schedule():
     decay = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.01, 1e4])
-    rule = FrankWolfe(decay, num_samples=500)
+    rule = FrankWolfe(decay, num_samples=SAMPLES)
     again = keras_rbm.rules.deserialize(keras_rbm.rules.serialize(rule))
     assert again.l2.get_config() == decay.get_config()
     model = InfiniteRBM(8, seed=0)
@@ -290,7 +292,7 @@ def test_chains_start_where_the_data_are():
 
 def test_a_model_that_something_else_changed_is_taken_up_anew():
     """Chains of the model before said that a unit gained 2 nats where it lost .4."""
-    model, _ = grown(epochs=1, num_samples=2000)
+    model, _ = grown(epochs=1)
     weights = model.get_weights()
     names = [variable.name for variable in model.weights]
     signs = 8.0 * (2.0 * PATTERNS[0] - 1.0)
@@ -327,7 +329,7 @@ def test_weights_are_counts():
     rows = np.repeat(DATA, weights.astype(int), axis=0)
     a, b = (InfiniteRBM(8, seed=0) for _ in range(2))
     for model in (a, b):
-        model.compile(rule=FrankWolfe(num_samples=4000))
+        model.compile(rule=FrankWolfe(num_samples=SAMPLES))
     a.fit(DATA, sample_weight=weights, shuffle=False, verbose=0)
     b.fit(rows, shuffle=False, verbose=0)
     assert abs(exact(a, rows) - exact(b, rows)) < 0.05
@@ -376,7 +378,7 @@ def test_a_batch_that_says_nothing_changes_nothing():
 
 def test_units_are_logged_from_0():
     data = (np.random.default_rng(1).random((2000, 6)) < 0.4).astype("float32")
-    _, history = grown(epochs=1, data=data, l2=100.0, num_samples=200)
+    _, history = grown(epochs=1, data=data, l2=100.0)
     assert history["num_units"] == [0]
 
 
