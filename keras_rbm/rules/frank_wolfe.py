@@ -52,11 +52,10 @@ class FrankWolfe(LearningRule):
     search's estimate), `acceptance` (of fractional models' Metropolis steps), and
     `judged` (the least share of the judges that counted with a unit, refused or not;
     1 where none was searched); without a new unit gain, its error, sample size and
-    acceptance are 0. Of the model it logs `num_units` and
-    `log_partition`, the estimate of log Z that the judges have added up from the first
-    unit on (from annealing on where `fit` finds a model that the rule has not grown);
-    where chains do not mix it comes out too small, as annealing does, and the
-    likelihood too large.
+    acceptance are 0. Of the model it logs `num_units` and `log_partition`, the estimate
+    of log Z that the judges have added up from the first unit on (from annealing on
+    where `fit` finds a model that the rule has not grown); where chains do not mix it
+    comes out too small, as annealing does, and the likelihood too large.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
@@ -185,8 +184,8 @@ class FrankWolfe(LearningRule):
         seed = model.next_seed()
         model.optimizer.iterations.assign_add(1)
         losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
-        for variable in self._logs.values():
-            variable.assign(0.0)
+        for name, variable in self._logs.items():
+            variable.assign(1.0 if name == "judged" else 0.0)
         mean = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean)),

@@ -371,7 +371,9 @@ def test_a_batch_that_says_nothing_changes_nothing():
     model.compile(rule=FrankWolfe(**SMALL))
     before = [variable.numpy() for variable in model.weights]
     for data, weight in ((np.full_like(DATA, np.nan), 1.0), (DATA, 0.0)):
-        model.train_on_batch(data, sample_weight=np.full(len(DATA), weight, "float32"))
+        weights = np.full(len(DATA), weight, "float32")
+        logs = model.train_on_batch(data, sample_weight=weights, return_dict=True)
+        assert logs["gain"] == logs["refused"] == 0.0 and logs["judged"] == 1.0
         for variable, value in zip(model.weights, before, strict=True):
             np.testing.assert_array_equal(variable, value)
 
