@@ -36,12 +36,12 @@ the error is that of logistic regression on E[h | v], its penalty chosen on the
 validation set. *Running*: the validation likelihood with the log Z that growing adds
 up from unit to unit, which costs nothing.
 
-CD's likelihood falls and comes back: the benchmark's 200 units, from a random start at
-a constant rate of 0.05, have -101 nats after 5 epochs, -92 after 10, -100 after 20,
--95 after 30, -86 after 50 (3,000 temperatures; in the end on 100 images -90.1, by RAISE
--91.2: annealing is not far off). Compare runs of equal epochs and rates only, and take
-none for the best that CD can do: 202 units and 50 epochs at a constant rate give more
-than 463 units and 10 epochs.
+CD's likelihood falls and comes back: in one run of the benchmark's 200 units, from a
+random start at a constant rate of 0.05, it was -101 nats after 5 epochs, -92 after 10,
+-100 after 20, -95 after 30, -86 after 50 (3,000 temperatures; in the end on 100 images
+-90.1, by RAISE -91.2: annealing is not far off). Compare runs of equal epochs and rates
+only, and take none for the best that CD can do: 202 units and 50 epochs at a constant
+rate give more than 463 units and 10 epochs. Equal epochs leave out the time of growing.
 
 Other than in the paper: one batch size of CD, not chosen on validation data, fewer
 epochs (200 and 400 there), and no early stopping of CD; a penalty of the units
