@@ -127,7 +127,7 @@ def max_product(
     return beliefs._replace(log_partition=weight, pairwise=pairs)
 
 
-@tf.function
+@tf.function(autograph=False)
 def _propagate(
     potentials, weights, max_iterations, tolerance, combine, damping, pairwise
 ):
@@ -161,7 +161,7 @@ def _propagate(
     return beliefs
 
 
-@functools.partial(tf.function, jit_compile=True)
+@functools.partial(tf.function, autograph=False, jit_compile=True)
 def _chunk(
     odds, b, c, weights, max_iterations, tolerance, *, combine, block, damping, pairwise
 ):

@@ -64,7 +64,7 @@ def mean_field(
     return beliefs
 
 
-@tf.function
+@tf.function(autograph=False)
 def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise):
     kernel, b, c, weights = BinaryModels.of(potentials, weights)
 

@@ -67,7 +67,7 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
     return beliefs
 
 
-@tf.function
+@tf.function(autograph=False)
 def _search(potentials, max_iterations):
     models = BinaryModels.of(potentials)
     num_visible, num_hidden = models.kernel.shape
@@ -90,7 +90,7 @@ def _search(potentials, max_iterations):
     )
 
 
-@functools.partial(tf.function, jit_compile=True)
+@functools.partial(tf.function, autograph=False, jit_compile=True)
 def _chunk(kernel, odds, b, c, max_iterations, *, block):
     """Searches for the states of a few models; `odds` is exp(kernel)."""
     inverse = 1.0 / odds
