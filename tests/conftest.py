@@ -10,6 +10,8 @@ import keras  # noqa: E402
 import pytest  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine  # noqa: E402
+
 _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
     _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
@@ -28,6 +30,28 @@ def frozen_garbage():
     """Keeps the collector from walking the traces of all earlier modules, again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def auto_jit_is_off():
+    """Steps that run for milliseconds would be compiled for seconds.
+
+    `run_model_test` compiles each rule's step, `test_rbm_model.py` does as "auto" says.
+    """
+    wants_jit = BoltzmannMachine._wants_jit
+
+    def wants_explicit_jit(self, requested, *args):
+        return requested != "auto" and wants_jit(self, requested, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoltzmannMachine, "_wants_jit", wants_explicit_jit)
+        yield wants_jit
+
+
+@pytest.fixture
+def auto_jit(monkeypatch, auto_jit_is_off):
+    """Has `jit_compile="auto"` do what it does for users."""
+    monkeypatch.setattr(BoltzmannMachine, "_wants_jit", auto_jit_is_off)
 
 
 @pytest.fixture(autouse=True)

@@ -53,8 +53,6 @@ class _Case:
     def compiled(self, **kwargs):
         model = self.make_model()
         optimizer = keras.optimizers.SGD(0.05, momentum=0.5)
-        # Compiling takes longer than all the rest here: once, where it is tested.
-        kwargs.setdefault("jit_compile", False)
         model.compile(optimizer, rule=self.make_rule(), **kwargs)
         return model
 

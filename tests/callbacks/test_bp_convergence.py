@@ -26,7 +26,7 @@ def compiled(infer=None, rule=None, scale=3.0):
     for variable in crbm.trainable_variables:
         variable.assign(rng.normal(0, scale, variable.shape))
     rule = rule or RULES.get(getattr(infer, "method", None), "maximum_likelihood")
-    crbm.compile(keras.optimizers.SGD(0.1), rule=rule, jit_compile=False)
+    crbm.compile(keras.optimizers.SGD(0.1), rule=rule)
     return crbm
 
 
@@ -196,7 +196,7 @@ def test_other_inference_is_refused_before_the_first_step(infer, message):
 
 def test_a_model_without_input_is_refused():
     rbm = keras_rbm.RBM(4, num_visible=6)
-    rbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    rbm.compile("sgd", rule="maximum_likelihood")
     with pytest.raises(TypeError, match=r"Received: RBM .* keras_rbm\.CRBM"):
         rbm.fit(Y, callbacks=[BPConvergence(Y)], verbose=0)
 

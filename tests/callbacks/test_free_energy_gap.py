@@ -19,7 +19,7 @@ def data():
 
 def compiled(seed=0, **kwargs):
     rbm = keras_rbm.RBM(5, num_visible=9, seed=seed, **kwargs)
-    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd", jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
     return rbm
 
 

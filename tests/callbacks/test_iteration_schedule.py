@@ -29,7 +29,6 @@ def compiled(infer=None, rule="maximum_likelihood", **kwargs):
     infer = infer or inference.BeliefPropagation(tolerance=0.0)
     crbm = keras_rbm.CRBM(4, inference=infer, num_visible=6, num_features=5, seed=0)
     crbm.kernel.assign(np.random.default_rng(1).normal(0, 2, (6, 4)))
-    kwargs.setdefault("jit_compile", False)
     crbm.compile(keras.optimizers.SGD(0.1), rule=rule, **kwargs)
     return crbm
 
@@ -89,6 +88,7 @@ def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
     np.testing.assert_array_equal(whole.kernel, resumed.kernel)
 
 
+@pytest.mark.usefixtures("auto_jit")
 @pytest.mark.parametrize(
     ("infer", "rule", "jit_compile"),
     [
@@ -137,7 +137,7 @@ def test_two_replicas():
     with two_cpus().scope():
         double = compiled()
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-        rbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+        rbm.compile("sgd", rule="maximum_likelihood")
     assert fit(double, few, 3, batch_size=10, shuffle=False) == [1, 2, 3]
     np.testing.assert_allclose(single.kernel, double.kernel, rtol=1e-4, atol=1e-6)
     # Its rule made its inference in the strategy's scope.
@@ -180,7 +180,7 @@ def test_what_is_no_number_of_sweeps_names_the_epoch(sweeps):
 
 def plain_rbm():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile("sgd", jit_compile=False)
+    rbm.compile("sgd")
     return rbm, (Y,)
 
 

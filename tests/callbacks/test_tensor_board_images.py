@@ -33,7 +33,7 @@ def written(monkeypatch):
 
 def compiled():
     rbm = keras_rbm.RBM(5, num_visible=12, seed=0)
-    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd", jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
     return rbm
 
 

@@ -13,7 +13,7 @@ NAN = np.where(np.eye(20, 6) == 1, np.nan, DATA)
 @pytest.fixture(scope="module")
 def rbm():
     model = keras_rbm.RBM(4, num_visible=6, seed=0)
-    model.compile(rule="pcd", jit_compile=False)
+    model.compile(rule="pcd")
     return model
 
 
@@ -211,7 +211,7 @@ def test_evaluate_is_unbiased_whatever_the_batch_size():
     """A fixed seed for every batch used to probe the same units again and again."""
     rng = np.random.default_rng(0)
     model = keras_rbm.RBM(4, num_visible=30, seed=0)
-    model.compile(jit_compile=False)
+    model.compile()
     model.visible_bias.assign(rng.normal(0, 3, 30))
     data = (rng.random((3000, 30)) < 0.5).astype("float32")
     each = -keras_rbm.inference.pseudo_log_likelihood(model.potentials(), data)

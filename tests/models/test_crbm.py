@@ -160,7 +160,6 @@ def test_metrics_see_the_prediction_and_the_input():
         keras.optimizers.SGD(0.1),
         rule="maximum_likelihood",
         metrics=metrics,
-        jit_compile=False,
     )
     history = crbm.fit(noisy, Y, epochs=2, validation_data=(noisy, Y), verbose=0)
     wrong = (crbm.predict(noisy, verbose=0) > 0.5) != Y
@@ -184,9 +183,7 @@ def test_metrics_see_the_prediction_and_the_input():
 )
 def test_metrics_are_of_the_model_before_the_step(infer, rule):
     crbm = make(infer)
-    crbm.compile(
-        keras.optimizers.SGD(2.0), rule=rule, metrics=["mae"], jit_compile=False
-    )
+    crbm.compile(keras.optimizers.SGD(2.0), rule=rule, metrics=["mae"])
     prediction = crbm.predict(X, verbose=0)
     logged = crbm.fit(X, Y, batch_size=len(X), verbose=0).history["mae"][0]
     assert logged == pytest.approx(np.abs(prediction - Y).mean(), rel=1e-5)
@@ -224,20 +221,20 @@ def test_kernels_start_from_numbers_of_their_own():
 
 def test_targets_may_be_probabilities():
     crbm = keras_rbm.CRBM(4, seed=0)
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     assert np.isfinite(crbm.fit(X, 0.3 + 0.4 * Y, verbose=0).history["loss"]).all()
 
 
 def test_mixed_precision():
     crbm = keras_rbm.CRBM(4, seed=0, dtype="mixed_bfloat16")
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     assert np.isfinite(crbm.fit(X, Y, verbose=0).history["loss"]).all()
     assert crbm.kernel.dtype == "float32"
 
 
 def compiled(**kwargs):
     crbm = keras_rbm.CRBM(4, seed=0, **kwargs)
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     return crbm
 
 
@@ -337,7 +334,7 @@ def test_features_may_have_any_width_and_sign():
 
 def test_inference_can_be_exchanged_after_training():
     crbm = make("sum_product")
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     crbm.fit(X, Y, epochs=1, verbose=0)
     crbm.predict(X, verbose=0)
     crbm.inference = "exact"

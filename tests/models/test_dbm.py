@@ -169,7 +169,7 @@ def test_training_climbs_the_likelihood(centered):
     dbm.adapt(data)
     rule = rules.PersistentContrastiveDivergence(2, 200, centered=centered)
     rate = keras.optimizers.schedules.PolynomialDecay(0.2, 400, 0.0)
-    dbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    dbm.compile(keras.optimizers.SGD(rate), rule=rule)
     before = np.mean(dbm.log_likelihood_bound(data, "exact"))
     history = dbm.fit(data, batch_size=40, epochs=40, shuffle=False, verbose=0).history
     after = np.mean(dbm.log_likelihood_bound(data, "exact"))
@@ -240,14 +240,14 @@ def test_models_of_two_hidden_layers():
 @pytest.mark.parametrize("rule", ["cd", "sdcp", "parallel_tempering", "acd"])
 def test_any_sampling_rule(rule):
     dbm = DBM([4, 3, 2], num_visible=5, seed=1)
-    dbm.compile("sgd", rule=rule, jit_compile=False)
+    dbm.compile("sgd", rule=rule)
     history = dbm.fit(DATA, validation_data=DATA, verbose=0).history
     assert np.isfinite(history["loss"] + history["val_loss"]).all()
 
 
 def test_belief_propagation_trains_and_is_saved(tmp_path):
     dbm = DBM([4, 3, 2], inference="belief_propagation", num_visible=5, seed=1)
-    dbm.compile("sgd", rule="pcd", jit_compile=False)
+    dbm.compile("sgd", rule="pcd")
     before = dbm.get_weights()
     dbm.fit(DATA, verbose=0)
     assert all(
@@ -265,7 +265,7 @@ def test_centred_gradient_is_that_of_each_layer():
     sizes = (5, 4, 3, 2, 2)
     dbm = random_dbm(*sizes)
     rule = rules.ContrastiveDivergence(centered=True)
-    dbm.compile("sgd", rule=rule, jit_compile=False)
+    dbm.compile("sgd", rule=rule)
     rule.build(dbm)
     rng = np.random.default_rng(1)
     offsets = [rng.uniform(0, 1, size) for size in sizes]
@@ -305,7 +305,7 @@ def test_centred_gradient_is_that_of_each_layer():
 
 def test_library_callbacks_and_plots(tmp_path):
     dbm = DBM([4, 3], num_visible=9, seed=0)
-    dbm.compile("sgd", rule="pcd", jit_compile=False)
+    dbm.compile("sgd", rule="pcd")
     data = np.eye(9, dtype="float32")
     score = keras_rbm.callbacks.LogLikelihood(data, betas=50)
     history = dbm.fit(data, callbacks=[score], verbose=0).history
@@ -319,7 +319,7 @@ def test_library_callbacks_and_plots(tmp_path):
 def test_unconnected_layers_stay_so():
     dbm = DBM([4, 3, 2], num_visible=5, seed=1)
     rule = rules.FastPersistentContrastiveDivergence(2, 7, centered=True)
-    dbm.compile("sgd", rule=rule, jit_compile=False)
+    dbm.compile("sgd", rule=rule)
     dbm.fit(DATA, verbose=0)
     apart = dbm.kernel_mask.numpy() == 0
     assert apart.any() and not rule.fast["kernel"].numpy()[apart].any()
@@ -367,7 +367,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
     down = potentials.visible_natural(tf.tile(features, (1, copies[1])))[:, :5]
     want = copies[1] * features @ tied.kernel.numpy().T + tied.visible_bias
     np.testing.assert_allclose(down, want, atol=1e-4)
-    tied.compile(keras.optimizers.SGD(1.0), rule="cd", jit_compile=False)
+    tied.compile(keras.optimizers.SGD(1.0), rule="cd")
     tied.optimizer.build(tied.trainable_variables)
     before = tied.kernel.numpy()
     biases = [variable.numpy() for variable in (tied.visible_bias, tied.hidden_bias)]
@@ -400,7 +400,7 @@ def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     np.testing.assert_allclose(
         merged.free_energy(visible), joint.free_energy(states), rtol=1e-5
     )
-    tied.compile("sgd", rule="cd", jit_compile=False)
+    tied.compile("sgd", rule="cd")
     rows = np.repeat(DATA[:1], 20_000, axis=0)
     losses = tied.rule.losses(joint, tied.complete(rows), 0).numpy()
     error = losses.std() / np.sqrt(len(losses))
@@ -448,7 +448,7 @@ def test_inference_is_exchanged():
 
 def test_mixed_precision():
     dbm = DBM([4, 3], num_visible=5, seed=0, dtype="mixed_bfloat16")
-    dbm.compile("sgd", rule="pcd", metrics=["mse"], jit_compile=False)
+    dbm.compile("sgd", rule="pcd", metrics=["mse"])
     assert np.isfinite(dbm.fit(DATA, verbose=0).history["mse"]).all()
     exact = DBM([4, 3], num_visible=5, seed=0)
     exact.set_weights(dbm.get_weights())

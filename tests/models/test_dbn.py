@@ -19,7 +19,7 @@ def make_dbn(*sizes, **kwargs):
 
 def compiled(*sizes, **kwargs):
     dbn = make_dbn(*sizes)
-    dbn.compile(keras.optimizers.SGD(0.1), jit_compile=False, **kwargs)
+    dbn.compile(keras.optimizers.SGD(0.1), **kwargs)
     return dbn
 
 
@@ -156,7 +156,7 @@ def test_a_cut_script_goes_on_where_it_was(tmp_path):
 
     def train(callbacks):
         dbn = DBN([RBM(5), RBM(4)])  # other numbers each time
-        dbn.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+        dbn.compile(keras.optimizers.SGD(0.1))
         return dbn, dbn.fit(DATA, epochs=[2, 4], callbacks=callbacks, verbose=0)
 
     cut = []
@@ -172,7 +172,7 @@ def test_a_cut_script_goes_on_where_it_was(tmp_path):
 
 def test_rbms_that_are_skipped_need_no_rule():
     dbn = DBN([RBM(5, num_visible=6, seed=0), RBM(4, seed=1)])
-    dbn.rbms[1].compile("sgd", jit_compile=False)
+    dbn.rbms[1].compile("sgd")
     assert dbn.fit(DATA, epochs=[0, 1], verbose=0)[0] is None
 
 
@@ -221,7 +221,7 @@ def test_trained_biases_are_kept():
     dbn = compiled(5, 4)
     dbn.fit(DATA, epochs=[1, 5], verbose=0)
     bias = dbn.rbms[1].visible_bias.numpy()
-    dbn.compile(keras.optimizers.SGD(1e-9), jit_compile=False)
+    dbn.compile(keras.optimizers.SGD(1e-9))
     dbn.fit(DATA, epochs=[0, 1], verbose=0)
     np.testing.assert_allclose(dbn.rbms[1].visible_bias, bias, atol=1e-6)
 
@@ -252,7 +252,7 @@ def test_weights_leave_examples_out():
     half = (np.arange(40) < 20).astype("float32")
     data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 20, 0).astype("float32")
     dbn = DBN([RBM(2, seed=0)])
-    dbn.compile(keras.optimizers.SGD(0.5), jit_compile=False)
+    dbn.compile(keras.optimizers.SGD(0.5))
     dbn.fit(data, sample_weight=half, epochs=30, verbose=0)
     bias = dbn.rbms[0].visible_bias.numpy()
     assert bias[:3].min() > 0 > bias[3:].max()
@@ -280,7 +280,7 @@ def test_file_round_trip_goes_on_alike(tmp_path):
 
 def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
     dbn = make_dbn(5, 4)
-    dbn.compile(["sgd", "adam"], rule=["cd", rules.SDCP(2)], jit_compile=False)
+    dbn.compile(["sgd", "adam"], rule=["cd", rules.SDCP(2)])
     assert isinstance(dbn.rbms[0].rule, rules.ContrastiveDivergence)
     assert isinstance(dbn.rbms[1].optimizer, keras.optimizers.Adam)
     seen = []
@@ -310,7 +310,7 @@ def test_classifier_starts_with_the_stack():
 def test_gaussian_data():
     data = np.random.default_rng(1).normal(2, 1, (40, 6)).astype("float32")
     dbn = DBN([RBM(5, visible="gaussian", seed=0), RBM(4, seed=1)])
-    dbn.compile("sgd", jit_compile=False)
+    dbn.compile("sgd")
     dbn.adapt(data)
     dbn.fit(data, verbose=0)
     assert dbn.sample(3, steps=2, seed=0).shape == (3, 6)

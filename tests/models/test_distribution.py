@@ -111,7 +111,7 @@ def one_process():
     x, y = (rng.integers(0, 2, (40, n)).astype("float32") for n in (6, 5))
     crbm = CRBM(4, num_visible=5, num_features=6, inference="mean_field", seed=1)
     metrics = [keras_rbm.metrics.PixelError()]
-    crbm.compile(keras.optimizers.SGD(0.5), metrics=metrics, jit_compile=False)
+    crbm.compile(keras.optimizers.SGD(0.5), metrics=metrics)
     return crbm, x, y
 
 

@@ -19,7 +19,7 @@ V = RNG.integers(0, 2, (30, 5)).astype("float32")
 
 def fitted_rbm():
     rbm = RBM(4, seed=0)
-    rbm.compile("sgd", jit_compile=False)
+    rbm.compile("sgd")
     rbm.fit(X, verbose=0)
     return rbm
 

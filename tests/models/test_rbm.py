@@ -14,7 +14,7 @@ DATA = RNG.integers(0, 2, (34, 6)).astype("float32")
 
 def compiled(**kwargs):
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile(keras.optimizers.SGD(0.1), jit_compile=False, **kwargs)
+    rbm.compile(keras.optimizers.SGD(0.1), **kwargs)
     return rbm
 
 
@@ -166,7 +166,7 @@ def test_training_raises_the_exact_likelihood():
     patterns = np.repeat(np.float32([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]), 1200, 0)
     for rule in ("cd", "pcd"):
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-        rbm.compile(keras.optimizers.SGD(0.2), rule=rule, jit_compile=False)
+        rbm.compile(keras.optimizers.SGD(0.2), rule=rule)
         before = rbm.log_likelihood(patterns, "exact").numpy().mean()
         rbm.fit(patterns, batch_size=20, verbose=0)
         after = rbm.log_likelihood(patterns, "exact").numpy().mean()
@@ -212,7 +212,7 @@ def test_shuffling_is_new_each_epoch_and_a_function_of_the_seed():
     data = np.eye(20, dtype="float32")
     for _ in range(2):
         rbm = keras_rbm.RBM(2, num_visible=20, seed=3)
-        rbm.compile(rule=Spy(), jit_compile=False)
+        rbm.compile(rule=Spy())
         rbm.fit(data, batch_size=10, epochs=2, verbose=0)
     orders = [np.concatenate(seen[i : i + 2]).argmax(1) for i in range(0, 8, 2)]
     assert all(sorted(order) == list(range(20)) for order in orders)
@@ -274,7 +274,7 @@ def test_gaussian_units_learn_correlated_data():
     rbm.adapt(data)
     before = rbm.log_likelihood(data, rbm.log_partition("exact")).numpy().mean()
     schedule = keras.optimizers.schedules.CosineDecay(0.02, 600)
-    rbm.compile(keras.optimizers.Adam(schedule), rule="pcd", jit_compile=False)
+    rbm.compile(keras.optimizers.Adam(schedule), rule="pcd")
     rbm.fit(data, epochs=30, batch_size=100, verbose=0)
     after = rbm.log_likelihood(data, rbm.log_partition("exact")).numpy().mean()
     assert after > before + 0.2

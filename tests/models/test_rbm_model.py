@@ -85,10 +85,10 @@ def test_binary_without_seed_or_size():
 def test_nothing_keeps_a_fitted_model(deep):
     """`tf.data` keeps the Python functions it calls, and all they refer to."""
     model = keras_rbm.RBM(4, seed=1)
-    model.compile(jit_compile=False)
+    model.compile()
     if deep:
         model = keras_rbm.DBN([model, keras_rbm.RBM(3, seed=1)])
-        model.compile(jit_compile=False)
+        model.compile()
     model.fit(BINARY, verbose=0)
     alive = weakref.ref(model.rbms[1] if deep else model)
     del model

@@ -63,7 +63,7 @@ DATA = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
 
 def make():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
-    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd", jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
     return rbm
 
 
@@ -91,7 +91,7 @@ def test_a_backup_interrupted_between_its_two_files(tmp_path):
 def test_resume_without_a_seed(tmp_path):
     """The random state of the file counts, not that of the new process."""
     rbm = keras_rbm.RBM(4, num_visible=6)
-    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd", jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
     rbm.fit(DATA, epochs=2, verbose=0)
     rbm.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

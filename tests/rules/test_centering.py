@@ -35,7 +35,7 @@ class ExactGradient(rules.LearningRule):
 
 def with_rule(rbm, rule, rate=1.0):
     """Compiles an RBM: with plain SGD of rate 1 a step is minus the gradient."""
-    rbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     return rbm
 
 

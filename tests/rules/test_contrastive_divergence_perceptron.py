@@ -22,7 +22,7 @@ def make(gibbs_steps=3):
     for variable in crbm.trainable_variables:
         variable.assign(rng.normal(0, 1, variable.shape))
     rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
-    crbm.compile("sgd", rule=rule, jit_compile=False)
+    crbm.compile("sgd", rule=rule)
     return crbm
 
 
@@ -220,7 +220,6 @@ def test_training_lowers_the_loss():
     crbm.compile(
         keras.optimizers.SGD(0.1),
         rule=rules.ContrastiveDivergencePerceptron(),
-        jit_compile=False,
     )
     before = crbm.evaluate(x, v, verbose=0)
     crbm.fit(x, v, batch_size=10, epochs=10, verbose=0)

@@ -29,7 +29,7 @@ SEED = tf.constant([5, 6])
 def fitted(rule, epochs=3):
     rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
     rbm.adapt(DATA)
-    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule)
     rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
     return rbm
 
@@ -75,7 +75,7 @@ def test_fast_weights_follow_the_recursion(decay, centered):
     """Their gradient is the one of plain SGD's step; it used to be never centred."""
     rule = FPCD(2, 7, 0.3, decay, centered=centered)
     rbm = rbm_like(random_potentials(6, 4))
-    rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
     fast = {name: np.zeros(getattr(rbm, name).shape) for name in NAMES}
     for _ in range(4):
         before = {name: getattr(rbm, name).numpy() for name in NAMES}
@@ -106,7 +106,7 @@ def test_fast_weights_of_replicas_are_those_of_one_device(centered):
         with scope:
             rbm = rbm_like(random_potentials(6, 4))
             rule = ExactFast(1, 7, 0.3, 0.8, centered=centered)
-            rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
+            rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
         rbm.fit(DATA[:32], batch_size=16, epochs=2, shuffle=False, verbose=0)
         fast.append({name: variable.numpy() for name, variable in rule.fast.items()})
     for name, alone in fast[0].items():
@@ -117,7 +117,7 @@ def test_fast_weights_of_replicas_are_those_of_one_device(centered):
 def with_fast_weights(potentials, gibbs_steps=2):
     """Returns an FPCD rule with large fast weights, and the potentials plus them."""
     rule = FPCD(gibbs_steps, num_chains=CHAINS)
-    rbm_like(potentials).compile(rule=rule, jit_compile=False)
+    rbm_like(potentials).compile(rule=rule)
     fast = random_potentials(*potentials.kernel.shape, seed=7)
     total = []
     for name in NAMES:

@@ -108,7 +108,7 @@ def keras_rbm_independent(data):
 
 def test_from_rbm_raises_the_penalized_likelihood():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
-    rbm.compile(keras.optimizers.SGD(0.1), rule="cd", jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule="cd")
     rbm.fit(DATA, epochs=10, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 10)
     l2 = 0.02

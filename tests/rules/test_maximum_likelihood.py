@@ -102,7 +102,7 @@ def assert_equal(got, want):
 @pytest.mark.parametrize("targets", ["states", "probabilities"])
 def test_gradient_and_loss_are_exact(sizes, infer, targets):
     crbm = make(sizes, infer)
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     x, v, weights = pairs(sizes[0], targets)
     got, phases = gradients(crbm, x, v, weights)
     assert len(got) == 5
@@ -114,7 +114,7 @@ def test_gradient_and_loss_are_exact(sizes, infer, targets):
 @CASES
 def test_evaluation_and_prediction_are_those_of_the_step(sizes, infer):
     crbm = make(sizes, infer)
-    crbm.compile("sgd", rule="maximum_likelihood", jit_compile=False)
+    crbm.compile("sgd", rule="maximum_likelihood")
     x, v, weights = pairs(sizes[0])
     _, phases = gradients(crbm, x, v, weights)
     losses, prediction = crbm.rule.assess(crbm.potentials(x), v, SEED)
@@ -130,9 +130,7 @@ def test_evaluation_and_prediction_are_those_of_the_step(sizes, infer):
 def test_a_step_descends_along_the_weighted_gradient():
     crbm = make((5, 4), "exact")
     rate = 0.5
-    crbm.compile(
-        keras.optimizers.SGD(rate), rule="maximum_likelihood", jit_compile=False
-    )
+    crbm.compile(keras.optimizers.SGD(rate), rule="maximum_likelihood")
     x, v, weights = pairs(5)
     before, want = parameters(crbm), exact_gradients(crbm, x, v, weights)
     loss = crbm.train_on_batch(x, v, sample_weight=3.0 * weights)
@@ -146,9 +144,9 @@ def test_an_inference_of_its_own_is_what_the_rule_uses():
     x, v, weights = pairs(5)
     crbm = make((5, 4), "mean_field")
     want = exact_gradients(crbm, x, v, weights)
-    crbm.compile("sgd", rule=rules.MaximumLikelihood("exact"), jit_compile=False)
+    crbm.compile("sgd", rule=rules.MaximumLikelihood("exact"))
     assert_equal(gradients(crbm, x, v, weights)[0], want)
-    crbm.compile("sgd", rule=rules.MaximumLikelihood(), jit_compile=False)
+    crbm.compile("sgd", rule=rules.MaximumLikelihood())
     with pytest.raises(AssertionError):
         assert_equal(gradients(crbm, x, v, weights)[0], want)
 
@@ -165,7 +163,7 @@ def test_an_inference_of_its_own_is_what_the_rule_uses():
 def test_rbm(sizes, infer):
     """Beliefs of one model and weights of many examples used not to fit together."""
     rbm = rbm_like(random_potentials(*sizes))
-    rbm.compile("sgd", rule=rules.MaximumLikelihood(infer), jit_compile=False)
+    rbm.compile("sgd", rule=rules.MaximumLikelihood(infer))
     _, v, weights = pairs(sizes[0])
     same = of_rbm(rbm)
     nothing = tf.zeros((7, 1))
@@ -180,7 +178,7 @@ def test_rbm(sizes, infer):
 def test_rbm_under_replicas_adds_up():
     """A replica's weights sum to its share, and count once."""
     rbm = rbm_like(random_potentials(5, 4))
-    rbm.compile("sgd", rule=rules.MaximumLikelihood("exact"), jit_compile=False)
+    rbm.compile("sgd", rule=rules.MaximumLikelihood("exact"))
     _, v, weights = pairs(5)
     whole, _ = gradients(rbm, None, v, weights)
     shares = [

@@ -15,7 +15,7 @@ BATCH = tf.zeros((2, 5)), tf.fill([2], 0.5)
 def compiled(potentials, rule, base_rate=0.5):
     rbm = rbm_like(potentials)
     rbm.base_rate.assign(np.broadcast_to(base_rate, potentials.num_visible))
-    rbm.compile(rule=rule, jit_compile=False)
+    rbm.compile(rule=rule)
     return rbm
 
 
@@ -133,7 +133,7 @@ def test_given_temperatures_are_kept():
     betas = [0.0, 0.2, 1.0]
     rule = ParallelTempering(num_replicas=3, num_chains=6, betas=betas)
     rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
-    rbm.compile("sgd", rule=rule, jit_compile=False)
+    rbm.compile("sgd", rule=rule)
     rbm.fit(DATA, epochs=2, verbose=0)
     np.testing.assert_allclose(rule.betas, betas)
     assert set(np.unique(rule.chains)) <= {0.0, 1.0}
@@ -154,7 +154,7 @@ def test_gaussian_units():
     rbm = keras_rbm.RBM(4, visible=visible, seed=1)
     rbm.adapt(data)
     rule = ParallelTempering(3, num_chains=500)
-    rbm.compile("sgd", rule=rule, jit_compile=False)
+    rbm.compile("sgd", rule=rule)
     error = 0.5 / np.sqrt(500)
     assert (abs(np.mean(rule.chains, 1) - data.mean(0)) < 6 * error).all()
     history = rbm.fit(data, epochs=2, verbose=0).history
@@ -221,7 +221,7 @@ def test_models_with_input():
 
 def test_a_batch_without_weight_teaches_nothing():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile("sgd", rule=ParallelTempering(3, num_chains=9), jit_compile=False)
+    rbm.compile("sgd", rule=ParallelTempering(3, num_chains=9))
     before = [weight.numpy() for weight in rbm.weights]
     rbm.fit(DATA, sample_weight=np.zeros(34), verbose=0)
     for a, b in zip(before, rbm.weights, strict=True):

@@ -15,7 +15,7 @@ RULES = [
 
 def fitted(rule, optimizer="sgd", epochs=1, **kwargs):
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0, **kwargs)
-    rbm.compile(optimizer, rule=rule, jit_compile=False)
+    rbm.compile(optimizer, rule=rule)
     rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
     return rbm
 
@@ -113,7 +113,7 @@ def test_a_rule_belongs_to_one_model():
 def test_chains_move_and_are_not_weights():
     rule = rules.PersistentContrastiveDivergence(num_chains=9)
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile("sgd", rule=rule, jit_compile=False)
+    rbm.compile("sgd", rule=rule)
     before = rule.chains.numpy()
     rbm.fit(DATA, epochs=2, verbose=0)
     assert (rule.chains.numpy() != before).any()
@@ -138,7 +138,7 @@ def test_chains_move_and_are_not_weights():
 def test_keras_optimizers_work(optimizer):
     data = np.tile(np.float32([1, 1, 1, 0, 0, 0]), (40, 1))
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile(optimizer, jit_compile=False)
+    rbm.compile(optimizer)
     before = rbm.pseudo_log_likelihood(data).numpy().mean()
     rbm.fit(data, batch_size=10, epochs=20, verbose=0)
     assert rbm.pseudo_log_likelihood(data).numpy().mean() > before + 0.5
@@ -159,7 +159,7 @@ def test_regularizer_adds_its_gradient():
     decayed = keras_rbm.RBM(
         4, num_visible=6, seed=0, kernel_regularizer=keras.regularizers.L2(0.01)
     )
-    decayed.compile(keras.optimizers.SGD(1.0), jit_compile=False)
+    decayed.compile(keras.optimizers.SGD(1.0))
     kernel = decayed.kernel.numpy()
     np.testing.assert_array_equal(kernel, plain.kernel)
     for rbm in (plain, decayed):
@@ -173,7 +173,7 @@ def test_regularizer_adds_its_gradient():
 def test_a_batch_without_weight_teaches_nothing(rule):
     """Persistent chains used to pull the parameters all the same."""
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile(keras.optimizers.SGD(0.1), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1), rule=rule)
     before = [weight.numpy() for weight in rbm.weights]
     rbm.fit(DATA, sample_weight=np.zeros(40), verbose=0)
     for a, b in zip(before, rbm.weights, strict=True):

@@ -48,7 +48,7 @@ class Recorded(rules.SDCP):
 def fitted(rule, epochs=3):
     rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
     rbm.adapt(DATA)
-    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule)
     rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
     return rbm
 
@@ -115,7 +115,7 @@ def test_a_step_solves_the_convex_problem(seed):
     rbm = rbm_like(random_potentials(3, 2, seed))
     optimizer = keras.optimizers.SGD(1.0, momentum=0.9, nesterov=True)
     rule = ExactSDCP(inner_steps=150)
-    rbm.compile(optimizer, rule=rule, jit_compile=False)
+    rbm.compile(optimizer, rule=rule)
     visible, weights = every_state(3)
     positive = rule.positive_phase(rbm.potentials(), visible, weights).mean()
     before = Enumerated(rbm.potentials()).moments()
@@ -133,7 +133,7 @@ def test_steps_never_lower_the_likelihood(seed):
     rng = np.random.default_rng(seed)
     rbm = rbm_like(random_potentials(4, 2, seed, scale=2.0))
     rule = ExactSDCP(inner_steps=8)
-    rbm.compile(keras.optimizers.SGD(4 / 14), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(4 / 14), rule=rule)
     visible = tf.constant(rng.integers(0, 2, (6, 4)), tf.float32)
     weights = tf.fill([6], 1 / 6)
     curve = []
@@ -150,7 +150,7 @@ def test_inner_steps_go_on_with_chains_and_keep_the_positive_phase():
     potentials = random_potentials(6, 4)
     rbm = rbm_like(potentials)
     rule, rate = Recorded(inner_steps=4, gibbs_steps=2), 0.3
-    rbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     rule.step(rbm, None, tf.constant(DATA), tf.fill([34], 1 / 34))
     ((begin, positive),) = rule.positives
     positive = rbm.gradients(None, positive, _nothing_like(positive))
@@ -241,7 +241,7 @@ def test_is_the_published_listing(centered):
     rbm.base_rate.assign(rng.random(6))
     rate = 0.2
     rule = Recorded(4, 3, centered=centered, sliding_factor=0.3)
-    rbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     listing = Listing(rbm)
     if centered:
         mu, lam = rbm.base_rate.numpy(), rng.random(4)
@@ -275,9 +275,9 @@ def test_an_optimizer_that_accumulates_gradients_is_refused():
     rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
     optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=3)
     with pytest.raises(ValueError, match="in each inner step.*steps=3"):
-        rbm.compile(optimizer, rule=rules.SDCP(2), jit_compile=False)
+        rbm.compile(optimizer, rule=rules.SDCP(2))
     assert rbm.rule is None and not rbm.compiled
-    rbm.compile(optimizer, rule=rules.SDCP(1), jit_compile=False)
+    rbm.compile(optimizer, rule=rules.SDCP(1))
     rbm.fit(np.eye(3, dtype="float32"), verbose=0)
 
 
