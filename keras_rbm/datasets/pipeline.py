@@ -157,10 +157,13 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     if not drop_remainder:
         num_batches = -(-num_examples // batch_size)
 
-    def shuffled_rows(step):
-        order = tf.random.experimental.stateless_shuffle(
-            tf.range(num_examples, dtype=tf.int64), _fold_in(key, step), alg="philox"
-        )
+    read = _reader(iterations)
+
+    def read_order():
+        with tf.device("CPU:0"):
+            return _permutation(tf.constant(num_examples, tf.int64), key, read())
+
+    def rows_of(order):
         return tf.data.Dataset.from_tensor_slices(order).batch(
             batch_size, drop_remainder
         )
@@ -168,7 +171,7 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     def gather(rows):
         return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
 
-    batches = _each_epoch(_reader(iterations), shuffled_rows, num_batches)
+    batches = _each_epoch(read_order, (num_examples,), rows_of, num_batches)
     return batches.map(gather).prefetch(2).with_options(_without_autotuning())
 
 
@@ -202,7 +205,7 @@ def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
         return map_epoch(tf.constant(0, tf.int64))
     counter = itertools.count()
     read = (lambda: next(counter)) if iterations is None else _reader(iterations)
-    return _each_epoch(read, map_epoch, dataset.cardinality())
+    return _each_epoch(read, (), map_epoch, dataset.cardinality())
 
 
 def as_int(name, value):
@@ -217,14 +220,26 @@ def as_int(name, value):
         ) from None
 
 
-def _each_epoch(read, make_epoch, cardinality):
-    """Dataset that calls `read` once an iterator and continues with its value."""
-    # A Python function, not a captured variable: it reads any variable, wherever it
-    # lives, also one that is mirrored over replicas.
-    start = tf.data.Dataset.range(1).map(
-        lambda _: tf.ensure_shape(tf.py_function(read, [], tf.int64), ())
+@tf.function(autograph=False)
+def _permutation(count, key, step):
+    return tf.random.experimental.stateless_shuffle(
+        tf.range(count), _fold_in(key, step), alg="philox"
     )
-    epochs = start.flat_map(make_epoch)
+
+
+def _each_epoch(read, shape, make_epoch, cardinality):
+    """Dataset that calls `read` once an iterator and continues with its value.
+
+    `read` returns an int64 tensor of this shape. What it does is no part of the
+    dataset, whose functions TensorFlow optimises anew for each iterator.
+    """
+
+    def epoch(_):
+        # A Python function, not a captured variable: it reads any variable, wherever
+        # it lives, also one that is mirrored over replicas.
+        return make_epoch(tf.ensure_shape(tf.py_function(read, [], tf.int64), shape))
+
+    epochs = tf.data.Dataset.range(1).flat_map(epoch)
     if int(cardinality) == tf.data.UNKNOWN_CARDINALITY:
         return epochs
     return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
