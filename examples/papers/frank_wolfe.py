@@ -1,7 +1,7 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
-    python examples/papers/frank_wolfe.py grow --set mnist --until 400
-    python examples/papers/frank_wolfe.py grow --from 400 --until 480 --samples 15000
+    python examples/papers/frank_wolfe.py grow --set mnist --until 200
+    python examples/papers/frank_wolfe.py grow --from 200 --until 460 --samples 30000
     python examples/papers/frank_wolfe.py train --set mnist --units 460
     python examples/papers/frank_wolfe.py report
 
@@ -275,9 +275,9 @@ def parse_arguments():
         "--from", type=int, default=0, dest="begin", help="units of a scored model"
     )
     command.add_argument("--until", type=int, default=10**9, help="units to stop at")
-    command.add_argument("--batch-size", type=int, default=10_000)
-    command.add_argument("--samples", type=int, default=5000, help="number of chains")
-    command.add_argument("--l2", type=float, default=0.08, help="of the first unit")
+    command.add_argument("--batch-size", type=int, default=50_000)
+    command.add_argument("--samples", type=int, default=20_000, help="number of chains")
+    command.add_argument("--l2", type=float, default=0.04, help="of the first unit")
     command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
     command = commands.add_parser("train", parents=[shared])

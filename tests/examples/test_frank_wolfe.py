@@ -72,6 +72,7 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     for start in ("grown", "random"):
         setting = f"* 2 units, {start} start, 2 epochs, rate 0.05 to 0.0, batches of 50"
         assert setting in text
+    assert f"{record['test']:.2f} ({record['error']:.2f} %)" in text
     for model in ("FW", "CD", "CD from FW"):
         assert f"| 2 | {model} | " in text
     assert "The paper's gap chose 460 units." in text
