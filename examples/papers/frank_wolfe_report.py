@@ -52,8 +52,8 @@ growth, 202 or 463. The commands skip what has a record: to redo a run, give emp
 `--records` and `--out`.
 
 That earlier growth (`--l2 0.08 --samples 5000 --batch-size 10000`, with 15,000 chains
-from 400 units) took about half the time, and was 3 to 4 nats behind at each size ([the
-guide](../guides/grow-the-hidden-layer.md) has both): a unit that is fitted to fewer
+from 400 units) took about half the time, and was 2.5 to 4 nats behind at each size;
+[the guide](../guides/grow-the-hidden-layer.md) has both. A unit that is fitted to fewer
 digits and samples is fitted to chance. The better start did not lead to a better end:
 CD from the earlier one came to -83.08 nats (202 units, 50 epochs, rate 0.05), -88.03
 (the same, its rate falling to 0) and -88.47 (463 units, 10 epochs), one run each.
