@@ -51,7 +51,6 @@ class Growth(NamedTuple):
         return cls(weights, zero, zero, refit, zero, tf.constant(False))
 
 
-@tf.function(autograph=False)
 def grow(
     potentials,
     evidence,

@@ -15,7 +15,7 @@ from keras_rbm.rules import FrankWolfe
 PATTERNS = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 60, axis=0)
 NOISE = np.random.default_rng(0).random(PATTERNS.shape) < 0.1
 DATA = np.abs(PATTERNS - NOISE).astype("float32")
-#: The same for most tests, which so share the trace of the search.
+#: The same for most tests, which run eagerly and so share the trace of the search.
 SAMPLES = 4000
 SMALL = {"num_samples": 200, "gibbs_steps": 3, "bias_steps": 5, "lbfgs_iterations": 20}
 VARIANTS = {
@@ -31,7 +31,9 @@ def exact(model, data=DATA):
 
 def grown(epochs=3, capacity=20, data=DATA, **kwargs):
     model = InfiniteRBM(capacity, seed=0)
-    model.compile(rule=FrankWolfe(**{"num_samples": SAMPLES} | kwargs))
+    model.compile(
+        rule=FrankWolfe(**{"num_samples": SAMPLES} | kwargs), run_eagerly=True
+    )
     history = model.fit(data, batch_size=len(data), epochs=epochs, verbose=0)
     return model, history.history
 
@@ -112,7 +114,7 @@ def test_from_rbm_raises_the_penalized_likelihood():
     rbm.fit(DATA, epochs=10, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 10)
     l2 = 0.02
-    model.compile(rule=FrankWolfe(l2, num_samples=SAMPLES))
+    model.compile(rule=FrankWolfe(l2, num_samples=SAMPLES), run_eagerly=True)
     before = exact(model)
     model.fit(DATA, batch_size=len(DATA), epochs=3, verbose=0)
     added = model.potentials().kernel[:, 2:], model.potentials().hidden_bias[2:]
@@ -133,7 +135,7 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     rbm.compile(keras.optimizers.SGD(0.1), rule=keras_rbm.rules.SDCP(3, 2))
     rbm.fit(train, batch_size=50, epochs=20, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 20)
-    model.compile(rule=FrankWolfe(l2=0.01, num_samples=SAMPLES))
+    model.compile(rule=FrankWolfe(l2=0.01, num_samples=SAMPLES), run_eagerly=True)
     history = model.fit(train, batch_size=len(train), epochs=3, verbose=0).history
     assert model.hidden_units == 19
     before, after = (m.log_partition("ais", betas=500) for m in (rbm, model.to_rbm()))
@@ -156,7 +158,7 @@ def test_away_steps_drop_a_bad_unit_and_no_good_one(step):
     with_bad = exact(model)
     kept = model.potentials().kernel.numpy()[:, :count]
     rule = FrankWolfe(num_samples=SAMPLES, step=step, away_steps=True)
-    model.compile(rule=rule)
+    model.compile(rule=rule, run_eagerly=True)
     history = model.fit(DATA, batch_size=len(DATA), epochs=2, verbose=0).history
     assert history["removed"] == [1.0, 0.0]
     kernel = model.potentials().kernel.numpy()
@@ -172,7 +174,7 @@ def test_penalty_by_schedule():
     again = keras_rbm.rules.deserialize(keras_rbm.rules.serialize(rule))
     assert again.l2.get_config() == decay.get_config()
     model = InfiniteRBM(8, seed=0)
-    model.compile(rule=again)
+    model.compile(rule=again, run_eagerly=True)
     model.fit(DATA, batch_size=120, epochs=3, verbose=0)
     squares = tf.reduce_sum(model.kernel**2, 0).numpy()
     assert squares[0] > 1.0 and (squares[1:] < 1e-3).all()
@@ -284,7 +286,7 @@ def test_chains_start_where_the_data_are():
     rbm.kernel.assign(np.stack([signs, -signs], 1))
     rbm.hidden_bias.assign([-22.0, -24.2])
     model = InfiniteRBM.from_rbm(rbm, 6)
-    model.compile(rule=FrankWolfe(0.02, num_samples=2000))
+    model.compile(rule=FrankWolfe(0.02, num_samples=2000), run_eagerly=True)
     before = exact(model, data)
     model.fit(data, epochs=2, verbose=0)
     assert exact(model, data) > before - 0.05
@@ -315,7 +317,7 @@ def test_a_learned_temperature_stays_above_0():
     model = InfiniteRBM(8, num_visible=6, seed=0)
     model.insert_unit(np.ones(6, "float32"), -3.0)
     rule = FrankWolfe(num_samples=1000, temperature="learned", bias_steps=60)
-    model.compile(rule=rule)
+    model.compile(rule=rule, run_eagerly=True)
     before = exact(model, data)
     logs = model.fit(data, verbose=0).history
     assert (model.coefficients.numpy() >= 0.0).all() and model.temperature > 0.0
@@ -329,7 +331,7 @@ def test_weights_are_counts():
     rows = np.repeat(DATA, weights.astype(int), axis=0)
     a, b = (InfiniteRBM(8, seed=0) for _ in range(2))
     for model in (a, b):
-        model.compile(rule=FrankWolfe(num_samples=SAMPLES))
+        model.compile(rule=FrankWolfe(num_samples=SAMPLES), run_eagerly=True)
     a.fit(DATA, sample_weight=weights, shuffle=False, verbose=0)
     b.fit(rows, shuffle=False, verbose=0)
     assert abs(exact(a, rows) - exact(b, rows)) < 0.05
@@ -368,7 +370,7 @@ def test_the_last_batch_is_at_least_half_as_large(count, wanted):
 
 def test_a_batch_that_says_nothing_changes_nothing():
     model = InfiniteRBM(8, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL))
+    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
     before = [variable.numpy() for variable in model.weights]
     for data, weight in ((np.full_like(DATA, np.nan), 1.0), (DATA, 0.0)):
         weights = np.full(len(DATA), weight, "float32")
@@ -386,11 +388,11 @@ def test_units_are_logged_from_0():
 
 def test_what_cannot_be_grown():
     model = InfiniteRBM(4, num_visible=6, trainable=False)
-    model.compile(rule=FrankWolfe(**SMALL))
+    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
     with pytest.raises(ValueError, match="Expected a trainable model"):
         model.fit(DATA, verbose=0)
     model = InfiniteRBM(4, num_visible=6)
-    model.compile(rule=FrankWolfe(**SMALL))
+    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
     for data in (DATA[:0], np.array(1.0)):
         with pytest.raises(ValueError, match="Expected (?!an int batch_size)"):
             model.fit(data, verbose=0)
@@ -401,7 +403,7 @@ def test_what_cannot_be_grown():
 def test_growing_ends_where_there_is_no_room(capacity):
     """A model with room for one unit was full before it had one, once built."""
     model = InfiniteRBM(capacity, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL))
+    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
     assert not model.is_full
     history = model.fit(DATA, batch_size=120, epochs=8, verbose=0).history
     assert model.hidden_units == capacity and model.is_full
