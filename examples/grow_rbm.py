@@ -22,7 +22,7 @@ from keras_rbm import plots
 # The penalty of a unit is the first one, divided by 1 + units / halving. Better and
 # slower for MNIST: --l2 0.04 --samples 20000 --batch-size 50000.
 RECIPES = {
-    "digits": dict(units=60, batch_size=1347, l2=0.05, halving=20, samples=2000),
+    "digits": dict(units=60, batch_size=1197, l2=0.05, halving=20, samples=2000),
     "mnist": dict(units=200, batch_size=10_000, l2=0.08, halving=50, samples=5000),
     "caltech101_silhouettes": dict(
         units=200, batch_size=4100, l2=0.3, halving=50, samples=5000
@@ -89,7 +89,7 @@ class Rows(keras.callbacks.Callback):
     """Prints a row of a table after each epoch."""
 
     def on_train_begin(self, logs=None):
-        print("units  gain of the last  free-energy gap  validation log-likelihood")
+        print("units  last step's gain  free-energy gap  validation log-likelihood")
 
     def on_epoch_end(self, epoch, logs=None):
         print(

@@ -12,7 +12,8 @@ class FreeEnergyGap(keras.callbacks.Callback):
 
     `gap = mean F(validation) - mean F(train) = mean log p(train) - mean
     log p(validation)`, in nats: log Z cancels, so the figure is exact and cheap. It
-    stays near 0 while the model generalises and grows as it over-fits.
+    stays near 0 while the model generalises and grows as it over-fits; where one of
+    the sets is easier than the other, its change is what tells.
 
     The gap says how much better the training data are known, not how good the model
     is: an untrained model has gap 0. To stop at the best model watch `LogLikelihood`.

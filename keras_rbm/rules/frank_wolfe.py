@@ -36,12 +36,13 @@ class FrankWolfe(LearningRule):
     """Grows an `InfiniteRBM` by one hidden unit a step [1].
 
     A step draws samples of the model by chains that go on from step to step, searches
-    the unit `(w, d)` that most improves the batch's penalised likelihood
+    for the unit `(w, d)` that most improves the batch's penalised likelihood
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
     visible biases until the visible means are the batch's up to chance. Other chains
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
-    estimate the gain; a unit of less than two standard errors is refused, and another
-    is searched from another start, at most twice. Where the refused one was so large
+    estimate the gain; a unit of less than two standard errors, or by which less than a
+    fiftieth of the samples or the judges count, is refused, and another is searched
+    from another start, at most twice. Where the refused one was so large
     that less than a fifth of the judges counted, the penalty of the next is three times
     as large (a penalty of 0 stays 0). The whole training set as one batch is the
     published algorithm; large batches are its stochastic form.
