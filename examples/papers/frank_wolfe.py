@@ -85,11 +85,12 @@ def grow(args, folder, records):
     model.fit(
         images,
         batch_size=settings["batch_size"],
-        epochs=args.max_units,
+        epochs=10 * args.max_units,  # until there are so many units
         callbacks=[curve, no_more_units, resume],
         verbose=2,
     )
     pages.write_record(record, curve.record | {"start": "grow"})
+    print(f"Ended with {model.hidden_units} units.")
 
 
 class Resume(keras.callbacks.BackupAndRestore):

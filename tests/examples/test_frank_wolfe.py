@@ -3,6 +3,7 @@
 import importlib
 import json
 import pathlib
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,13 +70,20 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     page = tmp_path / "frank_wolfe.md"
     script.frank_wolfe_report.write(records, page)
     text = page.read_text()
-    for start in ("grown", "random"):
-        setting = f"* 2 units, {start} start, 2 epochs, rate 0.05 to 0.0, batches of 50"
-        assert setting in text
-    assert f"{record['test']:.2f} ({record['error']:.2f} %)" in text
-    for model in ("FW", "CD", "CD from FW"):
-        assert f"| 2 | {model} | " in text
+    assert f"| 2 | {grown['points'][0]['validation_running']:.2f} | " in text
+    for start in ("grown", "random, 0"):
+        assert f"| 2 | {start} | 2 | 0.05 to 0 | " in text
+    assert (
+        f" | {record['test']:.2f} | [" in text
+        and f" | {record['error']:.2f} | " in text
+    )
     assert "The paper's gap chose 460 units." in text
+    assert "An earlier growth" not in text
+    shutil.copytree(records, records / "earlier")
+    script.frank_wolfe_report.write(records, page)
+    tables = text[text.index("* From 0 to ") : text.index("![")].strip()
+    assert "An earlier growth" in page.read_text()
+    assert page.read_text().count(tables) == 2
 
 
 def cut(*args):
@@ -84,7 +92,10 @@ def cut(*args):
 
 @pytest.mark.parametrize(
     ("last", "sentence"),
-    [(-3.0, "still rose at 40"), (-6.0, "is largest at 20 units, by annealing it is")],
+    [
+        (-3.0, "still rose at 40, where growing was ended; the gap was -5.0 with 20, "),
+        (-6.0, "is largest at 20 units of 40, the running one at 20; the gap was "),
+    ],
 )
 def test_the_size_that_validation_data_ask_for(script, tmp_path, last, sentence):
     names = ("validation", "validation_running", "test", "lower", "upper", "gap")
@@ -93,6 +104,7 @@ def test_the_size_that_validation_data_ask_for(script, tmp_path, last, sentence)
         for units, value in ((20, -5.0), (40, last))
     ]
     settings = {"batch_size": 9, "samples": 9, "l2": 1, "halving": 9}
+    points[0]["seconds"] = points[1]["seconds"] = 60.0
     run = {"set": "mnist", "start": "grow", "begin": 0, "points": points} | settings
     record = json.dumps(run | {"temperatures": 9})
     (tmp_path / "mnist.grow.0.json").write_text(record)
