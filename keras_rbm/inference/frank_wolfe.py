@@ -85,6 +85,7 @@ def find_units(evidence, starts, l2, objective, max_iterations, tolerance=1e-4):
     """
     import tensorflow_probability as tfp
 
+    @tf.function(autograph=False)  # L-BFGS has it in ten places: traced once for all
     def value_and_gradient(position):
         def value(position):
             return objective(_split(position), evidence, l2)

@@ -29,6 +29,8 @@ _TRIES = 3
 #: Share of the judges that must count, or the next search has a stronger penalty.
 _JUDGED = 0.2
 _STRONGER = 3.0
+#: Gain of an away step at least, nats: less is rounding.
+_LEAST_GAIN = 1e-5
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -55,8 +57,9 @@ class FrankWolfe(LearningRule):
     1 where none was searched); without a new unit gain, its error, sample size and
     acceptance are 0. Of the model it logs `num_units` and `log_partition`, the estimate
     of log Z that the judges have added up from the first unit on (from annealing on
-    where `fit` finds a model that the rule has not grown); where chains do not mix it
-    comes out too small, as annealing does, and the likelihood too large.
+    where `fit` finds a model that the rule has not grown; `train_on_batch` logs NaN
+    for one); where chains do not mix it comes out too small, as annealing does, and the
+    likelihood too large.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
@@ -286,7 +289,8 @@ class FrankWolfe(LearningRule):
             self.samples.take(model, fitted, mean)
             self._logs["removed"].assign(1.0)
 
-        tf.cond(removal.gain > 2.0 * removal.error, remove, _nothing)
+        threshold = tf.maximum(2.0 * removal.error, _LEAST_GAIN)
+        tf.cond(removal.gain > threshold, remove, _nothing)
 
     def _fitting(self, mean):
         return {

@@ -1,5 +1,6 @@
 """Samples that follow a model while it grows."""
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -12,6 +13,8 @@ from keras_rbm.inference.growth import random_rows
 _BURN_IN = 20
 #: Judges at least: with fewer their error is a matter of chance itself.
 _LEAST_JUDGES = 20
+#: Of the annealing that log Z begins with: all later likelihoods stand on it.
+_TEMPERATURES = 10_000
 
 
 class GrowingSamples:
@@ -23,7 +26,8 @@ class GrowingSamples:
 
     Attributes:
         chains: variable (S + J, V), visible states; the last J judge.
-        log_partition: variable, the sum of what the judges have estimated.
+        log_partition: variable, the sum of what the judges have estimated; NaN where
+            nobody knows where it begins.
     """
 
     def __init__(self, num_samples, gibbs_steps):
@@ -40,8 +44,9 @@ class GrowingSamples:
         def initializer(shape, dtype=None):
             return tf.cast(random.uniform(shape, seed) < 0.5, dtype)
 
+        unknown = keras.initializers.Constant(np.nan)
         self.chains = rule.add_variable("chains", (count, num_visible), initializer)
-        self.log_partition = rule.add_variable("log_partition", (), "zeros")
+        self.log_partition = rule.add_variable("log_partition", (), unknown)
         self._fitted_means = rule.add_variable("fitted_means", (num_visible,), "zeros")
         self._started = rule.add_variable("started", (), "zeros")
         self._left_at = rule.add_variable("left_at", (4,), "zeros")
@@ -53,8 +58,10 @@ class GrowingSamples:
         )
         if not left:
             self._started.assign(0.0)
-            if model.temperature > 0.0:
-                self.log_partition.assign(model.log_partition("ais").value)
+        known = left and np.isfinite(self.log_partition.numpy())
+        if not known and model.temperature > 0.0:
+            z = model.log_partition("ais", betas=_TEMPERATURES)
+            self.log_partition.assign(z.value)
 
     def leave(self, model):
         """Remembers the model as a step has left it."""
