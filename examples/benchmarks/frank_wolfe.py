@@ -54,10 +54,13 @@ def main():
     epochs = arguments.epochs // TURNS
     for turn in range(TURNS):
         start = time.perf_counter()
-        for _ in range(units):  # fewer, unless all are refused
-            if grown.hidden_units >= units * (turn + 1) // TURNS:
+        wanted = units * (turn + 1) // TURNS
+        for _ in range(units):  # of which it takes some, unless all are refused
+            if grown.hidden_units >= wanted:
                 break
             grow()
+        else:
+            raise SystemExit(f"Ended with {grown.hidden_units} units of {wanted}.")
         growing += time.perf_counter() - start
         start = time.perf_counter()
         trained.fit(train, batch_size=100, epochs=epochs, verbose=0)

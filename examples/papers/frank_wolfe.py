@@ -61,10 +61,13 @@ def load(name):
 def grow(args, folder, records):
     name = f"{args.set}.grow.{args.begin}"
     record = records / f"{name}.json"
-    if is_done(record):
-        return
     splits = load(args.set)
     images = splits["train"][0]
+    keys = "set", "begin", "l2", "halving", "samples", "temperatures"
+    settings = {key: vars(args)[key] for key in keys}
+    settings["batch_size"] = min(args.batch_size, len(images))
+    if is_done(record, settings):
+        return
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     if args.begin:
         rbm = load_grown(folder, args.set, args.begin)
@@ -74,11 +77,6 @@ def grow(args, folder, records):
         model.adapt(images)
     rule = kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
     model.compile(rule=rule)
-    settings = {
-        key: vars(args)[key] for key in ("set", "begin", "l2", "halving", "samples")
-    }
-    settings["batch_size"] = min(args.batch_size, len(images))
-    settings["temperatures"] = args.temperatures
     resume = Resume(folder / f"{name}.backup")
     curve = Curve(folder / f"{name}.json", settings, resume, splits, args.until)
     no_more_units = keras.callbacks.EarlyStopping("num_units", mode="max", patience=5)
@@ -154,12 +152,17 @@ class Curve(Clock):
         print(points[-1], flush=True)
 
 
-def is_done(record):
-    if record.exists():
-        print(
-            f"Skipped: {record} is there. For another run give other --records, --out."
-        )
-    return record.exists()
+def is_done(record, settings):
+    """Returns whether there is a record, of these settings."""
+    if not record.exists():
+        return False
+    before = json.loads(record.read_text())
+    other = {key: before[key] for key in settings if before[key] != settings[key]}
+    again = "For another run give other --records and --out."
+    if other:
+        raise SystemExit(f"{record} is there, with {other}. {again}")
+    print(f"Skipped: {record} is there. {again}")
+    return True
 
 
 def model_path(folder, name, size):
@@ -218,7 +221,10 @@ def train(args, size, start, folder, records):
     rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
     name = f"{args.set}.cd.{start}.{size}.{rates}.{args.epochs}"
     record = records / f"{name}.json"
-    if is_done(record):
+    settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
+    settings |= {"last_rate": args.last_rate, "epochs": args.epochs}
+    settings |= {"batch_size": args.cd_batch_size, "temperatures": args.temperatures}
+    if is_done(record, settings):
         return
     print(f"\n{name}", flush=True)
     splits = load(args.set)
@@ -232,10 +238,7 @@ def train(args, size, start, folder, records):
     steps = args.epochs * -(-len(images) // args.cd_batch_size)
     rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, args.last_rate)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule, steps_per_execution=10)
-    settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
-    settings |= {"last_rate": args.last_rate, "epochs": args.epochs}
-    settings |= {"batch_size": args.cd_batch_size}
-    settings |= {"units": rbm.hidden_units, "temperatures": args.temperatures}
+    settings["units"] = rbm.hidden_units
     resume = Resume(folder / f"{name}.backup")
     clock = Clock(folder / f"{name}.json", settings, resume)
     rbm.fit(
@@ -252,8 +255,9 @@ def train(args, size, start, folder, records):
 
 def grown_units(records, name, size):
     """Returns the units of the grown model of a size, which may be a few more."""
-    for record in pages.read_records(records):
-        for point in record.get("points", []) if record["set"] == name else []:
+    runs = [run for run in pages.read_records(records) if run["set"] == name]
+    for stage in frank_wolfe_report.stages(runs):
+        for point in stage["points"]:
             if point["size"] == size:
                 return point["units"]
     raise ValueError(f"Expected a size that was grown and scored. Received: {size}.")

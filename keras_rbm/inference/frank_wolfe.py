@@ -13,11 +13,15 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm.inference.reweighting import log_mean_exp, weighted_mean
+
 _HALVINGS = 30
 
 
-class Evidence(NamedTuple):
-    """Data and model samples, each with weights that sum to 1.
+class Phases(NamedTuple):
+    """The positive phase, data, and the negative, model samples.
+
+    The weights of each sum to 1.
 
     Attributes:
         visible: tensor (N, V).
@@ -48,32 +52,35 @@ class HiddenUnits(NamedTuple):
         return tf.reduce_sum(tf.square(self.weights), -1) + tf.square(self.bias)
 
 
-def linearized_objective(units, evidence, l2):
+def linearized_objective(units, phases, l2):
     """Returns `l2/2 |w, d|^2 + mean_model sp(a) - mean_data sp(a)` [1, eq. 9], (R,).
 
-    The first-order change of the penalised likelihood, with the sign turned.
+    The first-order change of `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2`, with the
+    sign turned. Equation 6 divides that penalty by alpha, the sum of all c_i, so that
+    in equation 8 alpha multiplies the difference of the means; equation 9, which this
+    follows, has no alpha.
 
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
     """
-    data = weighted_mean(units.softplus(evidence.visible), evidence.weights)
-    model = weighted_mean(units.softplus(evidence.samples), evidence.sample_weights)
+    data = weighted_mean(units.softplus(phases.visible), phases.weights)
+    model = weighted_mean(units.softplus(phases.samples), phases.sample_weights)
     return 0.5 * l2 * units.square() + model - data
 
 
-def likelihood_objective(units, evidence, l2):
+def likelihood_objective(units, phases, l2):
     """Returns `l2/2 |w, d|^2 - Delta L(1)`, (R,): exact up to the samples."""
-    data = weighted_mean(units.softplus(evidence.visible), evidence.weights)
-    growth = log_mean_exp(units.softplus(evidence.samples), evidence.sample_weights)
+    data = weighted_mean(units.softplus(phases.visible), phases.weights)
+    growth = log_mean_exp(units.softplus(phases.samples), phases.sample_weights)
     return 0.5 * l2 * units.square() + growth - data
 
 
 @tf.function(autograph=False)
-def find_units(evidence, starts, l2, objective, max_iterations, tolerance=1e-4):
+def find_units(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
     """Minimises an objective of a hidden unit by L-BFGS from several starts at once.
 
     Args:
-        evidence: `Evidence`.
+        phases: `Phases`.
         starts: `HiddenUnits`, R of them. 0 is a saddle point of both objectives.
         l2: float, the penalty's weight.
         objective: `linearized_objective` or `likelihood_objective`.
@@ -88,7 +95,7 @@ def find_units(evidence, starts, l2, objective, max_iterations, tolerance=1e-4):
     @tf.function(autograph=False)  # L-BFGS has it in ten places: traced once for all
     def value_and_gradient(position):
         def value(position):
-            return objective(_split(position), evidence, l2)
+            return objective(_split(position), phases, l2)
 
         return tfp.math.value_and_gradient(value, position)
 
@@ -174,12 +181,12 @@ class Removal(NamedTuple):
     error: tf.Tensor
 
 
-def best_removal(potentials, evidence, l2, *, line_search):
+def best_removal(potentials, phases, l2, *, line_search):
     """Finds the hidden unit whose removal raises the penalised likelihood most.
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        evidence: `Evidence`, its samples the model's.
+        phases: `Phases`, its samples the model's.
         l2: float, the penalty's weight.
         line_search: bool, whether a unit may count less instead.
 
@@ -191,17 +198,17 @@ def best_removal(potentials, evidence, l2, *, line_search):
     def softplus(states):
         return tf.math.softplus(potentials.hidden_natural(states))
 
-    data = weighted_mean(softplus(evidence.visible), evidence.weights)
-    samples = softplus(evidence.samples)
+    data = weighted_mean(softplus(phases.visible), phases.weights)
+    samples = softplus(phases.samples)
     units = HiddenUnits(tf.transpose(potentials.kernel), potentials.hidden_bias)
     penalties = 0.5 * l2 * units.square()
     amounts = coefficients
     if line_search:
         amounts = best_coefficients(
-            -data, -samples, evidence.sample_weights, -penalties, coefficients
+            -data, -samples, phases.sample_weights, -penalties, coefficients
         )
     gains, errors = removal_gains(
-        amounts, data, samples, evidence.sample_weights, penalties
+        amounts, data, samples, phases.sample_weights, penalties
     )
     best = tf.argmax(gains, output_type=tf.int32)
     return Removal(
@@ -210,18 +217,6 @@ def best_removal(potentials, evidence, l2, *, line_search):
         tf.gather(gains, best),
         tf.gather(errors, best),
     )
-
-
-def log_mean_exp(values, weights):
-    """Returns log of the weighted mean of exp(values), over axis 0."""
-    log_weights = tf.math.log(weights)
-    log_weights = tf.reshape(log_weights, [-1] + [1] * (values.shape.rank - 1))
-    return tf.reduce_logsumexp(log_weights + values, 0)
-
-
-def weighted_mean(values, weights):
-    """Returns the mean (D,) of rows (N, D) with weights (N,) that sum to 1."""
-    return tf.linalg.matvec(values, weights, transpose_a=True)
 
 
 def _split(position):

@@ -9,19 +9,22 @@ from keras_rbm.inference.frank_wolfe import (
     HiddenUnits,
     best_coefficients,
     find_units,
-    weighted_mean,
 )
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.refitting import Refit, refit
-from keras_rbm.inference.reweighting import effective_sample_size
+from keras_rbm.inference.reweighting import (
+    effective_sample_size,
+    random_rows,
+    weighted_mean,
+)
 from keras_rbm.units import FractionalParameters
 
 #: Standard deviation of a search's random start.
 _START = 0.01
 #: Input of a start near an example, at the example; minus that at the mean.
 _STEEPNESS = 2.0
-#: Share of the samples, and of the judges, that must still count with a new unit.
-_LEAST_SAMPLE_SIZE = 0.02
+#: Least relative effective sample size of samples and judges with a new unit.
+_LEAST_ESS = 0.02
 
 
 class Growth(NamedTuple):
@@ -30,7 +33,7 @@ class Growth(NamedTuple):
     Attributes:
         weights, bias, coefficient: tensors (V,), () and (), the unit.
         refit: `Refit` of the model with it.
-        sample_size: scalar, share of the samples that counted in the search.
+        search_ess: scalar, relative effective sample size of the samples in the search.
         accepted: bool scalar, whether the unit is worth keeping: its gain is more than
             two errors, and enough samples counted.
     """
@@ -39,13 +42,13 @@ class Growth(NamedTuple):
     bias: tf.Tensor
     coefficient: tf.Tensor
     refit: Refit
-    sample_size: tf.Tensor
+    search_ess: tf.Tensor
     accepted: tf.Tensor
 
     @classmethod
-    def placeholder(cls, evidence, judges):
+    def placeholder(cls, phases, judges):
         """Returns zeros of its shapes, not accepted, for a loop to begin with."""
-        refit = Refit.placeholder(evidence, judges)
+        refit = Refit.placeholder(phases, judges)
         zero = tf.constant(0.0)
         weights = tf.zeros_like(refit.visible_bias)
         return cls(weights, zero, zero, refit, zero, tf.constant(False))
@@ -53,7 +56,7 @@ class Growth(NamedTuple):
 
 def grow(
     potentials,
-    evidence,
+    phases,
     judges,
     seed,
     *,
@@ -71,7 +74,7 @@ def grow(
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        evidence: `Evidence`; its samples are the model's, of equal weight.
+        phases: `Phases`; its samples are the model's, of equal weight.
         judges: tensor (J, V), other samples of the model.
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
@@ -81,11 +84,11 @@ def grow(
     Returns:
         `Growth`.
     """
-    starts = _starts(evidence, num_starts, random.fold_in(seed, 0))
-    units, values = find_units(evidence, starts, l2, objective, lbfgs_iterations)
+    starts = _starts(phases, num_starts, random.fold_in(seed, 0))
+    units, values = find_units(phases, starts, l2, objective, lbfgs_iterations)
     best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
     unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
-    coefficient = _coefficient(unit, evidence, l2) if line_search else tf.ones(1)
+    coefficient = _coefficient(unit, phases, l2) if line_search else tf.ones(1)
 
     def change(visible):
         return (coefficient * unit.softplus(visible))[:, 0]
@@ -93,7 +96,7 @@ def grow(
     fitted = refit(
         _extended(potentials, unit, coefficient),
         change,
-        evidence,
+        phases,
         judges,
         random.fold_in(seed, 1),
         learn_temperature=learn_temperature,
@@ -101,40 +104,40 @@ def grow(
         bias_steps=bias_steps,
         gibbs_steps=gibbs_steps,
     )
-    size = effective_sample_size(change(evidence.samples)) / evidence.samples.shape[0]
+    ess = effective_sample_size(change(phases.samples)) / phases.samples.shape[0]
     return Growth(
         weights=unit.weights[0],
         bias=unit.bias[0],
         coefficient=coefficient[0],
         refit=fitted,
-        sample_size=size,
+        search_ess=ess,
         accepted=(fitted.gain > 2.0 * fitted.gain_error)
-        & (tf.minimum(size, fitted.judges_size) > _LEAST_SAMPLE_SIZE)
+        & (tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS)
         & (coefficient[0] > 0.0),
     )
 
 
-def _coefficient(unit, evidence, l2):
+def _coefficient(unit, phases, l2):
     """Returns how often, from 0 to 1, a unit should count, (1,)."""
     return best_coefficients(
-        weighted_mean(unit.softplus(evidence.visible), evidence.weights),
-        unit.softplus(evidence.samples),
-        evidence.sample_weights,
+        weighted_mean(unit.softplus(phases.visible), phases.weights),
+        unit.softplus(phases.samples),
+        phases.sample_weights,
         0.5 * l2 * unit.square(),
         tf.ones(1),
     )
 
 
-def _starts(evidence, count, seed):
+def _starts(phases, count, seed):
     """Returns `HiddenUnits` to start from: near examples, and small random ones.
 
     The former are on for an example and off for the mean. The latter end in the same
     local optimum time after time, or at 0 where the penalty outweighs the curvature.
     """
-    mean = weighted_mean(evidence.visible, evidence.weights)
+    mean = weighted_mean(phases.visible, phases.weights)
     small = count // 2
     examples = random_rows(
-        evidence.visible, evidence.weights, count - small, random.fold_in(seed, 0)
+        phases.visible, phases.weights, count - small, random.fold_in(seed, 0)
     )
     away = examples - mean
     square = tf.reduce_sum(tf.square(away), -1, keepdims=True)
@@ -146,24 +149,6 @@ def _starts(evidence, count, seed):
     return HiddenUnits(
         tf.concat([noise[:, :-1], weights], 0), tf.concat([noise[:, -1], bias], 0)
     )
-
-
-def random_rows(rows, weights, count, seed):
-    """Draws rows with replacement, each as often as its weight says.
-
-    Args:
-        rows: tensor (N, V).
-        weights: tensor (N,), a sum of 1.
-        count: int.
-        seed: int or integer tensor of shape (2,).
-
-    Returns:
-        tensor (count, V).
-    """
-    cumulative = tf.cumsum(weights)
-    place = random.uniform((count,), seed) * cumulative[-1]
-    index = tf.searchsorted(cumulative, place, side="right")
-    return tf.gather(rows, tf.minimum(index, tf.shape(rows)[0] - 1))
 
 
 def _extended(potentials, unit, coefficient):

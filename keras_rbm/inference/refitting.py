@@ -5,10 +5,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.frank_wolfe import weighted_mean
 from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.reweighting import carry_over
+from keras_rbm.inference.reweighting import carry_over, weighted_mean
 from keras_rbm.units import FractionalParameters
 
 
@@ -24,7 +23,7 @@ class Refit(NamedTuple):
         gain: scalar, of the mean log-likelihood of the data by the change, nats,
             beyond what following the data gains.
         gain_error: scalar, its standard error, and that of `log_ratio`.
-        judges_size: scalar, share of the judges that counted.
+        judge_ess: scalar, relative effective sample size of the judges.
         acceptance: scalar, share of Metropolis steps accepted.
     """
 
@@ -35,22 +34,22 @@ class Refit(NamedTuple):
     log_ratio: tf.Tensor
     gain: tf.Tensor
     gain_error: tf.Tensor
-    judges_size: tf.Tensor
+    judge_ess: tf.Tensor
     acceptance: tf.Tensor
 
     @classmethod
-    def placeholder(cls, evidence, judges):
+    def placeholder(cls, phases, judges):
         """Returns zeros of its shapes, for a loop to begin with."""
-        bias = tf.zeros_like(evidence.samples[0])
+        bias = tf.zeros_like(phases.samples[0])
         zero = tf.constant(0.0)
         scalars = [zero] * 5
-        return cls(bias, zero, evidence.samples, judges, *scalars)
+        return cls(bias, zero, phases.samples, judges, *scalars)
 
 
 def refit(
     changed,
     change,
-    evidence,
+    phases,
     judges,
     seed,
     *,
@@ -65,7 +64,7 @@ def refit(
         changed: `Potentials` after the change, with the biases before.
         change: function of states (B, V), by how much the change has made `log p*`
             larger, (B,).
-        evidence: `Evidence`; its samples are of the model before, of equal weight.
+        phases: `Phases`; its samples are of the model before, of equal weight.
         judges: tensor (J, V), other samples of it.
         seed: int or integer tensor of shape (2,).
         drift: tensor (V,), how far the data's means are from those that the biases
@@ -76,18 +75,18 @@ def refit(
         learn_temperature: bool, whether the coefficients' scale is fitted too.
 
     Returns:
-        `Refit`. The gain is estimated from the judges: the samples of the evidence
+        `Refit`. The gain is estimated from the judges: the samples of the phases
         have chosen the change, and think too well of it.
     """
     total = None
     if learn_temperature:
-        totals = total_softplus(changed, evidence.visible)
-        total = tf.reduce_sum(evidence.weights * totals)
+        totals = total_softplus(changed, phases.visible)
+        total = tf.reduce_sum(phases.weights * totals)
     matched = match_means(
         changed,
-        weighted_mean(evidence.visible, evidence.weights),
-        evidence.samples,
-        change(evidence.samples),
+        weighted_mean(phases.visible, phases.weights),
+        phases.samples,
+        change(phases.samples),
         random.fold_in(seed, 0),
         max_sweeps=bias_steps,
         drift=drift,
@@ -110,7 +109,7 @@ def refit(
         random.fold_in(seed, 1),
         num_sweeps=gibbs_steps,
     )
-    gain = tf.reduce_sum(evidence.weights * whole_change(evidence.visible))
+    gain = tf.reduce_sum(phases.weights * whole_change(phases.visible))
     return Refit(
         visible_bias=matched.bias,
         scale=matched.scale,
@@ -119,6 +118,6 @@ def refit(
         log_ratio=moved.log_ratio,
         gain=gain - moved.log_ratio - matched.followed,
         gain_error=moved.error,
-        judges_size=moved.size,
+        judge_ess=moved.ess,
         acceptance=matched.acceptance,
     )

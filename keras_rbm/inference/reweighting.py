@@ -17,14 +17,26 @@ class CarriedOver(NamedTuple):
         visible: tensor (S, V).
         log_ratio: scalar, log of the new model's Z over the old one's.
         error: scalar, standard error of `log_ratio`.
-        size: scalar, the share of the old samples that counted; 0 where the change of
-            one is not a number.
+        ess: scalar, relative effective sample size of the old samples, from 1 / S to 1;
+            0 where the change of one is not a number.
     """
 
     visible: tf.Tensor
     log_ratio: tf.Tensor
     error: tf.Tensor
-    size: tf.Tensor
+    ess: tf.Tensor
+
+
+def log_mean_exp(values, weights):
+    """Returns log of the weighted mean of exp(values), over axis 0."""
+    log_weights = tf.math.log(weights)
+    log_weights = tf.reshape(log_weights, [-1] + [1] * (values.shape.rank - 1))
+    return tf.reduce_logsumexp(log_weights + values, 0)
+
+
+def weighted_mean(values, weights):
+    """Returns the mean (D,) of rows (N, D) with weights (N,) that sum to 1."""
+    return tf.linalg.matvec(values, weights, transpose_a=True)
 
 
 def effective_sample_size(log_weights):
@@ -47,6 +59,24 @@ def resampled_rows(log_weights, seed):
         sample_shape=[],
         seed=seed,
     )
+
+
+def random_rows(rows, weights, count, seed):
+    """Draws rows with replacement, each as often as its weight says.
+
+    Args:
+        rows: tensor (N, V).
+        weights: tensor (N,), a sum of 1.
+        count: int.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        tensor (count, V).
+    """
+    cumulative = tf.cumsum(weights)
+    place = random.uniform((count,), seed) * cumulative[-1]
+    index = tf.searchsorted(cumulative, place, side="right")
+    return tf.gather(rows, tf.minimum(index, tf.shape(rows)[0] - 1))
 
 
 def carry_over(visible, change, potentials, seed, *, num_sweeps):
@@ -81,9 +111,9 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
         num_sweeps=num_sweeps,
     )
     ratio, error = _bridged(before, change(moved), rows)
-    size = effective_sample_size(before) / visible.shape[0]
-    size = tf.where(tf.math.is_nan(size), 0.0, size)
-    return CarriedOver(moved, ratio, error, size)
+    ess = effective_sample_size(before) / visible.shape[0]
+    ess = tf.where(tf.math.is_nan(ess), 0.0, ess)
+    return CarriedOver(moved, ratio, error, ess)
 
 
 def _bridged(before, after, parents):

@@ -12,10 +12,10 @@ from keras_rbm.inference.frank_wolfe import (
     best_removal,
     likelihood_objective,
     linearized_objective,
-    weighted_mean,
 )
 from keras_rbm.inference.growth import Growth, grow
 from keras_rbm.inference.refitting import refit
+from keras_rbm.inference.reweighting import weighted_mean
 from keras_rbm.rules.growing_samples import GrowingSamples
 from keras_rbm.rules.rule import LearningRule
 
@@ -26,8 +26,8 @@ _OBJECTIVES = {
 _Schedule = keras.optimizers.schedules.LearningRateSchedule
 #: Searches that a step makes at most before it goes without a unit.
 _TRIES = 3
-#: Share of the judges that must count, or the next search has a stronger penalty.
-_JUDGED = 0.2
+#: Of the judges, relative; below, the next search has a stronger penalty.
+_LOW_ESS = 0.2
 _STRONGER = 3.0
 #: Gain of an away step at least, nats: less is rounding.
 _LEAST_GAIN = 1e-5
@@ -42,20 +42,22 @@ class FrankWolfe(LearningRule):
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
     visible biases until the visible means are the batch's up to chance. Other chains
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
-    estimate the gain; a unit of less than two standard errors, or by which less than a
-    fiftieth of the samples or the judges count, is refused, and another is searched
-    from another start, at most twice. Where the refused one was so large
-    that less than a fifth of the judges counted, the penalty of the next is three times
-    as large (a penalty of 0 stays 0). The whole training set as one batch is the
-    published algorithm; large batches are its stochastic form.
+    estimate the gain; a unit of less than two standard errors, or that leaves samples
+    or judges a relative effective sample size (ESS / S) below 1/50, is refused, and
+    another is searched from another start, at most twice. Where the refused one was so
+    large that the judges' was below 1/5, the penalty of the next is three times as
+    large (a penalty of 0 stays 0). The whole training set as one batch with
+    `objective="linearized"` is the published search; the exact gain, the judges,
+    refusals, and biases fitted until they agree are additions. Large batches are its
+    stochastic form.
 
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
     the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
-    after an away step), `sample_size` (share of the samples that counted in the
-    search's estimate), `acceptance` (of fractional models' Metropolis steps), and
-    `judged` (the least share of the judges that counted with a unit, refused or not;
-    1 where none was searched); without a new unit gain, its error, sample size and
-    acceptance are 0. Of the model it logs `num_units` and `log_partition`, the estimate
+    after an away step), `search_ess` (relative effective sample size of the search's
+    samples), `acceptance` (of fractional models' Metropolis steps), and `judge_ess`
+    (the judges', the least of this step's units, refused or not; 1 where none was
+    searched); without a new unit gain, its error, `search_ess` and acceptance are 0.
+    Of the model it logs `num_units` and `log_partition`, the estimate
     of log Z that the judges have added up from the first unit on (from annealing on
     where `fit` finds a model that the rule has not grown; `train_on_batch` logs NaN
     for one); where chains do not mix it comes out too small, as annealing does, and the
@@ -172,8 +174,8 @@ class FrankWolfe(LearningRule):
         self._logs = {
             name: self.add_variable(name, (), "zeros")
             for name in (
-                "gain", "gain_error", "refused", "removed", "sample_size", "acceptance",
-                "judged",
+                "gain", "gain_error", "refused", "removed", "search_ess", "acceptance",
+                "judge_ess",
             )
         }  # fmt: skip
 
@@ -189,7 +191,7 @@ class FrankWolfe(LearningRule):
         model.optimizer.iterations.assign_add(1)
         losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
         for name, variable in self._logs.items():
-            variable.assign(1.0 if name == "judged" else 0.0)
+            variable.assign(1.0 if name == "judge_ess" else 0.0)
         mean = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean)),
@@ -215,13 +217,13 @@ class FrankWolfe(LearningRule):
         coefficients = model.growing_potentials().hidden.coefficients
         room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
         room |= tf.reduce_all(coefficients == 0.0)
-        evidence = self.samples.evidence(visible, weights)
+        phases = self.samples.phases(visible, weights)
         judges = self.samples.judges()
 
-        def attempt(number, l2, judged, _):
+        def attempt(number, l2, least, _):
             growth = grow(
                 model.growing_potentials(),
-                evidence,
+                phases,
                 judges,
                 random.fold_in(seed, 3 + number),
                 objective=_OBJECTIVES[self.objective],
@@ -232,12 +234,12 @@ class FrankWolfe(LearningRule):
                 learn_temperature=self.temperature == "learned",
                 **self._fitting(mean),
             )
-            size = growth.refit.judges_size
-            l2 *= tf.where(size < _JUDGED, _STRONGER, 1.0)
-            return number + 1, l2, tf.minimum(judged, size), growth
+            ess = growth.refit.judge_ess
+            l2 *= tf.where(ess < _LOW_ESS, _STRONGER, 1.0)
+            return number + 1, l2, tf.minimum(least, ess), growth
 
-        nothing = Growth.placeholder(evidence, judges)
-        tries, _, judged, growth = tf.while_loop(
+        nothing = Growth.placeholder(phases, judges)
+        tries, _, least, growth = tf.while_loop(
             lambda number, _, __, growth: room & ~growth.accepted & (number < _TRIES),
             attempt,
             (tf.constant(0), self._penalty(model), tf.constant(1.0), nothing),
@@ -245,11 +247,11 @@ class FrankWolfe(LearningRule):
         for name, value in (
             ("gain", growth.refit.gain),
             ("gain_error", growth.refit.gain_error),
-            ("sample_size", growth.sample_size),
+            ("search_ess", growth.search_ess),
             ("acceptance", growth.refit.acceptance),
         ):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
-        self._logs["judged"].assign(judged)
+        self._logs["judge_ess"].assign(least)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
 
@@ -263,10 +265,10 @@ class FrankWolfe(LearningRule):
     def _step_away(self, model, visible, weights, mean, seed):
         """Removes the unit that J gains most from losing, or counts it less."""
         before = model.growing_potentials()
-        evidence = self.samples.evidence(visible, weights)
+        phases = self.samples.phases(visible, weights)
         removal = best_removal(
             before,
-            evidence,
+            phases,
             self._penalty(model),
             line_search=self.step_size == "line_search",
         )
@@ -281,7 +283,7 @@ class FrankWolfe(LearningRule):
             fitted = refit(
                 after,
                 lambda states: before.free_energy(states) - after.free_energy(states),
-                evidence,
+                phases,
                 self.samples.judges(),
                 seed,
                 **self._fitting(mean),

@@ -5,9 +5,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.frank_wolfe import Evidence
+from keras_rbm.inference.frank_wolfe import Phases
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.growth import random_rows
+from keras_rbm.inference.reweighting import random_rows
 
 #: How many times as many sweeps the chains make where they start.
 _BURN_IN = 20
@@ -91,11 +91,11 @@ class GrowingSamples:
         self.chains.assign(chains)
         self._started.assign(1.0)
 
-    def evidence(self, visible, weights):
-        """Returns the data of a step beside the samples that it sees, `Evidence`."""
+    def phases(self, visible, weights):
+        """Returns the data of a step beside the samples that it sees, `Phases`."""
         samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
         each = tf.fill([self.num_samples], 1.0 / self.num_samples)
-        return Evidence(visible, weights, samples, each)
+        return Phases(visible, weights, samples, each)
 
     def judges(self):
         """Returns the samples that no search sees, (J, V)."""

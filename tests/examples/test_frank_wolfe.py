@@ -113,11 +113,26 @@ def test_the_size_that_validation_data_ask_for(script, tmp_path, last, sentence)
 
 
 def test_what_is_done_and_what_is_missing(script, tmp_path, capsys):
-    (tmp_path / "mnist.cd.fw.2.0.05.2.json").write_text("{}")
+    settings = {"set": "mnist", "start": "fw", "size": 2, "rate": 0.05, "epochs": 2}
+    settings |= {"last_rate": 0.0, "batch_size": 50, "temperatures": 20}
+    (tmp_path / "mnist.cd.fw.2.0.05.2.json").write_text(json.dumps(settings))
     script.train(arguments(), 2, "fw", tmp_path, tmp_path)
     assert "Skipped" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"is there, with \{'batch_size': 50\}"):
+        script.train(arguments(cd_batch_size=60), 2, "fw", tmp_path, tmp_path)
     with pytest.raises(SystemExit, match="grow to it first"):
         script.train(arguments(), 4, "fw", tmp_path, tmp_path)
+
+
+def test_a_stage_ends_where_the_next_begins(script):
+    """The first went on to 60, from where the second did not begin."""
+    first, second = (
+        {"start": "grow", "begin": begin, "points": [{"size": s} for s in sizes]}
+        for begin, sizes in ((0, (20, 40, 60)), (40, (60, 80)))
+    )
+    stages = script.frank_wolfe_report.stages([second, {"start": "fw"}, first])
+    sizes = [[point["size"] for point in stage["points"]] for stage in stages]
+    assert sizes == [[20, 40], [60, 80]]
 
 
 def test_report_without_points(script, tmp_path):

@@ -8,16 +8,16 @@ from brute_force import binary_states
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.frank_wolfe import (
-    Evidence,
     HiddenUnits,
+    Phases,
     best_coefficients,
     best_removal,
     find_units,
     likelihood_objective,
     linearized_objective,
-    log_mean_exp,
     removal_gains,
 )
+from keras_rbm.inference.reweighting import log_mean_exp
 from keras_rbm.units import FractionalParameters
 
 OBJECTIVES = [linearized_objective, likelihood_objective]
@@ -41,10 +41,10 @@ def data_of(num_visible, seed=1, rows=40):
     return data, weights / weights.sum()
 
 
-def exact_evidence(potentials, data, weights):
+def exact_phases(potentials, data, weights):
     states = tf.constant(binary_states(potentials.num_visible), tf.float32)
     probabilities = tf.nn.softmax(-potentials.free_energy(states))
-    return Evidence(tf.constant(data), tf.constant(weights), states, probabilities)
+    return Phases(tf.constant(data), tf.constant(weights), states, probabilities)
 
 
 def log_likelihood(potentials, data, weights):
@@ -74,9 +74,9 @@ def random_units(count, num_visible, seed=2, scale=1.0):
 def test_likelihood_objective_is_the_exact_change_of_log_likelihood(seed, coefficients):
     potentials = model(6, coefficients, seed)
     data, weights = data_of(6)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     units = random_units(4, 6, seed)
-    got = -likelihood_objective(units, evidence, l2=0.0).numpy()
+    got = -likelihood_objective(units, phases, l2=0.0).numpy()
     before = log_likelihood(potentials, data, weights)
     for index in range(4):
         unit = HiddenUnits(*(part[index : index + 1] for part in units))
@@ -87,22 +87,22 @@ def test_likelihood_objective_is_the_exact_change_of_log_likelihood(seed, coeffi
 def test_penalties_and_the_linear_objective_written_out():
     potentials = model(5, [1.0, 0.5])
     data, weights = data_of(5)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     units = random_units(3, 5)
     w, d = (np.asarray(part, float) for part in units)
     square = (w**2).sum(1) + d**2
     for objective in OBJECTIVES:
-        penalized = objective(units, evidence, 0.3) - objective(units, evidence, 0.0)
+        penalized = objective(units, phases, 0.3) - objective(units, phases, 0.0)
         np.testing.assert_allclose(penalized, 0.15 * square, rtol=1e-4)
     on_data = weights @ np.logaddexp(0, data @ w.T + d)
-    on_model = evidence.sample_weights.numpy() @ np.logaddexp(
-        0, evidence.samples.numpy() @ w.T + d
+    on_model = phases.sample_weights.numpy() @ np.logaddexp(
+        0, phases.samples.numpy() @ w.T + d
     )
     np.testing.assert_allclose(
-        linearized_objective(units, evidence, 0.0), on_model - on_data, atol=1e-5
+        linearized_objective(units, phases, 0.0), on_model - on_data, atol=1e-5
     )
-    bound = likelihood_objective(units, evidence, 0.0) - linearized_objective(
-        units, evidence, 0.0
+    bound = likelihood_objective(units, phases, 0.0) - linearized_objective(
+        units, phases, 0.0
     )
     assert (bound.numpy() > 0.0).all()  # Jensen
 
@@ -113,12 +113,12 @@ def test_best_of_twenty_starts_is_the_grid_optimum(objective, seed):
     """One visible unit: weight and bias span a plane."""
     potentials = model(1, [1.0], seed)
     data, weights = data_of(1, seed + 10)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     starts = random_units(20, 1, seed, scale=2.0)
-    _, values = find_units(evidence, starts, 0.1, objective, 200, tolerance=1e-6)
+    _, values = find_units(phases, starts, 0.1, objective, 200, tolerance=1e-6)
     axis = np.linspace(-15.0, 15.0, 301, dtype="float32")
     w, d = (grid.reshape(-1) for grid in np.meshgrid(axis, axis))
-    grid = objective(HiddenUnits(w[:, None], d), evidence, 0.1).numpy()
+    grid = objective(HiddenUnits(w[:, None], d), phases, 0.1).numpy()
     assert values.numpy().min() <= grid.min() + 1e-6
     assert values.numpy().min() >= grid.min() - 1e-3
 
@@ -131,18 +131,18 @@ def test_penalized_likelihood_never_falls_with_line_search(objective):
     last = log_likelihood(potentials, data, weights)
     first = last
     for number in range(12):
-        evidence = exact_evidence(potentials, data, weights)
+        phases = exact_phases(potentials, data, weights)
         starts = random_units(20, 6, number)
-        units, values = find_units(evidence, starts, l2, objective, 100)
+        units, values = find_units(phases, starts, l2, objective, 100)
         best = int(tf.argmin(values))
         unit = HiddenUnits(*(part[best : best + 1] for part in units))
         on_data = tf.linalg.matvec(
-            unit.softplus(evidence.visible), evidence.weights, transpose_a=True
+            unit.softplus(phases.visible), phases.weights, transpose_a=True
         )
         c = best_coefficients(
             on_data,
-            unit.softplus(evidence.samples),
-            evidence.sample_weights,
+            unit.softplus(phases.samples),
+            phases.sample_weights,
             0.5 * l2 * unit.square(),
             tf.ones(1),
         ).numpy()[0]
@@ -157,21 +157,21 @@ def test_penalized_likelihood_never_falls_with_line_search(objective):
 def test_best_coefficient_is_the_best_on_a_grid():
     potentials = model(6, [1.0, 0.5])
     data, weights = data_of(6)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     units = random_units(30, 6, scale=0.7)
     data_mean = tf.linalg.matvec(
-        units.softplus(evidence.visible), evidence.weights, transpose_a=True
+        units.softplus(phases.visible), phases.weights, transpose_a=True
     )
-    samples = units.softplus(evidence.samples)
+    samples = units.softplus(phases.samples)
     largest = tf.fill([30], 1.5)
     penalties = 0.5 * 0.02 * units.square()
     got = best_coefficients(
-        data_mean, samples, evidence.sample_weights, penalties, largest
+        data_mean, samples, phases.sample_weights, penalties, largest
     ).numpy()
     grid = np.linspace(0.0, 1.5, 1501)
     values = np.stack([
         c * (data_mean - penalties)
-        - log_mean_exp(float(c) * samples, evidence.sample_weights)
+        - log_mean_exp(float(c) * samples, phases.sample_weights)
         for c in grid
     ])  # fmt: skip
     np.testing.assert_allclose(got, grid[values.argmax(0)], atol=0.01)
@@ -183,7 +183,7 @@ def test_removal_gain_is_the_exact_change():
     coefficients, l2 = [1.0, 0.4, 2.0, 1.0], 0.05
     potentials = model(6, coefficients)
     data, weights = data_of(6)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
 
     def softplus(states):
         return tf.math.softplus(potentials.hidden_natural(states))
@@ -192,8 +192,8 @@ def test_removal_gain_is_the_exact_change():
     gains, errors = removal_gains(
         potentials.hidden.coefficients,
         tf.linalg.matvec(softplus(data), weights, transpose_a=True),
-        softplus(evidence.samples),
-        evidence.sample_weights,
+        softplus(phases.samples),
+        phases.sample_weights,
         0.5 * l2 * square,
     )
     before = log_likelihood(potentials, data, weights)
@@ -213,7 +213,7 @@ def test_best_removal_is_the_best_of_all(line_search):
     coefficients, l2 = np.array([1.0, 0.4, 2.0, 1.0]), 0.3
     potentials = model(6, coefficients)
     data, weights = data_of(6)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     square = tf.reduce_sum(potentials.kernel**2, 0) + potentials.hidden_bias**2
 
     def penalized(coefficients):
@@ -229,7 +229,7 @@ def test_best_removal_is_the_best_of_all(line_search):
             less = coefficients.copy()
             less[unit] = left
             results[unit, left] = penalized(less)
-    removal = best_removal(potentials, evidence, l2, line_search=line_search)
+    removal = best_removal(potentials, phases, l2, line_search=line_search)
     unit, left = max(results, key=results.get)
     assert int(removal.unit) == unit
     np.testing.assert_allclose(removal.coefficient, left, atol=0.03)
@@ -241,14 +241,14 @@ def test_standard_error_of_a_removal_gain():
     """Against the spread over many samples of 500 states."""
     potentials = model(6, [1.0, 1.0])
     data, weights = data_of(6)
-    evidence = exact_evidence(potentials, data, weights)
+    phases = exact_phases(potentials, data, weights)
     rng = np.random.default_rng(0)
-    law = evidence.sample_weights.numpy().astype(float)
+    law = phases.sample_weights.numpy().astype(float)
     results = []
     for _ in range(200):
         rows = rng.choice(len(law), 500, p=law / law.sum())
         samples = tf.math.softplus(
-            potentials.hidden_natural(tf.gather(evidence.samples, rows))
+            potentials.hidden_natural(tf.gather(phases.samples, rows))
         )
         each = tf.fill([500], 1.0 / 500)
         results.append(removal_gains(tf.ones(2), tf.zeros(2), samples, each, 0.0))

@@ -4,7 +4,7 @@ import tensorflow as tf
 from brute_force import binary_states, random_potentials
 
 from keras_rbm import inference
-from keras_rbm.inference.frank_wolfe import Evidence
+from keras_rbm.inference.frank_wolfe import Phases
 from keras_rbm.inference.refitting import refit
 from keras_rbm.units import FractionalParameters
 
@@ -40,7 +40,7 @@ def refitted(after, data, drift, **kwargs):
     return refit(
         after,
         lambda states: BEFORE.free_energy(states) - after.free_energy(states),
-        Evidence(data, each, samples, shares),
+        Phases(data, each, samples, shares),
         drawn(BEFORE, COUNT, 2),
         0,
         drift=drift,

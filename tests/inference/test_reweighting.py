@@ -61,7 +61,7 @@ def test_the_same_model():
     )
     assert float(result.log_ratio) == pytest.approx(3.0, abs=1e-5)
     assert float(result.error) == pytest.approx(0.0, abs=1e-6)
-    assert float(result.size) == pytest.approx(1.0, abs=1e-5)
+    assert float(result.ess) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_one_state_may_have_all_the_weight():
@@ -75,7 +75,7 @@ def test_one_state_may_have_all_the_weight():
         num_sweeps=1,
     )
     np.testing.assert_array_equal(result.visible, np.repeat(STATES[-1:], 64, 0))
-    assert float(result.size) == pytest.approx(1 / 64, rel=1e-5)
+    assert float(result.ess) == pytest.approx(1 / 64, rel=1e-5)
     assert np.isfinite([result.log_ratio, result.error]).all()
 
 
@@ -83,7 +83,7 @@ def test_none_counts_where_the_change_is_not_a_number():
     result = carry_over(
         tf.constant(STATES), lambda v: v[:, 0] + np.nan, OLD, 0, num_sweeps=1
     )
-    assert float(result.size) == 0.0
+    assert float(result.ess) == 0.0
 
 
 def test_effective_sample_size():

@@ -67,7 +67,7 @@ def test_likelihood_rises_as_logged(options):
         last = now
     assert last > independent + 0.3
     assert 0.5 < logs["acceptance"][0] <= 1.0
-    assert 0.0 < logs["sample_size"][0] <= 1.0
+    assert 0.0 < logs["search_ess"][0] <= 1.0
 
 
 def test_one_unit_an_epoch_and_biases_that_fit():
@@ -190,19 +190,19 @@ def test_penalty_by_schedule():
 
 
 @pytest.mark.parametrize(
-    ("judged", "factors"),
+    ("judge_ess", "factors"),
     [(0.0, [1, 3, 9]), (0.1, [1, 3, 9]), (0.9, [1, 1, 1])],
 )
 def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
-    monkeypatch, judged, factors
+    monkeypatch, judge_ess, factors
 ):
     penalties = []
 
-    def refuse(potentials, evidence, judges, seed, *, l2, **kwargs):
+    def refuse(potentials, phases, judges, seed, *, l2, **kwargs):
         penalties.append(float(l2))
-        growth = Growth.placeholder(evidence, judges)
-        size = tf.constant(judged)
-        return growth._replace(refit=growth.refit._replace(judges_size=size))
+        growth = Growth.placeholder(phases, judges)
+        refit = growth.refit._replace(judge_ess=tf.constant(judge_ess))
+        return growth._replace(refit=refit)
 
     monkeypatch.setattr("keras_rbm.rules.frank_wolfe.grow", refuse)
     model = InfiniteRBM(4, num_visible=6, seed=0)
@@ -210,7 +210,7 @@ def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
     logs = model.fit(DATA, batch_size=120, verbose=0).history
     assert penalties == pytest.approx([0.25 * factor for factor in factors])
     assert logs["refused"] == [3.0] and logs["num_units"] == [0]
-    assert logs["judged"] == pytest.approx([judged])
+    assert logs["judge_ess"] == pytest.approx([judge_ess])
 
 
 def test_resumed_in_the_middle_of_growing(tmp_path):
@@ -396,7 +396,7 @@ def test_a_batch_that_says_nothing_changes_nothing():
     for data, weight in ((np.full_like(DATA, np.nan), 1.0), (DATA, 0.0)):
         weights = np.full(len(DATA), weight, "float32")
         logs = model.train_on_batch(data, sample_weight=weights, return_dict=True)
-        assert logs["gain"] == logs["refused"] == 0.0 and logs["judged"] == 1.0
+        assert logs["gain"] == logs["refused"] == 0.0 and logs["judge_ess"] == 1.0
         for variable, value in zip(model.weights, before, strict=True):
             np.testing.assert_array_equal(variable, value)
 
