@@ -9,7 +9,8 @@ beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `b
 are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
 in place of four transcendental functions. Max-product puts a maximum in place of each
 sum. `s` follows from `r` and `alpha`, so `r` alone is kept. Sums of logarithms are
-logarithms of products of eight ratios, where those cannot overflow.
+logarithms of products of eight ratios, where those cannot overflow; where the ratios
+themselves might, `log_messages` takes their logarithms.
 """
 
 import functools
@@ -23,11 +24,11 @@ from keras_rbm.inference.beliefs import (
     check_options,
     odds_of,
     pairwise_products,
-    with_true_odds,
     without_batch,
 )
 from keras_rbm.inference.blocks import for_weights, padded, products, sum_of_logs
 from keras_rbm.inference.chunks import in_chunks
+from keras_rbm.inference.log_messages import propagate
 
 
 def sum_product(
@@ -45,8 +46,7 @@ def sum_product(
     diameter. Each model of a batch stops by itself, whatever the others do.
 
     Args:
-        potentials: `Potentials` of binary units, |W| up to 50 or so. Weights beyond
-            ±80 count as ±80, and nothing is said to have converged.
+        potentials: `Potentials` of binary units.
         max_iterations: int ≥ 1, sweeps (messages both ways) at most; a tensor or
             variable can change without a new trace.
         tolerance: float ≥ 0; a model has converged when no belief changed by as much
@@ -76,7 +76,7 @@ def sum_product(
     """
     check_options(max_iterations, tolerance, damping, pairwise)
     limits = as_limits(max_iterations, tolerance)
-    return _propagate(potentials, weights, *limits, tf.add, damping, pairwise)
+    return _propagate(potentials, weights, *limits, True, damping, pairwise)
 
 
 def max_product(
@@ -112,7 +112,7 @@ def max_product(
     """
     check_options(max_iterations, tolerance, damping, pairwise)
     limits = as_limits(max_iterations, tolerance)
-    beliefs = _propagate(potentials, weights, *limits, tf.maximum, damping, None)
+    beliefs = _propagate(potentials, weights, *limits, False, damping, None)
     batch = potentials.batch_size is not None
     models = BinaryModels.of(potentials, weights)
     v, h = (
@@ -128,9 +128,7 @@ def max_product(
 
 
 @tf.function(autograph=False)
-def _propagate(
-    potentials, weights, max_iterations, tolerance, combine, damping, pairwise
-):
+def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
     models = BinaryModels.of(potentials, weights)
     num_visible, num_hidden = models.kernel.shape
     filled = padded(models)
@@ -138,9 +136,14 @@ def _propagate(
 
     def run(block):
         def chunk(part):
+            if not block:
+                return propagate(
+                    filled.kernel, *part[1:], max_iterations, tolerance,
+                    sums=sums, damping=damping, pairwise=pairwise,
+                )  # fmt: skip
             return _chunk(
                 odds, *part[1:], max_iterations, tolerance,
-                combine=combine, block=block, damping=damping, pairwise=pairwise,
+                sums=sums, block=block, damping=damping, pairwise=pairwise,
             )  # fmt: skip
 
         beliefs = in_chunks(chunk, filled, pairwise)
@@ -149,7 +152,6 @@ def _propagate(
 
     beliefs = for_weights(models.kernel, run)
     beliefs = beliefs._replace(
-        converged=with_true_odds(models.kernel, beliefs.converged),
         visible=beliefs.visible[:, :num_visible],
         hidden=beliefs.hidden[:, :num_hidden],
         pairwise=None
@@ -163,7 +165,7 @@ def _propagate(
 
 @functools.partial(tf.function, autograph=False, jit_compile=True)
 def _chunk(
-    odds, b, c, weights, max_iterations, tolerance, *, combine, block, damping, pairwise
+    odds, b, c, weights, max_iterations, tolerance, *, sums, block, damping, pairwise
 ):
     """Runs belief propagation on a few models.
 
@@ -172,13 +174,14 @@ def _chunk(
         b, c: tensors (n, V) and (n, H).
         weights: tensor (n,).
         max_iterations, tolerance: scalar tensors.
-        combine: `tf.add` or `tf.maximum`.
+        sums: bool, whether messages sum over a state, or take the largest.
         block: int, how many ratios to multiply before taking a logarithm.
         damping, pairwise: as in `sum_product`.
 
     Returns:
         `Beliefs`.
     """
+    combine = tf.add if sums else tf.maximum
 
     def to_hidden(r, log_odds):
         """Returns numerator and denominator of `s`."""

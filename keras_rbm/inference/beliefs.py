@@ -109,13 +109,8 @@ def static_size(potentials, batch):
 
 
 def odds_of(kernel):
-    """Returns exp(W), finite: weights beyond ±80 count as ±80."""
+    """Returns exp(W), finite: of larger weights the logarithms are taken instead."""
     return tf.exp(tf.clip_by_value(kernel, -_LARGEST_WEIGHT, _LARGEST_WEIGHT))
-
-
-def with_true_odds(kernel, converged):
-    """Returns `converged`, but False where `odds_of` had to clip the weights."""
-    return converged & (tf.reduce_max(tf.abs(kernel)) <= _LARGEST_WEIGHT)
 
 
 def pairwise_products(visible, hidden, weights, pairwise):

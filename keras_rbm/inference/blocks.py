@@ -5,6 +5,7 @@ import functools
 import tensorflow as tf
 
 from keras_rbm.inference.beliefs import BinaryModels
+from keras_rbm.inference.log_messages import LARGEST_WEIGHT
 
 _BLOCK = 8
 #: Beyond this weight a product of eight ratios may leave the range of float32.
@@ -25,11 +26,15 @@ def padded(models):
 
 
 def for_weights(kernel, run):
-    """Returns `run(block)` for the largest block that is safe with these weights."""
+    """Returns `run(block)` for the largest block that is safe with these weights.
+
+    0 stands for no products at all, but sums of logarithms.
+    """
+    largest = tf.reduce_max(tf.abs(kernel))
     return tf.cond(
-        tf.reduce_max(tf.abs(kernel)) <= _LARGEST_BLOCKED_WEIGHT,
+        largest <= _LARGEST_BLOCKED_WEIGHT,
         lambda: run(_BLOCK),
-        lambda: run(1),
+        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
     )
 
 

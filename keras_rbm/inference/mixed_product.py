@@ -16,7 +16,6 @@ from keras_rbm.inference.beliefs import (
     check_options,
     odds_of,
     pairwise_products,
-    with_true_odds,
     without_batch,
 )
 from keras_rbm.inference.blocks import for_weights, padded, sum_of_logs
@@ -31,8 +30,7 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
     A cycle of two states ends the search.
 
     Args:
-        potentials: `Potentials` of binary units, |W| up to 50 or so, as for
-            `sum_product`.
+        potentials: `Potentials` of binary units.
         max_iterations: int ≥ 1, sweeps at most; may be a tensor or variable.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
@@ -86,13 +84,14 @@ def _search(potentials, max_iterations):
         visible=beliefs.visible[:, :num_visible],
         hidden=beliefs.hidden[:, :num_hidden],
         pairwise=None,
-        converged=with_true_odds(models.kernel, beliefs.converged),
     )
 
 
 @functools.partial(tf.function, autograph=False, jit_compile=True)
 def _chunk(kernel, odds, b, c, max_iterations, *, block):
     """Searches for the states of a few models; `odds` is exp(kernel)."""
+    if not block:  # large weights: by logarithms, exactly
+        kernel, b, c = (tf.cast(x, tf.float64) for x in (kernel, b, c))
     inverse = 1.0 / odds
 
     def hidden_log_odds(v):
@@ -103,6 +102,10 @@ def _chunk(kernel, odds, b, c, max_iterations, *, block):
 
     def better_values(v, hidden):
         """Returns every unit's better value, the others fixed."""
+        if not block:
+            without = hidden[:, tf.newaxis, :] - v[:, :, tf.newaxis] * kernel
+            gain = tf.nn.softplus(without + kernel) - tf.nn.softplus(without)
+            return tf.cast(b + tf.reduce_sum(gain, 2) > 0.0, b.dtype)
         beta = tf.sigmoid(hidden)[:, tf.newaxis, :]
         on = v[:, :, tf.newaxis] > 0.5
         ratio = tf.sigmoid(-hidden)[:, tf.newaxis, :]
@@ -141,7 +144,10 @@ def _chunk(kernel, odds, b, c, max_iterations, *, block):
             never,
         ),
     )
-    hidden = tf.sigmoid(hidden_log_odds(best))
-    converged = fixed & tf.reduce_all(best == v, -1)
+    best, hidden, log_weight = (
+        tf.cast(x, tf.float32)
+        for x in (best, tf.sigmoid(hidden_log_odds(best)), -lowest)
+    )
+    converged = fixed & tf.reduce_all(best == tf.cast(v, tf.float32), -1)
     residual = tf.cast(~fixed, tf.float32)
-    return Beliefs(best, hidden, None, -lowest, iterations, converged, residual)
+    return Beliefs(best, hidden, None, log_weight, iterations, converged, residual)

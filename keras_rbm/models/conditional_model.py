@@ -1,8 +1,11 @@
 """What follows from a conditional model's potentials: predictions, scores, samples."""
 
+import warnings
+
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
+from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, rows
@@ -11,7 +14,11 @@ from keras_rbm.models.inputs import as_rows, check_rows
 from keras_rbm.models.sampling import draw
 
 #: Of log Z. Tempering takes one model at a time.
-_METHODS = ("bethe", "mean_field", "exact", "ais", "reverse_ais")
+_METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
+#: Nats by which a likelihood may exceed 0 without being wrong.
+_ROUNDING = 1e-3
+#: Chains of all models that are annealed at once.
+_CHAINS_AT_ONCE = 10_000
 
 
 class ConditionalModel(Infers, BoltzmannMachine):
@@ -173,8 +180,8 @@ class ConditionalModel(Infers, BoltzmannMachine):
         method="bethe",
         *,
         num_chains=100,
-        betas=1000,
-        steps=1000,
+        betas=None,
+        steps=None,
         seed=0,
         progress=False,
     ):
@@ -185,11 +192,10 @@ class ConditionalModel(Infers, BoltzmannMachine):
             method: `"bethe"` (sum-product to 1e-3 or 100 sweeps, whatever the model's
                 inference; error not known, and large where `sum_product` does not
                 converge, see `Beliefs.converged`), `"mean_field"` (a lower bound),
-                `"exact"` (enumerates up to 25 units), `"ais"` or `"reverse_ais"`
-                (annealing, `num_chains` chains for each example, from the model
-                without coupling).
-            num_chains, betas, steps, seed, progress: of the two annealing methods,
-                see `keras_rbm.inference.estimate_log_partition`.
+                `"exact"` (enumerates up to 25 units), `"ais"`, `"bidirectional"` or
+                `"reverse_ais"` (annealing, `num_chains` chains for each example).
+            num_chains, betas, steps, seed, progress: of the annealing methods, see
+                `keras_rbm.inference.estimate_log_partition`.
 
         Returns:
             `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
@@ -203,17 +209,25 @@ class ConditionalModel(Infers, BoltzmannMachine):
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
             )
         rows = self.feature_rows(x, "log_partition")
-        potentials = self.potentials(rows)
-        return inference_module.estimate_log_partition(
-            potentials,
-            method,
-            base=potentials.visible_bias,
-            betas=betas,
-            num_chains=num_chains,
-            steps=steps,
-            seed=seed,
-            progress=progress,
-        )
+        size = len(rows)
+        if method in ("ais", "bidirectional", "reverse_ais"):
+            check_counts(2, num_chains=num_chains)
+            size = max(1, _CHAINS_AT_ONCE // num_chains)
+        parts = []
+        for first in range(0, len(rows), size):
+            potentials = self.potentials(rows[first : first + size])
+            part = inference_module.estimate_log_partition(
+                potentials,
+                method,
+                base=potentials.visible_bias,
+                betas=betas,
+                num_chains=num_chains,
+                steps=steps,
+                seed=random.fold_in(random.as_seed(seed), first),
+                progress=progress,
+            )
+            parts.append(part)
+        return inference_module.LogPartition.joined(parts)
 
     def log_likelihood(self, x, v, log_partition="bethe"):
         """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
@@ -225,9 +239,12 @@ class ConditionalModel(Infers, BoltzmannMachine):
                 compute it by now.
 
         Returns:
-            tensor (B,), nats, float64. As good as log Z.
+            tensor (B,), nats, float64. As good as log Z: by `"mean_field"`, a lower
+            bound of it, an upper bound, 0 at most. A Bethe estimate may come out above
+            0, which no probability is: a warning says so.
         """
         free_energy = tf.cast(self.free_energy(x, v), tf.float64)
+        method = log_partition
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)
         value = getattr(log_partition, "value", log_partition)
@@ -243,7 +260,19 @@ class ConditionalModel(Infers, BoltzmannMachine):
                 f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
                 "log_partition(x) with it, or pass a method's name."
             )
-        return -free_energy - value
+        score = -free_energy - value
+        if method == "mean_field":
+            return tf.minimum(score, 0.0)
+        above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
+        if isinstance(method, str) and method == "bethe" and above:
+            warnings.warn(
+                f"The Bethe estimate gives {above} of {len(score)} examples a "
+                "log-likelihood above 0, up to "
+                f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Take "
+                "log_partition='ais' or 'exact'.",
+                stacklevel=2,
+            )
+        return score
 
     def _pairs(self, x, v, method):
         rows = self.feature_rows(x, method)

@@ -369,9 +369,3 @@ def test_each_model_needs_a_weight():
     potentials = random_batch(3, 2, 4)
     with pytest.raises(ValueError, match="each of 4 models"):
         sum_product(potentials, weights=tf.ones(3))
-
-
-def test_clipped_weights_have_not_converged():
-    potentials = Potentials(np.full((3, 2), 100.0), [-150.0] * 3, [0.0] * 2)
-    beliefs = sum_product(potentials)
-    assert np.isfinite(beliefs.visible).all() and not beliefs.converged
