@@ -13,12 +13,10 @@ class LogLikelihood(keras.callbacks.Callback):
     """Writes an estimate of the mean log-likelihood into the logs.
 
     `log_likelihood = mean_n -F(v_n) - log Z`, in nats per example, with log Z by
-    annealed importance sampling, and `log_likelihood_lower` and
-    `log_likelihood_upper`, the ends of the interval that three standard errors of Z
-    give. The estimate is optimistic on average (see
-    `keras_rbm.inference.annealed_importance_sampling`); an interval that is wide,
-    or an upper end of infinity, asks for more `betas`. Of a deep model the score is
-    `log_likelihood_bound`, less than the likelihood by what mean field misses.
+    annealing, and `log_likelihood_lower` and `log_likelihood_upper`, the ends of the
+    interval that follows from that of log Z. An end at infinity says that the error is
+    not known: take more `betas`, or `method="bidirectional"`. Of a deep model the score
+    is `log_likelihood_bound`, less than the likelihood by what mean field misses.
 
     The keys are written in epochs `every`, `2 * every`, … only. `History` keeps the
     values that there are; `keras.callbacks.CSVLogger` settles its columns in the
@@ -34,6 +32,8 @@ class LogLikelihood(keras.callbacks.Callback):
         seed: int; the same for every estimate, so that their differences are the
             model's rather than the sampler's.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
+        method: str, of `log_partition`; `"bidirectional"` takes twice the time and sees
+            more of the model.
 
     Raises:
         TypeError: if the data are no array of numbers or dataset.
@@ -57,14 +57,20 @@ class LogLikelihood(keras.callbacks.Callback):
         data,
         every=1,
         num_chains=100,
-        betas=1000,
+        betas=None,
         seed=0,
         name="log_likelihood",
+        method="ais",
     ):
         super().__init__()
         check_counts(1, every=every)
         check_counts(2, num_chains=num_chains)
-        inference.temperatures(betas)
+        if betas is not None:
+            inference.temperatures(betas)
+        if method not in inference.METHODS:
+            raise ValueError(
+                f"Expected method one of {inference.METHODS}. Received: {method!r}."
+            )
         if not isinstance(name, str) or not name:
             raise ValueError(
                 f"Expected a str, the first part of the logs' keys. Received: "
@@ -76,6 +82,7 @@ class LogLikelihood(keras.callbacks.Callback):
         self.betas = betas
         self.seed = seed
         self.name = name
+        self.method = method
 
     def on_train_begin(self, logs=None):
         energy = "variational_free_energy" if self._is_deep() else "free_energy"
@@ -86,7 +93,10 @@ class LogLikelihood(keras.callbacks.Callback):
         if (epoch + 1) % self.every or logs is None:
             return
         log_partition = self.model.log_partition(
-            "ais", num_chains=self.num_chains, betas=self.betas, seed=self.seed
+            self.method,
+            num_chains=self.num_chains,
+            betas=self.betas,
+            seed=self.seed,
         )
         model = self.model
         energy = model.variational_free_energy if self._is_deep() else model.free_energy

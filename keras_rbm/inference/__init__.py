@@ -7,9 +7,6 @@ from keras_rbm.inference.annealed_importance import (
     annealed_log_likelihood as annealed_log_likelihood,
 )
 from keras_rbm.inference.annealed_importance import (
-    estimate_log_partition as estimate_log_partition,
-)
-from keras_rbm.inference.annealed_importance import (
     reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
 )
 from keras_rbm.inference.approximate_inference import (
@@ -25,6 +22,7 @@ from keras_rbm.inference.beliefs import Beliefs as Beliefs
 from keras_rbm.inference.bridge_sampling import (
     tempered_log_partition as tempered_log_partition,
 )
+from keras_rbm.inference.estimates import LogPartition as LogPartition
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
 from keras_rbm.inference.exact import exact_moments as exact_moments
 from keras_rbm.inference.gibbs import GibbsState as GibbsState
@@ -36,7 +34,10 @@ from keras_rbm.inference.gibbs import (
 from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden as sample_visible_given_hidden,
 )
-from keras_rbm.inference.log_partition import LogPartition as LogPartition
+from keras_rbm.inference.log_partition import METHODS as METHODS
+from keras_rbm.inference.log_partition import (
+    estimate_log_partition as estimate_log_partition,
+)
 from keras_rbm.inference.mean_field import mean_field as mean_field
 from keras_rbm.inference.mixed_product import mixed_product as mixed_product
 from keras_rbm.inference.potentials import Moments as Moments
@@ -50,6 +51,10 @@ from keras_rbm.inference.pseudo_likelihood import (
 )
 from keras_rbm.inference.pseudo_likelihood import (
     stochastic_pseudo_log_likelihood as stochastic_pseudo_log_likelihood,
+)
+from keras_rbm.inference.starting_point import StartingPoint as StartingPoint
+from keras_rbm.inference.starting_point import (
+    find_starting_point as find_starting_point,
 )
 from keras_rbm.inference.tempered_path import TemperedPath as TemperedPath
 from keras_rbm.inference.tempered_path import temperatures as temperatures

@@ -7,13 +7,8 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing import anneal
-from keras_rbm.inference.belief_propagation import sum_product
-from keras_rbm.inference.bridge_sampling import tempered_log_partition
-from keras_rbm.inference.exact import exact_log_partition
-from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.log_partition import LogPartition
-from keras_rbm.inference.mean_field import mean_field
-from keras_rbm.inference.potentials import check_normalizable
+from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.potentials import check_finite, check_normalizable
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 
@@ -60,17 +55,10 @@ def annealed_importance_sampling(
         2. Salakhutdinov, Murray. On the quantitative analysis of deep belief
            networks. ICML 2008.
     """
-    _check(potentials, num_chains, minimum=2)
-    path, batch = _path(potentials, base, num_chains)
-    seed = random.as_seed(seed)
-    rows = num_chains * (1 if batch is None else batch)
-    shape = (rows, potentials.num_visible)
-    visible = path.sample_base(shape, random.fold_in(seed, -1))
-    log_weights = path.log_partition_of_base() + tf.zeros(rows)
+    check_annealing(potentials, num_chains, minimum=2)
     betas = temperatures(betas)
-    pairs = betas[:-1], betas[1:]
-    log_weights = anneal(path, visible, log_weights, pairs, seed, progress)
-    return LogPartition.from_log_weights(_per_model(log_weights, num_chains, batch))
+    chains = anneal_forwards(potentials, base, betas, num_chains, seed, progress)
+    return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
 
 
 def reverse_annealed_importance_sampling(
@@ -107,12 +95,10 @@ def reverse_annealed_importance_sampling(
         1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
-    _check(potentials, 1, minimum=1)
-    path, _ = _path(potentials, base, None)
-    log_weights = path.log_partition_of_base() + tf.zeros(tf.shape(visible)[0])
+    check_annealing(potentials, 1, minimum=1)
     betas = temperatures(betas)
-    pairs = betas[-2::-1], betas[:0:-1]
-    return anneal(path, visible, log_weights, pairs, seed, progress, reverse=True)
+    chains = anneal_back(potentials, visible, base, betas, seed, progress)
+    return chains.log_weights
 
 
 def annealed_log_likelihood(
@@ -147,7 +133,7 @@ def annealed_log_likelihood(
         1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
-    _check(potentials, num_chains, minimum=1)
+    check_annealing(potentials, num_chains, minimum=1)
     tiled = potentials.repeat(num_chains)
     chains = tf.tile(visible, (num_chains, 1))
     log_partitions = reverse_annealed_importance_sampling(
@@ -158,117 +144,37 @@ def annealed_log_likelihood(
     return own + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)
 
 
-def estimate_log_partition(
-    potentials,
-    method="ais",
-    *,
-    base=None,
-    betas=None,
-    num_chains=100,
-    initial_visible=None,
-    steps=1000,
-    seed=0,
-    progress=False,
-):
-    """Computes or estimates log Z by a named method.
+def anneal_forwards(potentials, base, betas, num_chains, seed, progress=False):
+    """Returns the `Annealed` chains of `annealed_importance_sampling`."""
+    path = TemperedPath.of(potentials, base, num_chains)
+    seed = random.as_seed(seed)
+    rows = num_chains * (1 if potentials.batch_size is None else potentials.batch_size)
+    shape = (rows, potentials.num_visible)
+    visible = path.sample_base(shape, random.fold_in(seed, -1))
+    return _with_base(path, anneal(path, visible, betas, seed, progress))
 
-    Args:
-        potentials: `Potentials`.
-        method: `"exact"`, enumeration of up to 25 units; `"ais"`, forward
-            annealing, too low on average, so that likelihoods are optimistic;
-            `"reverse_ais"`, annealing model samples back, too high on average if
-            the samples are exact, else a diagnostic; `"tempering"`, bridge sampling
-            between the replicas of parallel tempering, for a single model, see
-            `tempered_log_partition`; for binary units also `"bethe"`, by
-            `sum_product`, of unknown error, and `"mean_field"`, a lower bound.
-        base, num_chains, progress: as in `annealed_importance_sampling`.
-        betas: as there; by default 1000, for `"tempering"` 20.
-        initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
-            drawn by `steps` Gibbs sweeps from the base-rate model. With B models
-            C is a multiple of B, and row i belongs to model i modulo B.
-        steps: int, see `initial_visible`; for `"tempering"` sweeps of each replica.
-        seed: int or integer tensor of shape (2,).
 
-    Returns:
-        `LogPartition`, nats. For `"reverse_ais"` its `value` is the mean of the
-        chains' L, and the interval is three standard errors of that mean.
+def anneal_back(potentials, visible, base, betas, seed, progress=False):
+    """Returns the `Annealed` chains of `reverse_annealed_importance_sampling`."""
+    path = TemperedPath.of(potentials, base)
+    chains = anneal(path, visible, betas, seed, progress, reverse=True)
+    return _with_base(path, chains)
 
-    Raises:
-        ValueError: if the method is unknown, the model too large to enumerate, or an
-            argument out of range.
 
-    Example:
+def _with_base(path, chains):
+    return chains._replace(
+        log_weights=chains.log_weights + path.log_partition_of_base()
+    )
 
-    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
-    >>> z = keras_rbm.inference.estimate_log_partition(model, "reverse_ais", steps=1)
-    >>> print(f"{z.value / np.log(2):.4f}")
-    5.0000
-    """
-    if method == "exact":
-        return LogPartition.exact(exact_log_partition(potentials))
-    if method == "tempering":
-        return tempered_log_partition(
-            potentials,
-            betas=20 if betas is None else betas,
-            num_chains=num_chains,
-            steps=steps,
-            base=base,
-            seed=seed,
-        )
-    betas = 1000 if betas is None else betas
-    annealing = {"base": base, "betas": betas, "seed": seed, "progress": progress}
-    if method == "ais":
-        return annealed_importance_sampling(
-            potentials, num_chains=num_chains, **annealing
-        )
-    if method == "bethe":
-        beliefs = sum_product(potentials, pairwise=None)
-        return LogPartition.without_error(beliefs.log_partition)
-    if method == "mean_field":
-        bound = mean_field(potentials, pairwise=None).log_partition
-        return LogPartition.without_error(bound, lower=bound, upper=math.inf)
-    if method != "reverse_ais":
-        raise ValueError(
-            "Expected method 'exact', 'ais', 'reverse_ais', 'tempering', 'bethe' or "
-            f"'mean_field'. Received: method={method!r}."
-        )
-    _check(potentials, num_chains, minimum=2)
-    check_counts(0, steps=steps)
+
+def per_model(log_weights, potentials):
+    """Returns log weights (M,), or (M, B) where there are B models."""
     batch = potentials.batch_size
-    if batch is not None and initial_visible is not None:
-        num_chains = tf.shape(initial_visible)[0] // batch
-    tiled = potentials.repeat(num_chains)
-    if initial_visible is None:
-        path, _ = _path(tiled, base, None)
-        rows = num_chains if batch is None else num_chains * batch
-        shape = (rows, potentials.num_visible)
-        start = path.sample_base(shape, random.fold_in(seed, -2))
-        initial_visible = gibbs_chain(
-            tiled, start, random.fold_in(seed, -3), num_sweeps=steps
-        )
-    values = reverse_annealed_importance_sampling(tiled, initial_visible, **annealing)
-    return LogPartition.from_bounds(_per_model(values, num_chains, batch))
+    return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))
 
 
-def _check(potentials, num_chains, minimum):
+def check_annealing(potentials, num_chains, minimum):
+    """Raises a ValueError unless a model can be annealed by so many chains."""
+    check_finite(potentials)
     check_normalizable(potentials)
     check_counts(minimum, num_chains=num_chains)
-
-
-def _path(potentials, base, num_chains):
-    batch = potentials.batch_size
-    if num_chains is not None:
-        potentials = potentials.repeat(num_chains)
-    if base is None:
-        base = tf.zeros(potentials.num_visible)
-    base = tf.cast(base, tf.float32)
-    if base.shape.rank == 2:
-        repeats = potentials.batch_size // tf.shape(base)[0]
-        base = tf.tile(base, (repeats, 1))
-    return TemperedPath(potentials, base), batch
-
-
-def _per_model(log_weights, num_chains, batch):
-    if batch is None:
-        return log_weights
-    return tf.reshape(log_weights, (num_chains, batch))

@@ -2,8 +2,10 @@
 
 import functools
 import math
+from typing import NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
@@ -17,11 +19,35 @@ _BLOCK = 10
 _LARGE = 10**6
 
 
-def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
-    """Returns the log weights after all pairs of temperatures (lows, highs)."""
-    lows, highs = (tf.constant(values, tf.float32) for values in betas)
+class Annealed(NamedTuple):
+    """Chains that have gone along a path, M for each model.
+
+    Attributes:
+        visible: tensor (C, V), their last states.
+        log_weights: tensor (C,), float64, what the path has added to log Z_0.
+        steps: tensor (blocks, C), float64, what each block of temperatures has added.
+    """
+
+    visible: tf.Tensor
+    log_weights: tf.Tensor
+    steps: tf.Tensor
+
+
+def anneal(path, visible, betas, seed, progress=False, reverse=False):
+    """Takes chains along a path, and returns them as `Annealed`.
+
+    Args:
+        path: `TemperedPath`.
+        visible: tensor (C, V), states to start from.
+        betas: array (K + 1,), inverse temperatures from 0 to 1.
+        seed: int or integer tensor of shape (2,).
+        progress: bool. Show a progress bar.
+        reverse: bool, whether to go from 1 to 0.
+    """
+    lows, highs = (betas[-2::-1], betas[:0:-1]) if reverse else (betas[:-1], betas[1:])
+    lows, highs = (tf.constant(values, tf.float32) for values in (lows, highs))
     seed = random.as_seed(seed)
-    log_weights = tf.cast(log_weights, tf.float64)
+    log_weights = tf.zeros(tf.shape(visible)[:1], tf.float64)
     chains = ChainState(visible, path.potentials.hidden_natural(visible))
     state = (chains, log_weights)
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
@@ -31,13 +57,21 @@ def anneal(path, visible, log_weights, betas, seed, progress, reverse=False):
     count = lows.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
+    steps = []
     for start in range(0, count, segment):
         end = min(start + segment, count)
         span = tf.constant([start, end])
-        state = run(path, state, lows, highs, span, seed, reverse)
+        *state, added = run(path, state, lows, highs, span, seed, reverse)
+        steps.append(added)
         if bar is not None:
             bar.update(end)
-    return state[-1]
+    chains, log_weights = state
+    return Annealed(chains.visible, log_weights, tf.concat(steps, 0))
+
+
+def block_ends(betas):
+    """Returns the inverse temperatures between which `Annealed.steps` lie."""
+    return np.append(betas[:-1:_BLOCK], betas[-1])
 
 
 def _block(path, state, lows, highs, span, seed, reverse):
@@ -64,18 +98,27 @@ _block_compiled = tf.function(_block, autograph=False, jit_compile=True)
 
 
 def _blocks(block, path, state, lows, highs, span, seed, reverse):
-    def body(start, *state):
+    steps = tf.TensorArray(
+        tf.float64,
+        -(-(span[1] - span[0]) // _BLOCK),
+        element_shape=state[1].shape,
+        clear_after_read=False,
+    )
+
+    def body(start, number, steps, *state):
         end = tf.minimum(start + _BLOCK, span[1])
         block_seed = random.fold_in(seed, start)
-        state = block(path, state, lows, highs, (start, end), block_seed, reverse)
-        return end, *state
+        new = block(path, state, lows, highs, (start, end), block_seed, reverse)
+        steps = steps.write(number, new[1] - state[1])
+        return end, number + 1, steps, *new
 
-    return tf.while_loop(
+    _, _, steps, *state = tf.while_loop(
         lambda start, *_: start < span[1],
         body,
-        (span[0], *state),
+        (span[0], tf.constant(0), steps, *state),
         parallel_iterations=1,
-    )[1:]
+    )
+    return *state, steps.stack()
 
 
 @functools.cache

@@ -1,24 +1,36 @@
 """log Z from the replicas of parallel tempering."""
 
+import math
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.gibbs import ChainState
-from keras_rbm.inference.log_partition import LogPartition
-from keras_rbm.inference.potentials import check_normalizable
+from keras_rbm.inference.potentials import check_finite, check_normalizable
 from keras_rbm.inference.tempered_path import TemperedPath
 from keras_rbm.inference.tempering import parallel_tempering, tempering_step
 
 _RANGE = (tf.reduce_min, tf.reduce_max)
 #: Nats, of the solution of each pair's equation.
 _TOLERANCE = 1e-9
+#: Share of accepted swaps of each pair of neighbours, and round trips of all states.
+_LEAST_SWAPS, _LEAST_ROUND_TRIPS = 0.05, 10
 
 
 def tempered_log_partition(
-    potentials, *, betas=20, num_chains=100, steps=1000, base=None, seed=0
+    potentials,
+    *,
+    betas=20,
+    num_chains=100,
+    steps=1000,
+    base=None,
+    initial_visible=None,
+    ancestors=None,
+    seed=0,
 ):
     """Estimates log Z by bridge sampling between the replicas of parallel tempering.
 
@@ -32,9 +44,11 @@ def tempered_log_partition(
     log Z_0 give log Z. A fifth of the steps goes before, to spread the temperatures
     by `equalized_betas` and to forget the start.
 
-    Unlike annealed importance sampling the estimate is not biased one way, as far as
-    the chains have mixed: compare both. The error is that of the mean over chains,
-    which are independent, of each one's part in the solution to first order.
+    The error is that between chains, or between families of chains that start at states
+    of one ancestor: what is alike within each is not counted twice. The interval is
+    open at both ends where neighbours exchange fewer than one in twenty swaps, or where
+    states make fewer than ten round trips between beta = 0 and 1: then the chains'
+    start is still in the figure. A mode that none of the replicas has met is invisible.
 
     Args:
         potentials: `Potentials` of a single model.
@@ -42,10 +56,14 @@ def tempered_log_partition(
         num_chains: int ≥ 2, C.
         steps: int ≥ 5, sweeps of each replica.
         base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
+        initial_visible: tensor (C, V), states that all replicas start from; by default
+            drawn from the base-rate model.
+        ancestors: int array (C,), equal where these are not independent.
         seed: int or integer tensor of shape (2,).
 
     Returns:
-        `LogPartition`, nats; `lower` and `upper` are three standard errors away.
+        `LogPartition`, nats; `ess` is the number of independent states of the replica,
+        of all but beta = 0, that has fewest: measured by autocorrelation.
 
     Raises:
         ValueError: if an argument is out of range, or there are several models.
@@ -64,6 +82,7 @@ def tempered_log_partition(
     """
     check_counts(2, num_chains=num_chains)
     check_counts(5, steps=steps)
+    check_finite(potentials)
     check_normalizable(potentials)
     if base is None:
         base = tf.zeros(potentials.num_visible)
@@ -76,19 +95,50 @@ def tempered_log_partition(
         betas=betas,
         adapt=burn_in,
         base=base,
+        initial_visible=initial_visible,
         seed=random.fold_in(seed, 0),
     )
+    chains = chains._replace(journeys=tf.zeros_like(chains.journeys))
     steps = tf.constant(steps - burn_in)
-    low, high = _work(path, chains, steps, random.fold_in(seed, 1))
+    low, high, chains = _work(path, chains, steps, random.fold_in(seed, 1))
     ratios, parts = bridge(low, high)
-    log_z = tf.cast(path.log_partition_of_base(), tf.float64)
-    log_z += tf.reduce_sum(ratios)
-    return LogPartition.from_bounds(log_z + tf.reduce_sum(parts, 0))
+    log_z = path.log_partition_of_base() + tf.reduce_sum(ratios)
+    parts = tf.reduce_sum(parts, 0)
+    stderr = _between_families(parts, ancestors)
+    mixed = tf.reduce_min(chains.swap_rates) > _LEAST_SWAPS
+    mixed &= tf.reduce_sum(chains.journeys // 2) >= _LEAST_ROUND_TRIPS
+    stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
+    return LogPartition.of_error(log_z, stderr, _effective(high), log_z + parts)
+
+
+def _between_families(parts, ancestors):
+    """Returns the standard error of the mean of what each chain adds, (C,)."""
+    chains = len(parts)
+    if ancestors is None:
+        ancestors = np.arange(chains)
+    _, family = np.unique(ancestors, return_inverse=True)
+    families = family.max() + 1
+    if families < 2:
+        return tf.constant(math.inf, tf.float64)
+    sums = tf.math.unsorted_segment_sum(parts, family, families)
+    total = tf.reduce_sum(tf.square(sums)) * families / (families - 1)
+    return tf.sqrt(total) / chains
+
+
+def _effective(x):
+    """Returns the least effective number of states (S, pairs, C) of a replica."""
+    import tensorflow_probability as tfp
+
+    x = tf.transpose(x, (0, 2, 1))
+    sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
+    varies = tf.math.reduce_variance(x, (0, 1)) > 0.0
+    states = tf.cast(tf.shape(x)[0] * tf.shape(x)[1], tf.float64)
+    return tf.reduce_min(tf.where(varies, sizes, states))
 
 
 @tf.function(autograph=False)
 def _work(path, chains, steps, seed):
-    """Returns x of each pair's lower and upper replica, (S, R - 1, C)."""
+    """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
     pairs, count = chains.visible.shape[0] - 1, chains.visible.shape[1]
     betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
     lows, highs = betas[:-count], betas[count:]
@@ -101,19 +151,22 @@ def _work(path, chains, steps, seed):
         x = path.log_weight_difference(ChainState(*rows), lows, highs)
         return tf.reshape(x, (pairs, count))
 
-    def step(index, chains, low, high):
+    def step(index, chains, rates, low, high):
         chains = tempering_step(path, chains, random.fold_in(seed, index))
+        rates += chains.swap_rates
         low = low.write(index, work(chains, slice(None, -1)))
         high = high.write(index, work(chains, slice(1, None)))
-        return index + 1, chains, low, high
+        return index + 1, chains, rates, low, high
 
     arrays = [
         tf.TensorArray(tf.float64, steps, element_shape=(pairs, count))
         for _ in range(2)
     ]
-    state = (tf.constant(0), chains, *arrays)
+    state = (tf.constant(0), chains, tf.zeros_like(chains.swap_rates), *arrays)
     state = tf.while_loop(lambda index, *_: index < steps, step, state)
-    return state[2].stack(), state[3].stack()
+    rates = state[2] / tf.cast(steps, tf.float32)
+    chains = state[1]._replace(swap_rates=rates)
+    return state[3].stack(), state[4].stack(), chains
 
 
 def bridge(low, high, parents=None):
@@ -123,9 +176,10 @@ def bridge(low, high, parents=None):
         low, high: tensors (S, pairs, C), float64, x, the upper model's log p* less
             the lower one's, of states of the lower and of the upper model of each
             pair, see `tempered_log_partition`.
-        parents: tensor (C,), int, the lower state from which each upper one descends,
-            and of which it may still be a copy. `None` where the c-th of both are the
-            same chain's.
+        parents: int tensor (C,) or (pairs, C), a number below C of the state from which
+            each upper one descends, and of which it may still be a copy: one of the
+            lower states, or of C others. `None` where the c-th of both are the same
+            chain's.
 
     Returns:
         `(ratios, parts)`: (pairs,), Delta, and (pairs, C), what each chain, or each
@@ -157,9 +211,11 @@ def bridge(low, high, parents=None):
     slope = (up.slope + down.slope)[:, tf.newaxis]
     above, below = down.shares - 1.0, up.shares - 1.0
     if parents is not None:
-        count = above.shape[1]
-        above = tf.math.unsorted_segment_sum(tf.transpose(above), parents, count)
-        above = tf.transpose(above)
+        pairs, count = above.shape
+        parents = tf.broadcast_to(tf.cast(parents, tf.int32), (pairs, count))
+        place = parents + count * tf.range(pairs)[:, tf.newaxis]
+        above = tf.math.unsorted_segment_sum(above, place, pairs * count)
+        above = tf.reshape(above, (pairs, count))
     return delta, tf.math.divide_no_nan(below - above, slope)
 
 

@@ -5,20 +5,36 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm.inference.pareto import pareto_k
+
+#: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
+ALPHA = 0.05
+MARKOV = -math.log(ALPHA)
+#: Standard errors on either side of an estimate whose weights behave well.
+WIDTH = 3.0
+#: Log weights with a heavier tail have no error that could be estimated.
+LARGEST_PARETO_K = 0.7
+#: Rounding of float32, relative to log Z.
+_ROUNDING = 1e-7
+
 
 class LogPartition(NamedTuple):
     """An estimate of log Z, in nats; fields of shape (), or (B,) for B models.
 
+    The interval from `lower` to `upper` holds log Z in at least 95 % of cases, or is
+    open at the end that nobody knows: then `note` says why, and what to do.
+
     Attributes:
         value: the estimate.
-        stderr: its standard error (0 if exact, NaN if not known: `"bethe"`,
-            `"mean_field"`, whose `ess` is NaN too, and the ends of the first).
-        lower: lower end of the interval `log(Z ± 3 standard errors)`; `-inf` where
-            they exceed Z. It covers the estimate's chance, not its bias. Of
-            `"reverse_ais"`: the mean of upper bounds, ± 3 standard errors.
+        stderr: its standard error: 0 if exact, infinite where the estimate tells
+            nothing of it, NaN where the method has none (`"bethe"`, `"mean_field"`).
+        lower: lower end of the interval. Three standard errors of Z below it where
+            the weights behave well; else by Markov's inequality, see
+            `from_log_weights`.
         upper: upper end.
-        ess: effective sample size of the weights, 1 to the number of chains.
+        ess: effective sample size, of the number of chains.
         log_weights: (M,) or (M, B), each chain's estimate of log Z.
+        note: str, what there is to know about the interval, or `""`.
     """
 
     value: tf.Tensor
@@ -27,6 +43,21 @@ class LogPartition(NamedTuple):
     upper: tf.Tensor
     ess: tf.Tensor
     log_weights: tf.Tensor
+    note: str = ""
+
+    @property
+    def is_finite(self):
+        """Bools, () or (B,): whether the interval has two ends."""
+        return tf.math.is_finite(self.upper - self.lower)
+
+    @classmethod
+    def joined(cls, parts):
+        """Returns the estimates of several batches of models as one."""
+        if len(parts) == 1:
+            return parts[0]
+        *fields, notes = zip(*parts, strict=True)
+        note = next((note for note in notes if note), "")
+        return cls(*(tf.concat(field, -1) for field in fields), note)
 
     @classmethod
     def exact(cls, value):
@@ -37,62 +68,98 @@ class LogPartition(NamedTuple):
         return cls(value, zero, value, value, infinite, value[tf.newaxis])
 
     @classmethod
-    def without_error(cls, value, lower=math.nan, upper=math.nan):
+    def without_error(cls, value, lower=math.nan, upper=math.nan, note=""):
         """Returns a deterministic estimate of log Z whose error is not known."""
         value = tf.cast(value, tf.float64)
         unknown = tf.fill(tf.shape(value), tf.constant(math.nan, tf.float64))
         lower, upper = (
             tf.zeros_like(value) + tf.cast(x, value.dtype) for x in (lower, upper)
         )
-        return cls(value, unknown, lower, upper, unknown, value[tf.newaxis])
+        return cls(value, unknown, lower, upper, unknown, value[tf.newaxis], note)
 
     @classmethod
-    def from_bounds(cls, values):
-        """Returns the mean of stochastic bounds of log Z, three errors either way.
+    def of_error(cls, value, stderr, ess, log_weights):
+        """Returns an estimate whose error is normal: three errors either way.
 
-        Args:
-            values: tensor (M,) or (M, B), such as
-                `reverse_annealed_importance_sampling` returns.
+        Where the error is not known, infinite, both ends are open.
         """
-        if values.shape[0] is not None and values.shape[0] < 2:
-            raise ValueError(
-                "Expected at least two chains, for a standard error. Received: "
-                f"{values.shape[0]}."
-            )
-        values = tf.cast(values, tf.float64)
-        chains = tf.cast(tf.shape(values)[0], tf.float64)
-        value = tf.reduce_mean(values, 0)
-        variance = tf.reduce_sum(tf.square(values - value), 0) / (chains - 1.0)
-        stderr = tf.sqrt(variance / chains)
-        ess = tf.fill(tf.shape(value), chains)
-        return cls(
-            value, stderr, value - 3.0 * stderr, value + 3.0 * stderr, ess, values
-        )
+        stderr = with_rounding(stderr, value)
+        margin = WIDTH * stderr
+        return cls(value, stderr, value - margin, value + margin, ess, log_weights)
 
     @classmethod
-    def from_log_weights(cls, log_weights):
+    def from_log_weights(cls, log_weights, reverse=False):
         """Returns the estimate that unbiased weights of Z imply.
 
-        `log Z ~ logmeanexp(log w)`, standard error by the delta method,
-        `sd(w) / (sqrt(M) mean(w))`.
+        `E[w] = Z`, so `log Z ~ logmeanexp(log w)`, with the standard error of the delta
+        method, `sd(w) / (sqrt(M) mean(w))`. Where a generalised Pareto distribution of
+        their largest values has a shape below 0.7 [1], the interval is
+        `log(Z ± 3 standard errors)`. Else, or where the lower end of that is not
+        positive, all that is known is Markov's inequality,
+        `P(log mean w ≥ log Z + a) ≤ exp(-a)`: the interval is
+        `[value - log 20, inf)`, at 95 %.
 
         Args:
             log_weights: tensor (M,) or (M, B).
+            reverse: bool. If `True` the weights are of chains that were annealed back
+                from exact samples, `E[1 / w] = 1 / Z`: all as above with the signs
+                turned, the interval in the bad case `(-inf, value + log 20]`.
+
+        References:
+            1. Vehtari, Simpson, Gelman, Yao, Gabry. Pareto smoothed importance
+               sampling. JMLR 2024.
         """
         log_weights = tf.cast(log_weights, tf.float64)
-        chains = tf.cast(tf.shape(log_weights)[0], tf.float64)
-        value = tf.reduce_logsumexp(log_weights, 0) - tf.math.log(chains)
-        weights = tf.exp(log_weights - value)
-        variance = tf.reduce_sum(tf.square(weights - 1.0), 0) / (chains - 1.0)
-        stderr = tf.sqrt(variance / chains)
-        margin = 3.0 * stderr
-        lower = tf.where(
-            margin < 1.0,
-            value + tf.math.log1p(-tf.minimum(margin, 1.0)),
-            tf.constant(-math.inf, tf.float64),
-        )
-        ess = tf.square(tf.reduce_sum(weights, 0)) / tf.reduce_sum(
-            tf.square(weights), 0
-        )
-        upper = value + tf.math.log1p(margin)
+        value, stderr, ess = weighted(-log_weights if reverse else log_weights)
+        k = pareto_k(-log_weights if reverse else log_weights)
+        known = (WIDTH * stderr < 1.0) & (k < LARGEST_PARETO_K)
+        infinite = tf.constant(math.inf, tf.float64)
+        error = with_rounding(stderr, value)
+        below = value + tf.math.log1p(-tf.minimum(WIDTH * error, 1.0))
+        lower = tf.where(known, below, value - MARKOV)
+        upper = tf.where(known, value + tf.math.log1p(WIDTH * error), infinite)
+        stderr = tf.where(known, error, infinite)
+        if reverse:
+            value, lower, upper = -value, -upper, -lower
         return cls(value, stderr, lower, upper, ess, log_weights)
+
+    def unless_refuted(self, least):
+        """Returns the estimate, open above where log Z is known to be larger.
+
+        Args:
+            least: float or array (B,), a lower bound of log Z.
+        """
+        least = tf.reshape(tf.cast(least, tf.float64), tf.shape(self.value))
+        refuted = self.upper < least
+        infinite = tf.constant(math.inf, tf.float64)
+        return self._replace(
+            lower=tf.where(refuted, least, self.lower),
+            upper=tf.where(refuted, infinite, self.upper),
+            stderr=tf.where(refuted, infinite, self.stderr),
+        )
+
+    def __repr__(self):
+        if tf.is_tensor(self.value) and not hasattr(self.value, "numpy"):
+            return f"LogPartition(value={self.value})"
+        if self.value.shape.rank:
+            return f"LogPartition of {len(self.value)} models: value={self.value}"
+        text = (
+            f"LogPartition({self.value:.3f} ± {self.stderr:.3g} nats, "
+            f"[{self.lower:.3f}, {self.upper:.3f}], ess {self.ess:.3g})"
+        )
+        return f"{text}: {self.note}" if self.note else text
+
+
+def weighted(log_weights):
+    """Returns the log mean of weights (M,) or (M, B), its error, and their ESS."""
+    chains = tf.cast(tf.shape(log_weights)[0], tf.float64)
+    value = tf.reduce_logsumexp(log_weights, 0) - tf.math.log(chains)
+    weights = tf.exp(log_weights - value)
+    variance = tf.reduce_sum(tf.square(weights - 1.0), 0) / (chains - 1.0)
+    ess = tf.square(tf.reduce_sum(weights, 0)) / tf.reduce_sum(tf.square(weights), 0)
+    return value, tf.sqrt(variance / chains), ess
+
+
+def with_rounding(stderr, value):
+    """Returns standard errors with what float32 adds to them."""
+    return tf.sqrt(tf.square(stderr) + tf.square(_ROUNDING * value))

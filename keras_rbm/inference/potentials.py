@@ -201,6 +201,27 @@ def log_conditional(units, states, natural):
     return tf.reduce_sum(each, -1)
 
 
+def check_finite(potentials):
+    """Raises a ValueError if a parameter is NaN or infinite, and names it.
+
+    Not checked while tracing a `tf.function`.
+    """
+    named = {"kernel": potentials.kernel}
+    for side in ("visible", "hidden"):
+        units = getattr(potentials, side)
+        named |= {f"{side}_{name}": value for name, value in units._asdict().items()}
+    for name, value in named.items():
+        value = tf.convert_to_tensor(value)
+        if not hasattr(value, "numpy"):
+            return
+        if not tf.reduce_all(tf.math.is_finite(value)):
+            raise ValueError(
+                f"Expected finite parameters. Received: NaN or infinite values in "
+                f"{name}. Training has diverged: go back to earlier weights, and take "
+                "a smaller learning rate."
+            )
+
+
 def check_normalizable(potentials):
     """Raises if a pair of Gaussian layers has no finite partition function.
 

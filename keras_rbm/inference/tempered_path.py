@@ -77,12 +77,35 @@ class TemperedPath(NamedTuple):
     potentials: Potentials
     base: tf.Tensor
 
+    @classmethod
+    def of(cls, potentials, base=None, num_chains=None):
+        """Returns the path of models, with a row for each of M chains of B models.
+
+        Args:
+            potentials: `Potentials`.
+            base: tensor (V,) or (B, V), or `None` for zeros.
+            num_chains: int, M; by default the potentials have a row for each already.
+        """
+        if num_chains is not None:
+            potentials = potentials.repeat(num_chains)
+        if base is None:
+            base = tf.zeros(potentials.num_visible)
+        base = tf.cast(base, tf.float32)
+        if potentials.batch_size is not None:
+            rows = potentials.batch_size
+            base = tf.reshape(base, (-1, potentials.num_visible))
+            base = tf.tile(base, (rows // tf.shape(base)[0], 1))
+        return cls(potentials, base)
+
     def log_partition_of_base(self):
-        """Returns log Z_0, () or (B,), nats."""
-        potentials = self.potentials
-        hidden = potentials.hidden.log_partition(tf.zeros_like(potentials.hidden_bias))
-        visible = potentials.visible.log_partition(self.base)
-        return tf.reduce_sum(visible, -1) + tf.reduce_sum(hidden, -1)
+        """Returns log Z_0, () or (B,), float64, nats."""
+        visible, hidden, base = tf.nest.map_structure(
+            lambda tensor: tf.cast(tensor, tf.float64),
+            (self.potentials.visible, self.potentials.hidden, self.base),
+        )
+        of_hidden = hidden.log_partition(tf.zeros_like(hidden.bias))
+        of_visible = visible.log_partition(base)
+        return tf.reduce_sum(of_visible, -1) + tf.reduce_sum(of_hidden, -1)
 
     def sample_base(self, shape, seed):
         """Returns visible states of the given shape (C, V) from beta = 0."""

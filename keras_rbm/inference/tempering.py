@@ -24,19 +24,25 @@ class TemperedChains(NamedTuple):
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
             r + 1 that were accepted.
+        journeys: int tensor (R, C), how often each state has gone from one end of the
+            temperatures to the other: even on its way down to beta = 0, odd on its way
+            up to 1. Two are a round trip.
     """
 
     visible: tf.Tensor
     hidden_natural: tf.Tensor
     betas: tf.Tensor
     swap_rates: tf.Tensor
+    journeys: tf.Tensor
 
 
 def start_tempering(potentials, visible, betas):
     """Returns `TemperedChains` at given states (R, C, V)."""
     natural = _by_rows(potentials.hidden_natural, visible)
     rates = tf.zeros(visible.shape[0] - 1)
-    return TemperedChains(visible, natural, tf.cast(betas, tf.float32), rates)
+    journeys = tf.zeros(tf.shape(visible)[:2], tf.int32)
+    betas = tf.cast(betas, tf.float32)
+    return TemperedChains(visible, natural, betas, rates, journeys)
 
 
 def tempering_step(path, chains, seed, clamp=None):
@@ -78,7 +84,18 @@ def tempering_step(path, chains, seed, clamp=None):
     chains, even = _swap(path, chains, uniform[0], 0)
     chains, odd = _swap(path, chains, uniform[1], 1)
     is_even = np.arange(replicas - 1) % 2 == 0
-    return chains._replace(swap_rates=tf.where(is_even, even[:-1], odd[:-1]))
+    return chains._replace(
+        swap_rates=tf.where(is_even, even[:-1], odd[:-1]),
+        journeys=_arrived(chains.journeys, replicas),
+    )
+
+
+def _arrived(journeys, replicas):
+    """Returns the journeys with those that have just come to an end."""
+    replica = np.arange(replicas)[:, np.newaxis]
+    there = (replica == 0) & (journeys % 2 == 0)
+    there |= (replica == replicas - 1) & (journeys % 2 == 1)
+    return journeys + tf.cast(there, tf.int32)
 
 
 def _swap(path, chains, uniform, first):
@@ -99,12 +116,14 @@ def _swap(path, chains, uniform, first):
     accepted = tf.math.log(uniform) < log_ratio
 
     def exchanged(states):
-        return tf.where(accepted[:, :, tf.newaxis], tf.gather(states, partner), states)
+        moves = tf.reshape(accepted, (replicas, count, *[1] * (states.shape.rank - 2)))
+        return tf.where(moves, tf.gather(states, partner), states)
 
     rates = tf.reduce_mean(tf.cast(accepted, tf.float32), 1)
     chains = chains._replace(
         visible=exchanged(chains.visible),
         hidden_natural=exchanged(chains.hidden_natural),
+        journeys=exchanged(chains.journeys),
     )
     return chains, rates
 

@@ -122,12 +122,7 @@ class DBM(DeepModel):
                 )
                 self.kernels.append(kernel)
                 self.hidden_biases.append(bias)
-            self.base_rate = self.add_weight(
-                name="base_rate",
-                shape=self._sizes[:1],
-                initializer=keras.initializers.Constant(0.5),
-                trainable=False,
-            )
+            self._add_record(self._sizes[0], 0.5)
         self.kernel_mask = layered.connections(self._sizes)
         self.built = True
         if self.rule is not None:
@@ -234,8 +229,8 @@ class DBM(DeepModel):
         for layer, rbm in enumerate(rbms):
             self.kernels[layer].assign(rbm.kernel)
             self.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
-        for name in ("visible_bias", "base_rate"):
-            getattr(self, name).assign(getattr(rbms[0], name))
+        self.visible_bias.assign(rbms[0].visible_bias)
+        self._copy_record(rbms[0])
         if self.rule is not None:
             self.rule.adapt(self)
         return histories

@@ -94,13 +94,13 @@ class GenerativeModel(UnconditionalModel):
         return -tf.cast(self.free_energy(rows), tf.float64) - value
 
     def annealed_log_likelihood(
-        self, x, *, num_chains=10, betas=1000, seed=0, progress=False
+        self, x, *, num_chains=10, betas=None, seed=0, progress=False
     ):
         """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
 
         See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
-        expectation, of the likelihood of a sampler that is near the model, where
-        forward annealing is optimistic about the model itself.
+        expectation, of the likelihood of *another model*, the sampler that annealing
+        forwards is. It may lie above or below the likelihood of this one.
 
         Args:
             x: array (B, V), some hundred examples.
@@ -112,11 +112,12 @@ class GenerativeModel(UnconditionalModel):
         """
         rows = self.visible_rows(x, "annealed_log_likelihood")
         potentials = self.potentials()
+        start = self.starting_point(potentials, seed)
         return inference.annealed_log_likelihood(
             potentials,
             rows,
-            base=self.base(potentials),
-            betas=betas,
+            base=start.base,
+            betas=start.temperatures(betas),
             num_chains=num_chains,
             seed=seed,
             progress=progress,

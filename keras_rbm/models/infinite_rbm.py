@@ -96,12 +96,7 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
             dtype="int32",
             trainable=False,
         )
-        self.base_rate = self.add_weight(
-            name="base_rate",
-            shape=(input_shape[-1],),
-            initializer=keras.initializers.Constant(0.5),
-            trainable=False,
-        )
+        self._add_record(input_shape[-1], 0.5)
         self.built = True
         if self.rule is not None:
             self._build_training()

@@ -36,8 +36,8 @@ class RBM(GenerativeModel):
         visible_bias: variable (V,), and the visible units' other variables
             (`visible_log_precision`, …).
         hidden_bias: variable (H,), likewise.
-        base_rate: variable (V,), not trained: the mean of the data that `adapt`
-            saw. Annealing and sampling start from it.
+        base_rate: variable (V,), not trained: the mean of the data that `adapt` or
+            `fit` saw. Annealing and sampling start from it.
 
     Raises:
         ValueError: if a size is not an int ≥ 1, or a unit type is unknown.
@@ -105,14 +105,7 @@ class RBM(GenerativeModel):
             )
             self._add_units("visible", self.visible, num_visible)
             self._add_units("hidden", self.hidden, self.hidden_units)
-            self.base_rate = self.add_weight(
-                name="base_rate",
-                shape=(num_visible,),
-                initializer=keras.initializers.Constant(
-                    np.mean(self.visible.support or 0.0)
-                ),
-                trainable=False,
-            )
+            self._add_record(num_visible, np.mean(self.visible.support or 0.0))
         self.built = True
         if self.rule is not None:
             self._build_training()

@@ -53,8 +53,8 @@ class RBMConversion:
         rbm = RBM(len(chosen), num_visible=len(kernel), **options)
         rbm.kernel.assign(kernel[:, chosen] * scale)
         rbm.hidden_bias.assign(bias[chosen] * scale)
-        for name in ("visible_bias", "base_rate"):
-            getattr(rbm, name).assign(getattr(self, name))
+        rbm.visible_bias.assign(self.visible_bias)
+        rbm._copy_record(self)
         return rbm
 
     @classmethod
@@ -98,6 +98,6 @@ class RBMConversion:
         model.hidden_bias.assign(tf.pad(rbm.hidden_bias[:count], [empty]))
         model.coefficients.assign(tf.pad(coefficients[:count], [empty]))
         model.num_units.assign(count)
-        for name in ("visible_bias", "base_rate"):
-            getattr(model, name).assign(getattr(rbm, name))
+        model.visible_bias.assign(rbm.visible_bias)
+        model._copy_record(rbm)
         return model

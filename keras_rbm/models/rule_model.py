@@ -63,6 +63,9 @@ class RuleModel(keras.Model):
         """Returns the `Moments` of training states, see `conditional_moments`."""
         return conditional_moments(potentials, visible, weights)
 
+    def _record(self, visible, weights):
+        """Takes note of a batch's visible states, (B, V), with weights (B,)."""
+
     def assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         if not self.built:
@@ -100,6 +103,7 @@ class RuleModel(keras.Model):
             prediction = self._own_prediction(features, visible)
             states, shares = self.complete(visible), normalized(weights)
             losses, given = self.rule.step(self, features, states, shares)
+        self._record(visible, weights)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         prediction = given if prediction is None else prediction
         results = self._results(features, visible, prediction, sample_weight)

@@ -1,52 +1,44 @@
 """Annealed chains spread over the replicas of a distribution strategy."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference import LogPartition, estimate_log_partition
 
 
-def spread_log_partition(model, method, num_chains, initial_visible, seed, **options):
-    """Estimates log Z by annealing, each replica with a share of the chains.
+def share_of_chains(model, num_chains, initial_visible):
+    """Returns a number of chains that the replicas can share, rounded up.
 
-    Args:
-        model: `UnconditionalModel` under a strategy.
-        method: `"ais"` or `"reverse_ais"`.
-        num_chains: int, in all; rounded up to a multiple of the replicas.
-        initial_visible: tensor (C, V) or `None`, of `"reverse_ais"`.
-        seed: int or integer tensor of shape (2,).
-        **options: other arguments of `estimate_log_partition`.
-
-    Returns:
-        `LogPartition` of all chains.
+    Raises:
+        ValueError: if the states given cannot be shared.
     """
     check_counts(2, num_chains=num_chains)
-    strategy = model.distribute_strategy
-    replicas = strategy.num_replicas_in_sync
-
+    replicas = model.distribute_strategy.num_replicas_in_sync
     if initial_visible is not None and len(initial_visible) < 2 * replicas:
         raise ValueError(
             f"Expected at least two initial_visible for each of {replicas} replicas. "
             f"Received: {len(initial_visible)} rows."
         )
+    return -(-num_chains // replicas) * replicas
 
-    def on_replica():
-        number = tf.distribute.get_replica_context().replica_id_in_sync_group
-        potentials = model.potentials()
-        own = None if initial_visible is None else initial_visible[number::replicas]
-        return estimate_log_partition(
-            potentials,
-            method,
-            base=model.base(potentials),
-            num_chains=max(2, -(-num_chains // replicas)),
-            initial_visible=own,
-            seed=random.fold_in(seed, number),
-            **options,
-        ).log_weights
 
-    run = tf.function(lambda: strategy.run(on_replica), autograph=False)
-    values = strategy.gather(run(), axis=0)
-    if method == "ais":
-        return LogPartition.from_log_weights(values)
-    return LogPartition.from_bounds(values)
+def spread(strategy):
+    """Returns a function that anneals on all replicas, see `estimate_log_partition`."""
+    replicas = strategy.num_replicas_in_sync
+
+    def run(anneal, work, seed):
+        """Anneals new chains, or given states, a share on each replica."""
+        count = work if isinstance(work, int) else len(work)
+
+        def on_replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            own = count // replicas if work is count else work[number::replicas]
+            return anneal(own, random.fold_in(seed, number))
+
+        function = tf.function(lambda: strategy.run(on_replica), autograph=False)
+        values = strategy.gather(function(), axis=0)
+        order = np.concatenate([np.arange(i, count, replicas) for i in range(replicas)])
+        return tf.gather(values, np.argsort(order))
+
+    return run

@@ -1,11 +1,15 @@
 """What every model of p(v) shares: its base rate, and its partition function."""
 
+import math
+
+import keras
 import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.inputs import as_rows
-from keras_rbm.models.spread_chains import spread_log_partition
+from keras_rbm.models.spread_chains import share_of_chains, spread
+from keras_rbm.replicas import all_sum
 
 
 class UnconditionalModel(BoltzmannMachine):
@@ -17,6 +21,52 @@ class UnconditionalModel(BoltzmannMachine):
     def base(self, potentials):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self.mean_states())
+
+    def _add_record(self, width, start):
+        """Makes the record of the data's mean, in the strategy's scope."""
+        self.base_rate = self.add_weight(
+            name="base_rate",
+            shape=(width,),
+            initializer=keras.initializers.Constant(start),
+            trainable=False,
+            aggregation="only_first_replica",
+        )
+        self._start_rate = float(start)
+        self._seen = _Count()
+
+    @property
+    def examples_seen(self):
+        """Variable: of how many examples `fit` has recorded the mean, by weight.
+
+        Infinite where `adapt` has set it, which `fit` then leaves alone.
+        """
+        return self._seen.variable
+
+    def state(self):
+        required, optional = super().state()
+        return required, optional | {"examples_seen": self.examples_seen}
+
+    def _copy_record(self, model):
+        """Takes over what another model knows of the data."""
+        self.base_rate.assign(model.base_rate)
+        self.examples_seen.assign(model.examples_seen)
+
+    def _record(self, visible, weights):
+        total = tf.linalg.matvec(visible, weights, transpose_a=True)
+        total, batch = all_sum((total, tf.reduce_sum(weights)))
+        batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
+        seen = self.examples_seen + batch
+        rate = tf.convert_to_tensor(self.base_rate)
+        moved = rate + tf.math.divide_no_nan(total - batch * rate, seen)
+        self.base_rate.assign(tf.where(batch > 0.0, moved, rate))
+        self.examples_seen.assign(seen)
+
+    def known_base(self, potentials):
+        """Returns the base of `potentials`, or `None` where no data have been seen."""
+        rate = tf.convert_to_tensor(self.base_rate)
+        if self.examples_seen > 0.0 or tf.reduce_any(rate != self._start_rate):
+            return self.base(potentials)
+        return None
 
     def mean_states(self):
         """Returns the mean state of the visible layer, where the model starts, (V,)."""
@@ -38,6 +88,7 @@ class UnconditionalModel(BoltzmannMachine):
             self.build(tuple(rows.shape))
         mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
         self.base_rate.assign(mean)
+        self.examples_seen.assign(math.inf)
         for name, value in self.visible.fitted(mean, variance).items():
             getattr(self, f"visible_{name}").assign(value)
         if self.rule is not None:
@@ -56,6 +107,12 @@ class UnconditionalModel(BoltzmannMachine):
         """Returns what compiled metrics compare with v: its reconstruction."""
         return self._reconstruct(visible)
 
+    def starting_point(self, potentials, seed):
+        """Returns where annealing and tempering start, found for this model."""
+        chains = None if self.rule is None else self.rule.visible_chains(potentials)
+        base = self.known_base(potentials)
+        return inference.find_starting_point(potentials, base, chains, seed=seed)
+
     def log_partition(
         self,
         method="ais",
@@ -63,25 +120,22 @@ class UnconditionalModel(BoltzmannMachine):
         num_chains=100,
         betas=None,
         initial_visible=None,
-        steps=1000,
+        steps=None,
         seed=0,
         progress=False,
     ):
-        """Computes or estimates `log Z`.
+        """Computes or estimates `log Z`, and says how far it can be trusted.
+
+        The search for the model's mass begins at the mean of the data that `adapt` or
+        `fit` saw, at the states of the learning rule's chains, and in other places.
 
         Args:
-            method: `"exact"` (enumerates up to 25 units), `"ais"` (forward
-                annealing: too low on average, so likelihoods are optimistic),
-                `"reverse_ais"` (annealing model samples back to the base rate: too
-                high on average if the samples are exact, else a diagnostic) or
-                `"tempering"` (bridge sampling between tempered replicas). For
-                binary units also `"bethe"` (sum-product; error not known) and
-                `"mean_field"` (a lower bound).
-            num_chains, betas, seed: of the sampling methods, and `progress`, of the
-                two annealing methods, see
+            method: `"ais"`, `"bidirectional"`, `"reverse_ais"`, `"tempering"`,
+                `"exact"` (enumerates up to 25 units), for binary units also `"bethe"`
+                and `"mean_field"`: see the table of
                 `keras_rbm.inference.estimate_log_partition`.
-            initial_visible: of `"reverse_ais"`.
-            steps: of `"reverse_ais"` and `"tempering"`.
+            num_chains, betas, steps, seed, progress: see there.
+            initial_visible: of `"reverse_ais"`, model samples.
 
         Under a distribution strategy each replica anneals a share of the chains,
         without a progress bar.
@@ -90,29 +144,29 @@ class UnconditionalModel(BoltzmannMachine):
             `keras_rbm.inference.LogPartition`, nats.
 
         Raises:
-            ValueError: if the method is unknown, the model too large to enumerate,
-                or an argument out of range.
+            ValueError: if the method is unknown, a variable not finite, the model too
+                large to enumerate, or an argument out of range.
         """
         self.assert_built("log_partition")
         potentials = self.potentials()
         if initial_visible is not None:
             initial_visible = self.visible_rows(initial_visible, "log_partition")
-        options = {
-            "betas": betas,
-            "num_chains": num_chains,
-            "initial_visible": initial_visible,
-            "steps": steps,
-            "seed": seed,
-        }
+        chains = None if self.rule is None else self.rule.visible_chains(potentials)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
-        if distributed and method in ("ais", "reverse_ais"):
-            return spread_log_partition(self, method, **options)
+        if distributed:
+            num_chains = share_of_chains(self, num_chains, initial_visible)
         return inference.estimate_log_partition(
             potentials,
             method,
-            base=self.base(potentials),
-            progress=progress,
-            **options,
+            base=self.known_base(potentials),
+            chains=chains,
+            num_chains=num_chains,
+            betas=betas,
+            initial_visible=initial_visible,
+            steps=steps,
+            seed=seed,
+            progress=progress and not distributed,
+            spread=spread(self.distribute_strategy) if distributed else None,
         )
 
     def log_partition_value(self, log_partition):
@@ -134,3 +188,17 @@ class UnconditionalModel(BoltzmannMachine):
                 f"Received: {log_partition!r}. Pass what log_partition() returned."
             )
         return tf.cast(value, tf.float64)
+
+
+class _Count:
+    """A variable that is no weight of the model that holds it, and is saved with it."""
+
+    def __init__(self):
+        self.variable = keras.Variable(
+            "zeros",
+            shape=(),
+            dtype="float32",
+            trainable=False,
+            aggregation="only_first_replica",
+            name="examples_seen",
+        )

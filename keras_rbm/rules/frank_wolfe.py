@@ -201,6 +201,9 @@ class FrankWolfe(LearningRule):
         self.samples.leave(model)
         return losses, None
 
+    def visible_chains(self, potentials):
+        return tf.convert_to_tensor(self.chains)
+
     def report(self, model):
         logs = {name: tf.convert_to_tensor(v) for name, v in self._logs.items()}
         in_use = tf.reduce_any(model.coefficients > 0.0)

@@ -114,6 +114,9 @@ class ParallelTempering(LearningRule):
         each = chain_weights(self.num_chains, weights)
         return conditional_moments(potentials, chains.visible[-1], each)
 
+    def visible_chains(self, potentials):
+        return tf.convert_to_tensor(self.chains)[-1]
+
     def _path(self, potentials):
         return TemperedPath(potentials, self.model.base(potentials))
 

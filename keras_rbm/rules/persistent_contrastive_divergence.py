@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
 from keras_rbm.rules.rule import LearningRule, chain_weights
 
 
@@ -76,6 +76,10 @@ class PersistentContrastiveDivergence(LearningRule):
         self.chains.assign(state.hidden)
         each = chain_weights(self.num_chains, weights)
         return conditional_moments(potentials, state.visible, each)
+
+    def visible_chains(self, potentials):
+        hidden = tf.convert_to_tensor(self.chains)
+        return sample_visible_given_hidden(potentials, hidden, seed=0)
 
     def get_config(self):
         return super().get_config() | {

@@ -279,6 +279,10 @@ class LearningRule(Configured):
             )
         return -reconstruction_log_likelihood(potentials, visible)
 
+    def visible_chains(self, potentials):
+        """Returns states (C, V) that the rule's chains have reached, or `None`."""
+        return None
+
     def report(self, model):
         """Returns a dict of scalars that `fit` logs beside the loss."""
         return {}

@@ -198,8 +198,8 @@ def test_each_model_of_a_batch_has_its_own_estimate():
 
 def test_interval_of_unlike_weights_has_no_lower_end():
     result = inference.LogPartition.from_log_weights(tf.constant([0.0, 50.0]))
-    assert result.lower == -np.inf
-    assert result.upper > result.value
+    np.testing.assert_allclose(result.lower, result.value - np.log(20))
+    assert result.upper == result.stderr == np.inf
     np.testing.assert_allclose(result.ess, 1.0, rtol=1e-6)
 
 
@@ -242,7 +242,7 @@ def test_too_few_chains():
         inference.annealed_importance_sampling(potentials, num_chains=1)
     with pytest.raises(ValueError, match="num_chains ≥ 1. Received: num_chains=0"):
         inference.annealed_log_likelihood(potentials, tf.zeros((2, 3)), num_chains=0)
-    with pytest.raises(ValueError, match="'exact', 'ais', 'reverse_ais'"):
+    with pytest.raises(ValueError, match="'exact', .* Received: 'magic'"):
         inference.estimate_log_partition(potentials, "magic")
 
 

@@ -5,8 +5,8 @@ import tensorflow as tf
 from brute_force import random_gaussian_potentials, random_potentials, rbm_like
 from scipy.special import expit
 
-from keras_rbm import inference
-from keras_rbm.inference import Potentials
+from keras_rbm import inference, random
+from keras_rbm.inference import Potentials, bridge_sampling
 from keras_rbm.inference.bridge_sampling import bridge
 
 SEEDS = range(20)
@@ -152,27 +152,69 @@ def test_a_base_that_is_the_model_leaves_no_error():
     np.testing.assert_allclose(
         result.value, inference.exact_log_partition(potentials), rtol=1e-6
     )
-    assert result.stderr < 1e-9
+    assert result.stderr < 1e-5
     assert inference.tempered_log_partition(potentials, **options).stderr > 1e-3
 
 
 def test_of_a_model():
     potentials = random_potentials(6, 4)
+    truth = float(inference.exact_log_partition(potentials))
     rbm = rbm_like(potentials)
-    rbm.base_rate.assign(np.linspace(0.2, 0.7, 6))
-    options = {"num_chains": 20, "steps": 50, "seed": 3}
-    by_model = rbm.log_partition("tempering", betas=4, **options)
-    base = rbm.base(rbm.potentials())
-    by_function = inference.tempered_log_partition(
-        potentials, base=base, betas=4, **options
+    options = {"num_chains": 20, "steps": 100, "seed": 3}
+    z = rbm.log_partition("tempering", betas=4, **options)
+    assert abs(z.value - truth) < 4 * z.stderr
+    start = inference.find_starting_point(
+        potentials, num_chains=20, seed=random.fold_in(3, 0)
     )
-    assert by_model.value == by_function.value
+    same = inference.tempered_log_partition(
+        potentials,
+        betas=4,
+        num_chains=20,
+        steps=100,
+        base=start.base,
+        initial_visible=start.visible,
+        ancestors=start.ancestors[:, 0],
+        seed=random.fold_in(3, 3),
+    )
+    assert z.value == same.value and z.ess == same.ess
     default = rbm.log_partition("tempering", **options)
     explicit = rbm.log_partition("tempering", betas=20, **options)
-    assert default.value == explicit.value != by_model.value
-    options["seed"] = 4
-    other = inference.tempered_log_partition(potentials, betas=4, **options)
-    assert other.value != by_function.value
+    assert default.value == explicit.value != z.value
+
+
+def two_modes(weight, size=12):
+    """Returns two modes of equal mass, all units on or off, and log Z."""
+    kernel = np.full((size, size), weight, np.float32)
+    bias = [-0.5 * weight * size] * size
+    potentials = Potentials(kernel, bias, bias)
+    return potentials, float(inference.exact_log_partition(potentials))
+
+
+def test_replicas_that_do_not_travel_have_no_error():
+    """It said ess 100 and an error of 2 nats where it was off by 77."""
+    potentials, truth = two_modes(3.0)
+    z = inference.tempered_log_partition(potentials, betas=1, steps=50, num_chains=30)
+    assert z.stderr == z.upper == -z.lower == np.inf
+    z = inference.tempered_log_partition(potentials, betas=10, steps=500, num_chains=30)
+    assert abs(z.value - truth) < 4 * z.stderr < 1
+
+
+def test_ess_is_what_was_measured():
+    quick, slow = (two_modes(weight)[0] for weight in (0.1, 1.2))
+    options = {"betas": 4, "steps": 200, "num_chains": 10}
+    sizes = [
+        inference.tempered_log_partition(model, **options).ess
+        for model in (quick, slow)
+    ]
+    assert 10 < sizes[1] < 0.5 * sizes[0] < 160 * 10
+
+
+def test_chains_of_one_family_count_as_one():
+    parts = tf.constant([1.0, 1.0, -1.0, -1.0], tf.float64)
+    alone = bridge_sampling._between_families(parts, None)
+    joined = bridge_sampling._between_families(parts, np.array([7, 7, 9, 9]))
+    np.testing.assert_allclose([alone, joined], [np.sqrt(4 / 3) / 2, np.sqrt(16) / 4])
+    assert bridge_sampling._between_families(parts, np.zeros(4)) == np.inf
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,212 @@
+"""log Z by the name of a method."""
+
+import math
+import warnings
+
+import numpy as np
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.annealed_importance import (
+    anneal_back,
+    anneal_forwards,
+    check_annealing,
+    per_model,
+)
+from keras_rbm.inference.belief_propagation import sum_product
+from keras_rbm.inference.bidirectional import bidirectional, checked
+from keras_rbm.inference.bridge_sampling import tempered_log_partition
+from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.exact import exact_log_partition
+from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.mean_field import mean_field
+from keras_rbm.inference.potentials import check_finite
+from keras_rbm.inference.starting_point import find_starting_point
+from keras_rbm.inference.tempered_path import temperatures
+
+#: Replicas of tempering, less one, and its sweeps.
+_REPLICAS, _STEPS = 20, 1000
+_DETERMINISTIC = ("exact", "bethe", "mean_field")
+_ANNEALED = ("ais", "bidirectional", "reverse_ais")
+METHODS = (*_DETERMINISTIC, *_ANNEALED, "tempering")
+_SEEDS = "start", "forward", "backward", "tempering", "gibbs"
+
+
+def estimate_log_partition(
+    potentials,
+    method="ais",
+    *,
+    base=None,
+    chains=None,
+    betas=None,
+    num_chains=100,
+    initial_visible=None,
+    steps=None,
+    seed=0,
+    progress=False,
+    spread=None,
+):
+    """Computes or estimates log Z by a named method.
+
+    All methods that sample begin with `find_starting_point`: chains and short annealing
+    runs from several places look where the model has its mass, and the base model of
+    the tempered path takes the means found there.
+
+    | method | what it does | its interval has two ends where |
+    | --- | --- | --- |
+    | `"exact"` | enumerates up to 25 units | always: a point |
+    | `"ais"` | anneals forwards | weights behave well, and no mode was missed |
+    | `"bidirectional"` | anneals both ways | the two ways overlap |
+    | `"reverse_ais"` | anneals model samples back | weights behave well |
+    | `"tempering"` | bridges tempered replicas | they exchange and travel |
+    | `"bethe"` | `sum_product`, binary units | never: error not known |
+    | `"mean_field"` | a lower bound, binary units | never |
+
+    `"ais"` anneals back as well, from states of elsewhere, to see whether its chains
+    have missed any. `"reverse_ais"` is as good as the samples it starts from: those of
+    the search, or `initial_visible`.
+
+    Args:
+        potentials: `Potentials`.
+        method: str, see above.
+        base: tensor (V,) or (B, V), visible natural parameters of independent units
+            with the means of the data, where the search begins; `None` where no data
+            are known: it begins in several places in any case.
+        chains: tensor (C, V), states of a single model where other chains have got to,
+            such as a learning rule's: the search looks there, too.
+        betas: int, number of temperatures (of tempering, replicas less one), spaced at
+            equal thermodynamic distances (tempering: equal swap rates), by default 1000
+            (20); or the values, as `temperatures` takes them.
+        num_chains: int ≥ 2.
+        initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
+            those of the search. With B models C is a multiple of B, and row i belongs
+            to model i modulo B.
+        steps: int, sweeps of each replica of `"tempering"`, by default 1000; of the
+            annealing methods further Gibbs sweeps before chains are annealed back, by
+            default 0.
+        seed: int or integer tensor of shape (2,).
+        progress: bool. Show progress bars of annealing.
+        spread: function `(anneal, states) -> log weights` that calls
+            `anneal(states, seed)` on several devices, or `None`.
+
+    Returns:
+        `LogPartition`, nats. Where its interval is open because the chains do not tell,
+        a warning says so once, and what to do.
+
+    Raises:
+        ValueError: if the method is unknown, a parameter not finite, the model too
+            large to enumerate, or an argument out of range.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
+    >>> z = keras_rbm.inference.estimate_log_partition(model, "bidirectional")
+    >>> print(f"{z.value / np.log(2):.4f}")
+    5.0000
+    """
+    if method not in METHODS:
+        raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
+    check_finite(potentials)
+    if method in _DETERMINISTIC:
+        return _deterministic(potentials, method)
+    check_annealing(potentials, num_chains, minimum=2)
+    if betas is not None:
+        temperatures(betas)
+    if steps is not None:
+        check_counts(0, steps=steps)
+    seed = random.as_seed(seed)
+    seeds = {name: random.fold_in(seed, i) for i, name in enumerate(_SEEDS)}
+    start = find_starting_point(
+        potentials, base, chains, num_chains=num_chains, seed=seeds["start"]
+    )
+    if method == "tempering":
+        result = tempered_log_partition(
+            potentials,
+            betas=_REPLICAS if betas is None else betas,
+            num_chains=num_chains,
+            steps=_STEPS if steps is None else steps,
+            base=start.base,
+            initial_visible=start.visible,
+            ancestors=start.ancestors[:, 0],
+            seed=seeds["tempering"],
+        )
+        return _explained(result, method)
+    betas = start.temperatures(betas)
+    if initial_visible is None or method != "reverse_ais":
+        initial_visible = start.visible
+    repeats = len(initial_visible) // len(start.ancestors[0])
+    if repeats < 2:
+        raise ValueError(
+            "Expected at least two chains for each model, for an error. Received: "
+            f"{len(initial_visible)} initial_visible."
+        )
+    tiled = potentials.repeat(repeats)
+    if steps:
+        initial_visible = gibbs_chain(
+            tiled, initial_visible, seeds["gibbs"], num_sweeps=steps
+        )
+
+    def back(states, seed):
+        rows = potentials
+        if potentials.batch_size is not None:
+            rows = potentials.repeat(len(states) // len(start.ancestors[0]))
+        return anneal_back(rows, states, start.base, betas, seed, progress).log_weights
+
+    def forth(count, seed):
+        chains = anneal_forwards(potentials, start.base, betas, count, seed, progress)
+        return chains.log_weights
+
+    run = spread or (lambda anneal, work, seed: anneal(work, seed))
+    backward = per_model(run(back, initial_visible, seeds["backward"]), potentials)
+    if method == "reverse_ais":
+        result = LogPartition.from_log_weights(backward, reverse=True)
+        result = result.unless_refuted(start.least)
+        return _explained(result, method)
+    forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
+    both = bidirectional(forward, backward, start.ancestors, start.least)
+    if method == "bidirectional":
+        return _explained(both, method)
+    result = checked(LogPartition.from_log_weights(forward), both)
+    return _explained(result, method)
+
+
+def _deterministic(potentials, method):
+    if method == "exact":
+        return LogPartition.exact(exact_log_partition(potentials))
+    if method == "bethe":
+        beliefs = sum_product(potentials, pairwise=None)
+        return LogPartition.without_error(beliefs.log_partition)
+    bound = mean_field(potentials, pairwise=None).log_partition
+    return LogPartition.without_error(bound, lower=bound, upper=math.inf)
+
+
+_REASONS = {
+    "ais": "its chains' weights vary too much, or chains annealed back find more mass",
+    "bidirectional": "annealing forwards and back do not agree",
+    "reverse_ais": "its chains' weights vary too much, or other estimates refute it",
+    "tempering": "replicas exchange or travel too rarely",
+}
+_CURES = {
+    "tempering": "Take more replicas (betas=40) and steps, or method='bidirectional'.",
+    "ais": "Take method='bidirectional', ten times as many betas, or 25 chains.",
+}
+_CURE = "Take ten times as many betas, or more chains."
+
+
+def _explained(result, method):
+    """Returns an estimate with its note; warns where an end of the interval is open."""
+    finite = np.atleast_1d(result.is_finite.numpy())
+    if finite.all():
+        return result
+    if finite.size > 1:
+        which, known = f" of {np.sum(~finite)} of {finite.size} models", ""
+    else:
+        which = ""
+        ends = [("at least", result.lower), ("at most", result.upper)]
+        known = "".join(f" It is {k} {v:.2f}." for k, v in ends if np.isfinite(v))
+    note = (
+        f"The error of log Z{which} is not known: {_REASONS[method]}.{known} "
+        f"{_CURES.get(method, _CURE)}"
+    )
+    warnings.warn(f"log_partition({method!r}): {note}", stacklevel=4)
+    return result._replace(note=note)

@@ -1,0 +1,221 @@
+"""Where annealing starts: independent units with the model's own means.
+
+The base model of a tempered path should be near the model. Of all models of
+independent units the one with the model's own marginals has the least
+KL(model || base). Chains tell the marginals, but chains that start in one place may
+stay there; so short annealing runs from several base models look where the model has
+its mass, and their weights say how much of it lies where.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.annealed_importance import anneal_forwards
+from keras_rbm.inference.annealing import block_ends
+from keras_rbm.inference.estimates import MARKOV, weighted
+from keras_rbm.inference.gibbs import ChainState, proposal, sweep_noise
+from keras_rbm.inference.gibbs import settled as metropolis
+from keras_rbm.inference.single_site import Visited, single_site_sweeps
+from keras_rbm.inference.tempered_path import TemperedPath, temperatures
+
+#: Sweeps of chains whose means are taken, over the second half.
+_SWEEPS = 100
+#: Temperatures of an annealing run that looks around, and of the one from the new base.
+_LOOK, _REFINE = 100, 250
+#: Share of the base's means that stays where the search began: a base as narrow as the
+#: mode that was found would never see another.
+_BROAD = 0.3
+#: Hidden states that have been visited are samples enough where they hold all but so
+#: many nats of the largest estimate of log Z.
+_NEARLY_ALL = 0.2
+#: Share of the temperatures that are equally spaced whatever was measured.
+_EVEN = 0.1
+
+
+class StartingPoint(NamedTuple):
+    """A base model for B models, samples of them, and how to space temperatures.
+
+    Attributes:
+        base: tensor (V,) or (B, V), visible natural parameters at beta = 0.
+        visible: tensor (M, V) or (M · B, V), states that are nearly model samples.
+        ancestors: int array (M, B), states with the same one are not independent.
+        betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
+            from 0 up to each.
+        least: array (B,), a lower bound of log Z, at 95 %.
+    """
+
+    base: tf.Tensor
+    visible: tf.Tensor
+    ancestors: np.ndarray
+    betas: np.ndarray
+    lengths: np.ndarray
+    least: np.ndarray
+
+    def temperatures(self, betas=None, default=1000):
+        """Returns inverse temperatures: those given, or a number of them, well spaced.
+
+        Steps of equal thermodynamic length each add as much to the variance of the log
+        weights [1].
+
+        Args:
+            betas: a sequence, as `temperatures` takes it; or int, how many, at equal
+                distances as measured; `None` for `default` of them.
+
+        References:
+            1. Grosse, Maddison, Salakhutdinov. Annealing between distributions by
+               averaging moments. NIPS 2013.
+        """
+        if betas is not None and np.ndim(betas):
+            return temperatures(betas)
+        count = len(temperatures(default if betas is None else betas)) - 1
+        lengths = self.lengths
+        if not np.isfinite(lengths).all():  # energies beyond float32
+            lengths = self.betas
+        share = (1.0 - _EVEN) * lengths / lengths[-1] + _EVEN * self.betas
+        values = np.interp(np.linspace(0.0, 1.0, count + 1), share, self.betas)
+        values[0], values[-1] = 0.0, 1.0
+        return temperatures(values)
+
+
+class _Pool:
+    """States of several annealing runs with their weights."""
+
+    def __init__(self, batch):
+        self.batch = batch
+        self.states, self.log_weights, self.values = [], [], []
+
+    def add(self, chains):
+        log_weights = np.reshape(chains.log_weights, (-1, self.batch))
+        log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
+        value, _, ess = (x.numpy() for x in weighted(tf.constant(log_weights)))
+        self.states.append(chains.visible)
+        # A run counts as much as it knows: few large weights may be chance.
+        self.log_weights.append(log_weights + np.log(ess))
+        self.values.append(value)
+
+    def draw(self, count, seed):
+        """Returns states (count · B, V), as often as their weights say, and which."""
+        log_weights = np.concatenate(self.log_weights)
+        weights = np.exp(log_weights - log_weights.max(0))
+        ends = np.cumsum(weights / weights.sum(0), 0)
+        shift = random.uniform((self.batch,), seed).numpy()
+        places = (np.arange(count)[:, np.newaxis] + shift) / count
+        chosen = [
+            np.searchsorted(*pair) for pair in zip(ends[:-1].T, places.T, strict=True)
+        ]
+        chosen = np.stack(chosen, 1)
+        rows = chosen * self.batch + np.arange(self.batch)
+        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
+
+
+def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, seed=0):
+    """Finds a base model near the model, with samples of it.
+
+    Args:
+        potentials: `Potentials`, B models if the biases have a batch dimension.
+        base: tensor (V,) or (B, V), visible natural parameters of independent units
+            with the means of the data, or `None` where they are not known.
+        chains: tensor (C, V), states of a single model that chains of its own have
+            reached, such as a learning rule's, or `None`.
+        num_chains: int ≥ 2, M.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        `StartingPoint`.
+    """
+    seeds = iter(random.fold_in(seed, number) for number in range(100))
+    batch = potentials.batch_size
+    pool = _Pool(1 if batch is None else int(batch))
+    tiled = potentials.repeat(num_chains)
+    rows = num_chains * pool.batch
+    units = potentials.visible
+
+    def annealed(natural, count):
+        betas = count if np.ndim(count) else temperatures(count)
+        new = anneal_forwards(potentials, natural, betas, num_chains, next(seeds))
+        pool.add(new)
+        steps = np.reshape(new.steps, (-1, num_chains, pool.batch))
+        lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
+        return block_ends(betas), np.append(0.0, lengths)
+
+    def settled(states):
+        """Returns the models' means over sweeps of chains, and their last states."""
+        states = single_site_sweeps(tiled, states, next(seeds))
+        means, states = _means(tiled, states, next(seeds))
+        means = tf.reduce_mean(tf.reshape(means, (num_chains, pool.batch, -1)), 0)
+        return means if batch is not None else means[0], states
+
+    nowhere = tf.zeros(potentials.num_visible)
+    first = nowhere if base is None else tf.cast(base, tf.float32)
+    path = TemperedPath.of(potentials, first, num_chains)
+    shape = (rows, potentials.num_visible)
+    reached, _ = settled(path.sample_base(shape, next(seeds)))
+    anywhere, others = settled(_from_any_hidden(tiled, rows, next(seeds)))
+    places = [first, units.bias, *map(units.natural_for_mean, (reached, anywhere))]
+    if base is not None:
+        places.append(nowhere)
+    if chains is not None and batch is None:
+        means, chains = _means(potentials, chains, next(seeds))
+        places.append(units.natural_for_mean(tf.reduce_mean(means, 0)))
+        others = tf.concat([others, chains], 0)
+    for natural in places:
+        annealed(natural, _LOOK)
+    visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
+
+    def drawn():
+        """Returns states (M · B, V) that are nearly samples, and their ancestors."""
+        best = np.max(pool.values)
+        if visited is not None and visited.log_mass > best - _NEARLY_ALL:
+            states = visited.draw(potentials, num_chains, next(seeds))
+            return states, np.arange(num_chains)[:, np.newaxis]
+        return pool.draw(num_chains, next(seeds))
+
+    means, _ = settled(drawn()[0])
+    broad = units.mean(first) if base is not None else reached
+    natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
+    point = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
+    betas, lengths = annealed(natural, point.temperatures(_REFINE))
+    states, ancestors = drawn()
+    _, states = settled(states)
+    least = np.max(pool.values, 0) - MARKOV
+    if visited is not None:
+        least = np.maximum(least, visited.log_mass)
+    return StartingPoint(natural, states, ancestors, betas, lengths, least)
+
+
+def _from_any_hidden(potentials, rows, seed):
+    """Returns visible states (rows, V) drawn given hidden states without any input."""
+    units = potentials.hidden
+    shape = (rows, potentials.num_hidden)
+    noise = random.uniform(shape, random.fold_in(seed, 0))
+    hidden = units.sample(tf.zeros(shape), noise)
+    natural = potentials.visible_natural(hidden)
+    noise = random.uniform(natural.shape, random.fold_in(seed, 1))
+    return potentials.visible.sample(natural, noise)
+
+
+@tf.function(autograph=False)
+def _means(potentials, visible, seed):
+    """Returns means of E[v | h], each chain's, over sweeps, and the last states."""
+
+    def sweep(index, state, total):
+        fresh = random.fold_in(seed, index)
+        noise = sweep_noise(potentials, tf.shape(visible)[0], fresh).of_sweep(0)
+        new = proposal(potentials, state.hidden_natural, noise)
+        means = potentials.visible.mean(potentials.visible_natural(new.hidden))
+        total += tf.where(index < _SWEEPS // 2, 0.0, means)
+        new, _ = metropolis(potentials, state, new.visible, noise)
+        for tensor, before in zip((*new, total), (*state, visible), strict=True):
+            tensor.set_shape(before.shape)  # lost where there are many models
+        return index + 1, new, total
+
+    state = ChainState(visible, potentials.hidden_natural(visible))
+    _, state, total = tf.while_loop(
+        lambda index, *_: index < _SWEEPS,
+        sweep,
+        (tf.constant(0), state, tf.zeros_like(visible)),
+    )
+    return total / (_SWEEPS - _SWEEPS // 2), state.visible

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import random_gaussian_potentials, random_potentials
+
+from keras_rbm import inference
+from keras_rbm.inference import Potentials, find_starting_point
+
+
+def far_mode(mass, size=60, seed=0):
+    """Returns a model of two modes far apart, and the visible means in the first.
+
+    The second, of mass `exp(mass)` times that of the first, is where no chain that
+    starts at the means of the first ever goes.
+    """
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 2, (2, size)) * 2.0 - 1.0
+    kernel = np.zeros((size, 2))
+    kernel[:, 0] = 2 * (second - first)
+    bias = 2 * first
+    balance = np.logaddexp(0, bias).sum() - np.logaddexp(0, 2 * second).sum()
+    potentials = Potentials(kernel, bias, [balance + mass, 0.0])
+    return potentials, tf.cast(2 * first, tf.float32)
+
+
+@pytest.mark.parametrize("mass", [-2.0, 0.0, 30.0])
+@pytest.mark.parametrize("method", ["ais", "bidirectional", "reverse_ais"])
+@pytest.mark.filterwarnings("ignore:log_partition\\('ais'\\):UserWarning")
+def test_finds_a_mode_far_from_the_data(method, mass):
+    """Chains from the data's mean said -34 nats with ess 97."""
+    potentials, base = far_mode(mass)
+    truth = float(inference.exact_log_partition(potentials))
+    z = inference.estimate_log_partition(potentials, method, base=base, betas=200)
+    assert z.lower < truth < z.upper
+    assert z.is_finite or (method == "ais" and "more mass" in z.note)
+    if z.is_finite:
+        assert abs(z.value - truth) < 4 * z.stderr < 2
+
+
+def test_chains_that_were_elsewhere_show_where_to_look():
+    potentials, base = far_mode(10.0)
+    elsewhere = inference.gibbs_chain(potentials, tf.ones((50, 60)), 0, num_sweeps=50)
+    start = find_starting_point(potentials, base, elsewhere)
+    truth = inference.exact_log_partition(potentials)
+    assert start.least <= truth and start.least > truth - 4
+
+
+def test_base_has_the_models_means():
+    potentials = random_potentials(12, 6, seed=3, scale=0.5)
+    means = inference.exact_moments(potentials).visible.bias.numpy()
+    start = find_starting_point(potentials, num_chains=400)
+    base = tf.sigmoid(start.base).numpy()
+    half = np.abs(means - 0.5).max()
+    assert np.abs(base - means).max() < 0.5 * half
+    assert start.visible.shape == (400, 12) and start.ancestors.shape == (400, 1)
+    error = np.sqrt(means * (1 - means) / 400)
+    assert (abs(start.visible.numpy().mean(0) - means) < 5 * error).all()
+
+
+def test_temperatures_lie_at_equal_distances():
+    potentials = random_potentials(20, 10, seed=4, scale=2.0)
+    start = find_starting_point(potentials)
+    betas = start.temperatures(100)
+    assert len(betas) == 101 and betas[0] == 0 and betas[-1] == 1
+    assert len(start.temperatures()) == 1001
+    assert start.temperatures([0.0, 0.3, 1.0]).tolist() == [0.0, 0.3, 1.0]
+    spread = [
+        np.mean(
+            [
+                inference.annealed_importance_sampling(
+                    potentials, base=start.base, betas=chosen, seed=seed
+                )
+                .log_weights.numpy()
+                .var()
+                for seed in range(5)
+            ]
+        )
+        for chosen in (betas, inference.temperatures(100))
+    ]
+    assert spread[0] < spread[1]
+
+
+def test_batches_and_gaussian_units():
+    models = [random_potentials(5, 4, seed=s, scale=1.5) for s in range(3)]
+    joint = Potentials(
+        models[0].kernel,
+        tf.stack([m.visible_bias for m in models]),
+        tf.stack([m.hidden_bias for m in models]),
+    )
+    start = find_starting_point(joint, num_chains=30)
+    assert start.base.shape == (3, 5) and start.visible.shape == (90, 5)
+    assert start.ancestors.shape == (30, 3) and start.least.shape == (3,)
+    truth = inference.exact_log_partition(joint)
+    for method in ("ais", "bidirectional", "reverse_ais"):
+        z = inference.estimate_log_partition(joint, method, betas=200)
+        assert (abs(z.value - truth) < 5 * z.stderr).numpy().all()
+    gaussian = random_gaussian_potentials(3, 4)
+    truth = inference.exact_log_partition(gaussian)
+    for method in ("ais", "bidirectional", "reverse_ais", "tempering"):
+        z = inference.estimate_log_partition(gaussian, method, betas=50, steps=100)
+        assert abs(z.value - truth) < 5 * z.stderr
+
+
+@pytest.mark.parametrize("field", ["kernel", "visible_bias", "hidden_bias"])
+@pytest.mark.parametrize("method", inference.METHODS)
+def test_parameters_that_are_no_numbers_are_named(method, field):
+    """Enumeration said NaN ± 0."""
+    parameters = {
+        "kernel": np.ones((3, 2)),
+        "visible_bias": np.zeros(3),
+        "hidden_bias": np.zeros(2),
+    }
+    parameters[field][0] = np.nan
+    potentials = Potentials(*parameters.values())
+    with pytest.raises(ValueError, match=f"Received: NaN .* in {field}.*smaller"):
+        inference.estimate_log_partition(potentials, method)
