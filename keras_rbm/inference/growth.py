@@ -34,8 +34,9 @@ class Growth(NamedTuple):
         weights, bias, coefficient: tensors (V,), () and (), the unit.
         refit: `Refit` of the model with it.
         search_ess: scalar, relative effective sample size of the samples in the search.
-        accepted: bool scalar, whether the unit is worth keeping: its gain is more than
-            two errors, and enough samples counted.
+        judged: bool scalar, whether enough samples and judges count to tell its gain.
+        accepted: bool scalar, whether the unit is worth keeping: it was judged, and its
+            gain is more than two errors.
     """
 
     weights: tf.Tensor
@@ -43,6 +44,7 @@ class Growth(NamedTuple):
     coefficient: tf.Tensor
     refit: Refit
     search_ess: tf.Tensor
+    judged: tf.Tensor
     accepted: tf.Tensor
 
     @classmethod
@@ -51,7 +53,8 @@ class Growth(NamedTuple):
         refit = Refit.placeholder(phases, judges)
         zero = tf.constant(0.0)
         weights = tf.zeros_like(refit.visible_bias)
-        return cls(weights, zero, zero, refit, zero, tf.constant(False))
+        no = tf.constant(False)
+        return cls(weights, zero, zero, refit, zero, no, no)
 
 
 def grow(
@@ -103,16 +106,19 @@ def grow(
         drift=drift,
         bias_steps=bias_steps,
         gibbs_steps=gibbs_steps,
+        before=_extended(potentials, unit, tf.zeros(1)),
     )
     ess = effective_sample_size(change(phases.samples)) / phases.samples.shape[0]
+    judged = tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS
     return Growth(
         weights=unit.weights[0],
         bias=unit.bias[0],
         coefficient=coefficient[0],
         refit=fitted,
         search_ess=ess,
-        accepted=(fitted.gain > 2.0 * fitted.gain_error)
-        & (tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS)
+        judged=judged,
+        accepted=judged
+        & (fitted.gain > 2.0 * fitted.gain_error)
         & (coefficient[0] > 0.0),
     )
 

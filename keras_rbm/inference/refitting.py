@@ -1,5 +1,6 @@
 """What follows a change of the hidden layer: biases that fit, and the gain of both."""
 
+import functools
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -23,7 +24,8 @@ class Refit(NamedTuple):
         gain: scalar, of the mean log-likelihood of the data by the change, nats,
             beyond what following the data gains.
         gain_error: scalar, its standard error, and that of `log_ratio`.
-        judge_ess: scalar, relative effective sample size of the judges.
+        judge_ess: scalar, relative effective sample size of the judges, had they gone
+            from model to model in one step.
         acceptance: scalar, share of Metropolis steps accepted.
     """
 
@@ -57,6 +59,7 @@ def refit(
     bias_steps,
     gibbs_steps,
     learn_temperature=False,
+    before=None,
 ):
     """Fits the visible biases after a change, and estimates what both have gained.
 
@@ -73,6 +76,8 @@ def refit(
         bias_steps: int ≥ 1, sweeps at most.
         gibbs_steps: int ≥ 1, sweeps of the judges.
         learn_temperature: bool, whether the coefficients' scale is fitted too.
+        before: `Potentials` before the change, with the units of `changed`, some of
+            which may count 0 times, or `None`. The judges go by models in between.
 
     Returns:
         `Refit`. The gain is estimated from the judges: the samples of the phases
@@ -102,12 +107,14 @@ def refit(
 
     coefficients = matched.scale * changed.hidden.coefficients
     hidden = FractionalParameters(changed.hidden_bias, coefficients)
+    fitted = Potentials(changed.kernel, matched.bias, hidden)
     moved = carry_over(
         judges,
         whole_change,
-        Potentials(changed.kernel, matched.bias, hidden),
+        fitted,
         random.fold_in(seed, 1),
         num_sweeps=gibbs_steps,
+        between=before and functools.partial(_between, before, fitted),
     )
     gain = tf.reduce_sum(phases.weights * whole_change(phases.visible))
     return Refit(
@@ -120,4 +127,18 @@ def refit(
         gain_error=moved.error,
         judge_ess=moved.ess,
         acceptance=matched.acceptance,
+    )
+
+
+def _between(before, after, t):
+    """Returns the model `p*_before^(1 - t) p*_after^t` of two with the same units."""
+
+    def mixed(first, second):
+        return (1.0 - t) * first + t * second
+
+    coefficients = mixed(before.hidden.coefficients, after.hidden.coefficients)
+    return Potentials(
+        after.kernel,
+        mixed(before.visible_bias, after.visible_bias),
+        FractionalParameters(after.hidden_bias, coefficients),
     )

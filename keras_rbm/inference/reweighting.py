@@ -9,6 +9,12 @@ from keras_rbm import random
 from keras_rbm.inference.bridge_sampling import bridge
 from keras_rbm.inference.gibbs import gibbs_chain
 
+#: Relative effective sample size that a step of samples from model to model leaves.
+_KEPT = 0.5
+#: Steps at most.
+_STEPS = 32
+_HALVINGS = 20
+
 
 class CarriedOver(NamedTuple):
     """Samples of a model, beside the one that they come from.
@@ -17,8 +23,8 @@ class CarriedOver(NamedTuple):
         visible: tensor (S, V).
         log_ratio: scalar, log of the new model's Z over the old one's.
         error: scalar, standard error of `log_ratio`.
-        ess: scalar, relative effective sample size of the old samples, from 1 / S to 1;
-            0 where the change of one is not a number.
+        ess: scalar, relative effective sample size of the old samples, had they gone
+            in one step, from 1 / S to 1; 0 where the change of one is not a number.
     """
 
     visible: tf.Tensor
@@ -79,12 +85,16 @@ def random_rows(rows, weights, count, seed):
     return tf.gather(rows, tf.minimum(index, tf.shape(rows)[0] - 1))
 
 
-def carry_over(visible, change, potentials, seed, *, num_sweeps):
+def carry_over(visible, change, potentials, seed, *, num_sweeps, between=None):
     """Makes samples of one model samples of another, by sequential Monte Carlo [1].
 
     They are resampled with weights `exp(change)`, as `Z_new p_new = Z_old p_old
     exp(change)`, which moves mass between modes where sweeps do not, and then make
     sweeps. Bridge sampling [2] between before and after estimates `Z_new / Z_old`.
+    Where the weights would leave fewer than half of the samples, they go by models
+    between the two, `p*_old exp(t change)`, in steps that leave half each. The error
+    is that between families of samples with one ancestor, over all steps: sweeps that
+    do not mix leave copies, which err alike.
 
     Args:
         visible: tensor (S, V), S known, samples of the old model. For the estimate to
@@ -93,6 +103,8 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
         potentials: `Potentials`, the new model.
         seed: int or integer tensor of shape (2,).
         num_sweeps: int ≥ 1.
+        between: function of t in [0, 1] that returns the `Potentials` of
+            `p*_old exp(t change)`, or `None` for a single step.
 
     Returns:
         `CarriedOver`.
@@ -102,28 +114,70 @@ def carry_over(visible, change, potentials, seed, *, num_sweeps):
         2. Bennett. Efficient estimation of free energy differences from Monte Carlo
            data. Journal of Computational Physics, 1976.
     """
-    before = change(visible)
-    rows = resampled_rows(before, random.fold_in(seed, 0))
-    moved = gibbs_chain(
-        potentials,
-        tf.gather(visible, rows),
-        random.fold_in(seed, 1),
-        num_sweeps=num_sweeps,
+    count = visible.shape[0]
+
+    def step(index, t, visible, ancestors, parts, ratio):
+        x = change(visible)
+        size = 1.0 - t if between is None else _step_size(x, 1.0 - t)
+        rows = resampled_rows(size * x, random.fold_in(seed, 2 * index))
+        model = potentials if between is None else between(t + size)
+        moved = gibbs_chain(
+            model,
+            tf.gather(visible, rows),
+            random.fold_in(seed, 2 * index + 1),
+            num_sweeps=num_sweeps,
+        )
+        gain, new = _bridged(size * x, size * change(moved), rows)
+        parts += tf.math.unsorted_segment_sum(new, ancestors, count)
+        ancestors = tf.gather(ancestors, rows)
+        return index + 1, t + size, moved, ancestors, parts, ratio + gain
+
+    state = (
+        tf.constant(0),
+        tf.constant(0.0),
+        visible,
+        tf.range(count),
+        tf.zeros(count, tf.float64),
+        tf.constant(0.0, tf.float64),
     )
-    ratio, error = _bridged(before, change(moved), rows)
-    ess = effective_sample_size(before) / visible.shape[0]
+    ess = effective_sample_size(change(visible)) / count
     ess = tf.where(tf.math.is_nan(ess), 0.0, ess)
-    return CarriedOver(moved, ratio, error, ess)
+    _, _, visible, _, parts, ratio = tf.while_loop(
+        lambda index, t, *_: (t < 1.0 - 1e-6) & (index < 2 * _STEPS), step, state
+    )
+    error = tf.math.reduce_std(parts) / math.sqrt(count)
+    ratio, error = (tf.cast(x, tf.float32) for x in (ratio, error))
+    return CarriedOver(visible, ratio, error, ess)
+
+
+def _step_size(change, rest):
+    """Returns how far from 0 to `rest` a step may go, 1 / 32 at least."""
+
+    def keeps(size):
+        few = effective_sample_size(size * change) < _KEPT * change.shape[0]
+        return ~few  # also where it is not a number
+
+    def halve(index, low, high):
+        middle = 0.5 * (low + high)
+        far = keeps(middle)
+        return index + 1, tf.where(far, middle, low), tf.where(far, high, middle)
+
+    _, size, _ = tf.while_loop(
+        lambda index, *_: index < _HALVINGS,
+        halve,
+        (tf.constant(0), tf.zeros_like(rest), rest),
+    )
+    size = tf.where(keeps(rest), rest, tf.maximum(size, 1.0 / _STEPS))
+    return tf.minimum(size, rest)
 
 
 def _bridged(before, after, parents):
-    """Returns log(Z after / Z before) and its error from both models' log weights.
+    """Returns log(Z after / Z before) of both models' log weights, and each part of it.
 
-    Sweeps that do not mix leave copies of the parents, which err alike.
+    Parts (S,) are what each state before adds, with those that come from it.
     """
     before, after = (
         tf.cast(part, tf.float64)[tf.newaxis, tf.newaxis] for part in (before, after)
     )
     ratio, parts = bridge(before, after, parents)
-    error = tf.math.reduce_std(parts) / math.sqrt(parts.shape[1])
-    return tf.cast(ratio[0], tf.float32), tf.cast(error, tf.float32)
+    return ratio[0], parts[0]

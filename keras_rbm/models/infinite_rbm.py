@@ -198,7 +198,7 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
     def own_callbacks(self):
         return [
             keras.callbacks.LambdaCallback(
-                on_epoch_end=lambda epoch, logs: self._stop_if_full()
+                on_epoch_end=lambda epoch, logs: self._end_epoch(logs)
             )
         ]
 
@@ -208,7 +208,8 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
         in_use = self.hidden_units if self.temperature > 0.0 else 0
         return in_use >= self.max_hidden_units
 
-    def _stop_if_full(self):
+    def _end_epoch(self, logs):
+        self.rule.samples.anchor(self, logs)
         if self.is_full:
             self.stop_training = True
 

@@ -42,26 +42,29 @@ class FrankWolfe(LearningRule):
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
     visible biases until the visible means are the batch's up to chance. Other chains
     then judge it: carried over from model to model by sequential Monte Carlo [2] they
-    estimate the gain; a unit of less than two standard errors, or that leaves samples
-    or judges a relative effective sample size (ESS / S) below 1/50, is refused, and
-    another is searched from another start, at most twice. Where the refused one was so
-    large that the judges' was below 1/5, the penalty of the next is three times as
-    large (a penalty of 0 stays 0). The whole training set as one batch with
-    `objective="linearized"` is the published search; the exact gain, the judges,
+    estimate the gain, by way of models in between where one step would leave fewer than
+    half of them; a unit of less than two standard errors, or that would leave samples
+    or judges a relative effective sample size (ESS / S) below 1/50 in one step, is
+    refused, and another is searched from another start, at most twice. Where the
+    refused one was so large that it would leave fewer than a fifth of the judges, the
+    penalty of the next is three times as large (a penalty of 0 stays 0). The whole
+    training set as one batch with `objective="linearized"` is the published search; the
+    exact gain, the judges,
     refusals, and biases fitted until they agree are additions. Large batches are its
     stochastic form.
 
     `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
     the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
     after an away step), `search_ess` (relative effective sample size of the search's
-    samples), `acceptance` (of fractional models' Metropolis steps), and `judge_ess`
-    (the judges', the least of this step's units, refused or not; 1 where none was
-    searched); without a new unit gain, its error, `search_ess` and acceptance are 0.
-    Of the model it logs `num_units` and `log_partition`, the estimate
+    samples), `acceptance` (of fractional models' Metropolis steps), `judge_ess` (the
+    judges', the least of this step's units, refused or not; 1 where none was
+    searched), and `unjudged` (units refused as too few samples or judges counted,
+    whatever their gain); without a new unit gain, its error, `search_ess` and
+    acceptance are 0. Of the model it logs `num_units` and `log_partition`, the estimate
     of log Z that the judges have added up from the first unit on (from annealing on
     where `fit` finds a model that the rule has not grown; `train_on_batch` logs NaN
-    for one); where chains do not mix it comes out too small, as annealing does, and the
-    likelihood too large.
+    for one), and its standard error, `log_partition_error`: where that exceeds 0.2 nats
+    at the end of an epoch, `fit` estimates log Z anew by annealing both ways.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
@@ -175,7 +178,7 @@ class FrankWolfe(LearningRule):
             name: self.add_variable(name, (), "zeros")
             for name in (
                 "gain", "gain_error", "refused", "removed", "search_ess", "acceptance",
-                "judge_ess",
+                "judge_ess", "unjudged",
             )
         }  # fmt: skip
 
@@ -210,6 +213,9 @@ class FrankWolfe(LearningRule):
         return logs | {
             "num_units": tf.where(in_use, model.num_units, 0),
             "log_partition": tf.convert_to_tensor(self.samples.log_partition),
+            "log_partition_error": tf.convert_to_tensor(
+                self.samples.log_partition_error
+            ),
         }
 
     def _step(self, model, visible, weights, mean, seed):
@@ -223,7 +229,7 @@ class FrankWolfe(LearningRule):
         phases = self.samples.phases(visible, weights)
         judges = self.samples.judges()
 
-        def attempt(number, l2, least, _):
+        def attempt(number, l2, least, unjudged, _):
             growth = grow(
                 model.growing_potentials(),
                 phases,
@@ -239,13 +245,20 @@ class FrankWolfe(LearningRule):
             )
             ess = growth.refit.judge_ess
             l2 *= tf.where(ess < _LOW_ESS, _STRONGER, 1.0)
-            return number + 1, l2, tf.minimum(least, ess), growth
+            unjudged += tf.cast(~growth.judged, tf.float32)
+            return number + 1, l2, tf.minimum(least, ess), unjudged, growth
 
         nothing = Growth.placeholder(phases, judges)
-        tries, _, least, growth = tf.while_loop(
-            lambda number, _, __, growth: room & ~growth.accepted & (number < _TRIES),
+        start = (
+            tf.constant(0),
+            self._penalty(model),
+            tf.constant(1.0),
+            tf.constant(0.0),
+        )
+        tries, _, least, unjudged, growth = tf.while_loop(
+            lambda number, *state: room & ~state[-1].accepted & (number < _TRIES),
             attempt,
-            (tf.constant(0), self._penalty(model), tf.constant(1.0), nothing),
+            (*start, nothing),
         )
         for name, value in (
             ("gain", growth.refit.gain),
@@ -255,6 +268,7 @@ class FrankWolfe(LearningRule):
         ):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
         self._logs["judge_ess"].assign(least)
+        self._logs["unjudged"].assign(unjudged)
         refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
         self._logs["refused"].assign(refused)
 
@@ -277,19 +291,25 @@ class FrankWolfe(LearningRule):
         )
 
         def remove():
-            tf.cond(
-                removal.coefficient > 0.0,
-                lambda: model.set_coefficient(removal.unit, removal.coefficient),
-                lambda: model.remove_unit(removal.unit),
+            counts = before.hidden.coefficients
+            chosen = tf.range(tf.shape(counts)[0]) == removal.unit
+            hidden = before.hidden._replace(
+                coefficients=tf.where(chosen, removal.coefficient, counts)
             )
-            after = model.growing_potentials()
+            after = before._replace(hidden=hidden)
             fitted = refit(
                 after,
                 lambda states: before.free_energy(states) - after.free_energy(states),
                 phases,
                 self.samples.judges(),
                 seed,
+                before=before,
                 **self._fitting(mean),
+            )
+            tf.cond(
+                removal.coefficient > 0.0,
+                lambda: model.set_coefficient(removal.unit, removal.coefficient),
+                lambda: model.remove_unit(removal.unit),
             )
             self.samples.take(model, fitted, mean)
             self._logs["removed"].assign(1.0)

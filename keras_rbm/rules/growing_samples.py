@@ -13,8 +13,8 @@ from keras_rbm.inference.reweighting import random_rows
 _BURN_IN = 20
 #: Judges at least: with fewer their error is a matter of chance itself.
 _LEAST_JUDGES = 20
-#: Of the annealing that log Z begins with: all later likelihoods stand on it.
-_TEMPERATURES = 10_000
+#: Standard error of log Z, in nats, from which it is estimated anew by annealing.
+_LARGEST_ERROR = 0.2
 
 
 class GrowingSamples:
@@ -28,12 +28,13 @@ class GrowingSamples:
         chains: variable (S + J, V), visible states; the last J judge.
         log_partition: variable, the sum of what the judges have estimated; NaN where
             nobody knows where it begins.
+        log_partition_error: variable, its standard error.
     """
 
     def __init__(self, num_samples, gibbs_steps):
         self.num_samples = num_samples
         self.gibbs_steps = gibbs_steps
-        self.chains = self.log_partition = None
+        self.chains = self.log_partition = self.log_partition_error = None
 
     def build(self, rule, model):
         """Makes the rule's variables."""
@@ -47,6 +48,7 @@ class GrowingSamples:
         unknown = keras.initializers.Constant(np.nan)
         self.chains = rule.add_variable("chains", (count, num_visible), initializer)
         self.log_partition = rule.add_variable("log_partition", (), unknown)
+        self.log_partition_error = rule.add_variable("log_partition_error", (), "zeros")
         self._fitted_means = rule.add_variable("fitted_means", (num_visible,), "zeros")
         self._started = rule.add_variable("started", (), "zeros")
         self._left_at = rule.add_variable("left_at", (4,), "zeros")
@@ -60,8 +62,21 @@ class GrowingSamples:
             self._started.assign(0.0)
         known = left and np.isfinite(self.log_partition.numpy())
         if not known and model.temperature > 0.0:
-            z = model.log_partition("ais", betas=_TEMPERATURES)
+            self._anneal(model)
+
+    def anchor(self, model, logs):
+        """Estimates log Z anew where its error has become large; called each epoch."""
+        if self.log_partition_error > _LARGEST_ERROR:
+            self._anneal(model)
+            for name in ("log_partition", "log_partition_error"):
+                logs[name] = float(getattr(self, name).numpy())
+
+    def _anneal(self, model):
+        z = model.log_partition("bidirectional")
+        known = np.isnan(self.log_partition.numpy()) or z.stderr < 1.0
+        if known:  # an estimate without an error is no better than the running one
             self.log_partition.assign(z.value)
+            self.log_partition_error.assign(z.stderr)
 
     def leave(self, model):
         """Remembers the model as a step has left it."""
@@ -76,6 +91,7 @@ class GrowingSamples:
         for variable, value, where in (
             (model.visible_bias, bias, independent),
             (self.log_partition, tf.reduce_sum(tf.math.softplus(bias)), independent),
+            (self.log_partition_error, 0.0, independent),
             (self._fitted_means, mean, independent | ~started),
         ):
             variable.assign(tf.where(where, value, variable))
@@ -111,6 +127,8 @@ class GrowingSamples:
         self.chains.assign(tf.concat([refit.visible, refit.judges], 0))
         self._fitted_means.assign(mean)
         self.log_partition.assign_add(refit.log_ratio)
+        error = tf.sqrt(self.log_partition_error**2 + refit.gain_error**2)
+        self.log_partition_error.assign(error)
 
 
 def _fingerprint(model):

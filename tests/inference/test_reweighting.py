@@ -5,6 +5,7 @@ from brute_force import binary_states, random_potentials
 
 from keras_rbm import inference
 from keras_rbm.inference.reweighting import carry_over, effective_sample_size
+from keras_rbm.units import FractionalParameters
 
 OLD, NEW = random_potentials(6, 4, seed=1), random_potentials(6, 4, seed=2, scale=0.7)
 STATES = binary_states(6).astype("float32")
@@ -14,15 +15,23 @@ def law(potentials):
     return tf.nn.softmax(-potentials.free_energy(STATES)).numpy().astype(float)
 
 
-def carried(count, seed, sweeps=1, old=OLD, new=NEW):
-    rng = np.random.default_rng(seed)
+def carrying(old=OLD, new=NEW, sweeps=1):
+    """Returns a function of a number of samples and a seed that carries them over."""
     probabilities = law(old) / law(old).sum()
-    visible = tf.constant(STATES[rng.choice(len(STATES), count, p=probabilities)])
 
-    def change(visible):
-        return old.free_energy(visible) - new.free_energy(visible)
+    @tf.function(autograph=False)
+    def carried_over(visible, seed):
+        def change(visible):
+            return old.free_energy(visible) - new.free_energy(visible)
 
-    return carry_over(visible, change, new, seed, num_sweeps=sweeps)
+        return carry_over(visible, change, new, seed, num_sweeps=sweeps)
+
+    def run(count, seed):
+        rng = np.random.default_rng(seed)
+        rows = rng.choice(len(STATES), count, p=probabilities)
+        return carried_over(tf.constant(STATES[rows]), tf.constant([seed, 0]))
+
+    return run
 
 
 def two_modes(bias):
@@ -32,7 +41,7 @@ def two_modes(bias):
 
 
 def test_samples_become_the_new_models():
-    visible = carried(200_000, 0).visible.numpy()
+    visible = carrying()(200_000, 0).visible.numpy()
     index = (visible @ 2.0 ** np.arange(6)).astype(int)
     order = (STATES @ 2.0 ** np.arange(6)).astype(int)
     share = np.bincount(index, minlength=64)[order] / len(visible)
@@ -47,12 +56,54 @@ def test_samples_become_the_new_models():
 def test_the_ratio_is_right_and_its_error_honest(models):
     """Where no sweep leaves its mode the samples after are copies of those before."""
     old, new = (inference.exact_log_partition(p).numpy() for p in models)
-    results = [carried(500, seed, 5, *models) for seed in range(200)]
+    carried = carrying(*models, sweeps=5)
+    results = [carried(500, seed) for seed in range(200)]
     ratios = np.array([float(result.log_ratio) for result in results])
     spread = ratios.std()
     assert abs(ratios.mean() - (new - old)) < 4 * spread / np.sqrt(len(ratios)) + 0.005
     errors = np.array([float(result.error) for result in results])
     assert errors.mean() == pytest.approx(spread, rel=0.25)
+
+
+def fractional_pair():
+    """Returns a model without and with a strong unit, and those between."""
+    kernel = np.concatenate([OLD.kernel, np.full((6, 1), 4.0)], 1).astype("float32")
+    bias = np.append(OLD.hidden_bias, -14.0).astype("float32")
+
+    def between(t):
+        coefficients = tf.concat([tf.ones(4), [6.0 * t]], 0)
+        hidden = FractionalParameters(tf.constant(bias), coefficients)
+        return inference.Potentials(kernel, OLD.visible_bias, hidden)
+
+    return between
+
+
+def test_large_changes_go_by_models_in_between():
+    """Gains of README's growing model were off by 8 of their errors."""
+    between = fractional_pair()
+    old, new = between(0.0), between(1.0)
+    truth, before = (
+        float(tf.reduce_logsumexp(-model.free_energy(STATES))) for model in (new, old)
+    )
+    law_of_old = law(old)
+
+    def change(visible):
+        return old.free_energy(visible) - new.free_energy(visible)
+
+    @tf.function(autograph=False)
+    def carried_over(start, seed):
+        return carry_over(start, change, new, seed, num_sweeps=5, between=between)
+
+    scores = []
+    for seed in range(60):
+        rows = np.random.default_rng(seed).choice(
+            64, 200, p=law_of_old / sum(law_of_old)
+        )
+        result = carried_over(tf.constant(STATES[rows]), tf.constant([seed, 0]))
+        scores.append((float(result.log_ratio) - truth + before) / float(result.error))
+        assert float(result.ess) < 0.2
+    assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.4
+    assert np.max(np.abs(scores)) < 4.5
 
 
 def test_the_same_model():
