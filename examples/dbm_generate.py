@@ -65,8 +65,7 @@ def main():
     print(f"""
 Bound of the test log-likelihood, nats per example, after {minutes:.1f} minutes:
   {bound:9.2f}  [{lower:.2f}, {upper:.2f}]  mean field and AIS, {args.dataset} test set
-             optimistic on average by AIS, pessimistic by mean field; the interval is
-             3 standard errors of log Z""")
+             too low by what mean field misses; the interval is that of log Z""")
     record = vars(args) | {"minutes": round(minutes, 1), "bound": bound}
     record |= {"lower": lower, "upper": upper}
     (out / "scores.json").write_text(json.dumps(record, indent=1) + "\n")
