@@ -227,6 +227,48 @@ def history(history, every=None, title=None):
     return figure
 
 
+def score_report(report, title=None):
+    """Draws a `ScoreReport`: intervals of the likelihood, and free energies.
+
+    Args:
+        report: what `keras_rbm.score_report` returned.
+        title: str or `None`.
+
+    Returns:
+        `matplotlib.figure.Figure`. Open intervals end in an arrow.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+    """
+    panels = 1 + bool(report.free_energies)
+    figure = _figure(5.0 * panels, 3.2)
+    axes = figure.add_subplot(1, panels, 1)
+    finite = [x for score in report.scores.values() for x in score if math.isfinite(x)]
+    reach = 0.1 * (max(finite) - min(finite)) + 0.01
+    for row, (value, low, high) in enumerate(reversed(report.scores.values())):
+        ends = [
+            end if math.isfinite(end) else value + sign * reach
+            for end, sign in ((low, -1), (high, 1))
+        ]
+        axes.plot(ends, [row, row], color="C0")
+        axes.plot(value, row, "o", color="C0")
+        for end, shown, marker in zip((low, high), ends, "<>", strict=True):
+            axes.plot(shown, row, marker if not math.isfinite(end) else "|", color="C0")
+    axes.set_yticks(range(len(report.scores)), list(reversed(report.scores)))
+    axes.set_xlabel("mean log-likelihood, nats")
+    if report.free_energies:
+        axes = figure.add_subplot(1, panels, 2)
+        bins = np.histogram_bin_edges(
+            np.concatenate([*report.free_energies.values()]), 30
+        )
+        for name, energies in report.free_energies.items():
+            axes.hist(energies, bins, density=True, histtype="step", label=name)
+        axes.set_xlabel("free energy, nats")
+        axes.legend(fontsize="small")
+    figure.suptitle("Scores" if title is None else title)
+    return figure
+
+
 def _figure(width, height):
     try:
         from matplotlib.figure import Figure

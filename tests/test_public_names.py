@@ -23,6 +23,7 @@ FLOORS = (
     "metrics",
     "optimizers",
     "images",
+    "scoring",
     "plots",
     "callbacks",
 )
@@ -52,6 +53,8 @@ def test_public_names():
         "random",
         "replicas",
         "rules",
+        "score_report",
+        "scoring",
         "units",
         "version",
     }

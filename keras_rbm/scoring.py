@@ -1,0 +1,168 @@
+"""The estimates of a model's likelihood side by side, and which of them to quote."""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.exact import MAX_UNITS
+from keras_rbm.models.inputs import as_rows
+
+#: The best first.
+_PREFERRED = ("exact", "bidirectional", "ais", "tempering")
+
+
+class ScoreReport(NamedTuple):
+    """What `score_report` found; printed as a table.
+
+    Attributes:
+        scores: dict of method to `(value, lower, upper)`, the mean log-likelihood in
+            nats per example (of a deep model its lower bound), with the interval that
+            follows from that of log Z.
+        log_partitions: dict of method to `LogPartition`.
+        free_energies: dict of name to array (N,), nats: of the data, and of long chains
+            from the base rate and from the data. A model that knows its data gives all
+            three alike. Empty for conditional models.
+        quote: str, a sentence: which interval to quote, or why none.
+    """
+
+    scores: dict
+    log_partitions: dict
+    free_energies: dict
+    quote: str
+
+    def __str__(self):
+        lines = ["| log Z by | nats per example | interval |", "| --- | --- | --- |"]
+        for method, (value, low, high) in self.scores.items():
+            lines.append(f"| {method} | {value:.3f} | [{low:.3f}, {high:.3f}] |")
+        if self.free_energies:
+            lines += [
+                "",
+                "| free energy of | mean | deviation |",
+                "| --- | --- | --- |",
+            ]
+        for name, energies in self.free_energies.items():
+            lines.append(f"| {name} | {energies.mean():.2f} | {energies.std():.2f} |")
+        return "\n".join([*lines, "", self.quote])
+
+
+def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, seed=0):
+    """Estimates a model's mean log-likelihood in several ways, and compares them.
+
+    Args:
+        model: built `RBM`, `InfiniteRBM` or `DBM`; or a `CRBM`, with `v`.
+        x: array (N, V) or dataset, examples; of a CRBM its input (N, X), some hundred.
+        v: array (N, V), the visible states of a CRBM.
+        methods: list of methods of `log_partition`; by default enumeration where a
+            layer is small enough, annealing forwards, both ways, and tempering; of a
+            CRBM enumeration, annealing both ways, mean field and Bethe's estimate.
+        num_chains: int ≥ 2.
+        steps: int ≥ 1, sweeps of the long chains.
+        seed: int.
+
+    Returns:
+        `ScoreReport`. Print it for a table; `keras_rbm.plots.score_report` draws it.
+
+    Raises:
+        ValueError: if the model is not built, or the data do not fit.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.compile("sgd")
+    >>> history = rbm.fit(data, verbose=0)
+    >>> report = keras_rbm.score_report(rbm, data, methods=["exact", "ais"])
+    >>> list(report.scores)
+    ['exact', 'ais']
+    >>> report.quote.startswith("Quote")
+    True
+    """
+    check_counts(2, num_chains=num_chains)
+    check_counts(steps=steps)
+    model.assert_built("score_report")
+    conditional = v is not None
+    parts = {}
+    for method in _methods(model, conditional) if methods is None else methods:
+        with warnings.catch_warnings():  # the table and the quote say it
+            warnings.filterwarnings("ignore", r"log_partition\(", UserWarning)
+            options = (
+                {} if method == "exact" else {"num_chains": num_chains, "seed": seed}
+            )
+            if conditional:
+                parts[method] = model.log_partition(x, method, **options)
+            else:
+                parts[method] = model.log_partition(method, **options)
+    if conditional:
+        energies, free = model.free_energy(x, v), {}
+    else:
+        rows = as_rows(x)
+        free = _free_energies(model, rows, steps, seed)
+        energies = free["data"]
+    energies = tf.cast(energies, tf.float64)
+    scores = {
+        method: tuple(
+            float(tf.reduce_mean(-energies - end))
+            for end in (z.value, z.upper, z.lower)
+        )
+        for method, z in parts.items()
+    }
+    return ScoreReport(scores, parts, free, _quote(scores))
+
+
+def _methods(model, conditional):
+    potentials = model.potentials(
+        tf.zeros((1, model.num_features)) if conditional else None
+    )
+    small = min(potentials.num_visible, potentials.num_hidden) <= MAX_UNITS
+    exact = ["exact"] if small else []
+    if conditional:
+        return [*exact, "bidirectional", "mean_field", "bethe"]
+    return [*exact, "ais", "bidirectional", "tempering"]
+
+
+def _free_energies(model, rows, steps, seed):
+    energy = getattr(model, "variational_free_energy", None) or model.free_energy
+    some = rows[: min(len(rows), 100)]
+    chains = {
+        "chains from the base rate": model.sample(len(some), steps=steps, seed=seed),
+        "chains from the data": model.sample(
+            len(some), steps=steps, initial_visible=some, seed=seed
+        ),
+    }
+    return {name: energy(x).numpy() for name, x in ({"data": rows} | chains).items()}
+
+
+def _quote(scores):
+    """Returns a sentence that says which interval to quote."""
+    known = {
+        method: score
+        for method, score in scores.items()
+        if all(map(math.isfinite, score)) and method in _PREFERRED
+    }
+    if not known:
+        least = [(high, m) for m, (_, _, high) in scores.items() if math.isfinite(high)]
+        if not least:
+            return "Quote none: no estimate has an error that is known."
+        high, method = min(least)
+        return (
+            "Quote none: no interval has two ends. The mean log-likelihood is at most "
+            f"{high:.2f} nats, by {method!r}."
+        )
+    best = min(known, key=_PREFERRED.index)
+    value, low, high = known[best]
+    against = [
+        method
+        for method, (_, other_low, other_high) in known.items()
+        if other_low > high or other_high < low
+    ]
+    if against and best != "exact":
+        return (
+            f"Quote none: {best!r} and {', '.join(map(repr, against))} contradict each "
+            "other. Anneal at ten times as many temperatures."
+        )
+    if best == "exact":
+        return f"Quote {value:.3f} nats: log Z is enumerated."
+    return f"Quote {value:.3f} nats, [{low:.3f}, {high:.3f}], by {best!r}."

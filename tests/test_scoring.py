@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+import keras_rbm
+from keras_rbm import plots
+from keras_rbm.scoring import _quote
+
+DATA = (np.random.default_rng(0).random((60, 6)) < 0.3).astype("float32")
+METHODS = ["exact", "ais", "bidirectional", "tempering"]
+
+
+def fitted(model, *data):
+    model.compile("sgd")
+    model.fit(*data, verbose=0)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "methods"),
+    [
+        (lambda: fitted(keras_rbm.RBM(4, seed=0), DATA), None),
+        (lambda: fitted(keras_rbm.RBM(3, visible="gaussian", seed=0), DATA), None),
+        (lambda: fitted(keras_rbm.DBM([4, 3], seed=0), DATA), ["exact", "ais"]),
+    ],
+    ids=["rbm", "gaussian", "dbm"],
+)
+def test_estimates_side_by_side(make, methods):
+    model = make()
+    report = keras_rbm.score_report(model, DATA, methods=methods, steps=50)
+    assert list(report.scores) == (methods or METHODS)
+    exact, *_ = report.scores["exact"]
+    for method, (value, low, high) in report.scores.items():
+        assert low <= value <= high and low - 1e-4 <= exact <= high + 1e-4, method
+    z = report.log_partitions["ais"]
+    np.testing.assert_allclose(
+        report.scores["ais"][0], -np.mean(report.free_energies["data"]) - z.value, 1e-5
+    )
+    assert [len(x) for x in report.free_energies.values()] == [60, 60, 60]
+    assert report.quote == f"Quote {exact:.3f} nats: log Z is enumerated."
+    assert "| ais |" in str(report) and str(report).endswith(report.quote)
+    assert len(plots.score_report(report).axes) == 2
+
+
+def test_of_a_growing_model():
+    grown = keras_rbm.InfiniteRBM(3, num_visible=6, seed=0)
+    grown.insert_unit(np.ones(6), -3.0)
+    grown.insert_unit(-np.ones(6), 1.0, 0.5)
+    report = keras_rbm.score_report(grown, DATA, methods=["ais", "bidirectional"])
+    low, high = report.scores["bidirectional"][1:]
+    assert low < report.scores["ais"][0] < high + 0.1
+
+
+def test_of_a_conditional_model():
+    x = DATA[:, :2]
+    crbm = keras_rbm.CRBM(3, seed=0)
+    crbm.compile("sgd")
+    crbm.fit(x, DATA, verbose=0)
+    report = keras_rbm.score_report(crbm, x[:10], DATA[:10])
+    assert list(report.scores) == ["exact", "bidirectional", "mean_field", "bethe"]
+    exact = report.scores["exact"][0]
+    _, low, high = report.scores["bidirectional"]
+    assert low < exact < high and exact < report.scores["mean_field"][2]
+    assert not report.free_energies and len(plots.score_report(report).axes) == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "quote"),
+    [
+        ({"bidirectional": (-1, -2, 0.0), "ais": (-1.1, -2, 0.0)}, "Quote -1.000 nats"),
+        ({"bidirectional": (-1, -2, 0.0), "ais": (-5, -6, -4)}, "contradict"),
+        ({"ais": (-1, -np.inf, 2.0)}, "at most 2.00 nats, by 'ais'"),
+        ({"bethe": (-1, np.nan, np.nan)}, "no estimate has an error"),
+        ({"ais": (-3, -4, -2), "bidirectional": (-1, -np.inf, 2)}, "Quote -3.000 nats"),
+    ],
+)
+def test_what_to_quote(scores, quote):
+    assert quote in _quote(scores)
+
+
+def test_open_intervals_end_in_arrows():
+    report = keras_rbm.scoring.ScoreReport(
+        {"ais": (-1.0, -np.inf, 2.0)}, {}, {}, "none"
+    )
+    markers = [line.get_marker() for line in plots.score_report(report).axes[0].lines]
+    assert markers == ["None", "o", "<", "|"]
