@@ -6,9 +6,9 @@
 
 The first takes some minutes, the second some hours. Both train RBMs of 2 to 20 hidden
 units, whose log Z can be enumerated, by several rules, with and without `adapt`, for 1
-to 100 epochs, and estimate log Z of each with default arguments. They print the share of
-intervals that hold the truth, and write a record of each model to `calibration.json`; a
-run that was cut goes on there.
+to 100 epochs, and estimate log Z of each with default arguments. They print the share
+of intervals that hold the truth, and write a record of each model to
+`calibration.json`; a run that was cut goes on there.
 """
 
 import argparse
