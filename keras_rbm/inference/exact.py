@@ -2,8 +2,12 @@
 
 import tensorflow as tf
 
-from keras_rbm.inference.potentials import Moments, Potentials, own_log_weight
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.inference.potentials import (
+    Moments,
+    Potentials,
+    binary_layers,
+    own_log_weight,
+)
 
 #: Largest number of units that is enumerated (2^25 terms).
 MAX_UNITS = 25
@@ -72,14 +76,7 @@ def exact_moments(potentials):
 
 def _enumerates_visible(potentials):
     """Returns whether the visible layer is the one to enumerate."""
-    sizes = {
-        side: size
-        for side, size, units in (
-            ("visible", potentials.num_visible, potentials.visible),
-            ("hidden", potentials.num_hidden, potentials.hidden),
-        )
-        if isinstance(units, BernoulliParameters)
-    }
+    sizes = binary_layers(potentials)
     if not sizes:
         raise ValueError(
             "Expected at least one layer of binary units. Received: "

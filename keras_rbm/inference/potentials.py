@@ -201,6 +201,18 @@ def log_conditional(units, states, natural):
     return tf.reduce_sum(each, -1)
 
 
+def binary_layers(potentials):
+    """Returns the sizes of the binary layers, a dict of "visible" and "hidden"."""
+    return {
+        side: size
+        for side, size, units in (
+            ("visible", potentials.num_visible, potentials.visible),
+            ("hidden", potentials.num_hidden, potentials.hidden),
+        )
+        if isinstance(units, BernoulliParameters)
+    }
+
+
 def check_finite(potentials):
     """Raises a ValueError if a parameter is NaN or infinite, and names it.
 

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.inference.potentials import binary_layers
 from keras_rbm.units import BernoulliParameters
 
 #: Sweeps at most, and evaluations of a visible unit's log-partition.
@@ -33,10 +34,10 @@ def single_site_sweeps(potentials, visible, seed):
     sizes = visible.shape[0], *potentials.kernel.shape
     sweeps = min(_SWEEPS, int(_EVALUATIONS / math.prod(sizes)))
     seed = random.as_seed(seed)
-    side = _side_to_draw(potentials)
-    if not sweeps or side is None:
+    layers = binary_layers(potentials)
+    if not sweeps or not layers:
         return visible
-    if side == "visible":
+    if min(reversed(layers), key=layers.get) == "visible":
         return _sweeps(potentials.transpose(), visible, seed, tf.constant(sweeps))
     starting, ending = (random.fold_in(seed, -stream) for stream in (1, 2))
     natural = potentials.hidden_natural(visible)
@@ -44,19 +45,6 @@ def single_site_sweeps(potentials, visible, seed):
     hidden = _sweeps(potentials, hidden, seed, tf.constant(sweeps))
     natural = potentials.visible_natural(hidden)
     return potentials.visible.sample(natural, random.uniform(visible.shape, ending))
-
-
-def _side_to_draw(potentials):
-    """Returns "visible" or "hidden", the smaller layer of binary units, or `None`."""
-    sizes = {
-        side: size
-        for side, size, units in (
-            ("hidden", potentials.num_hidden, potentials.hidden),
-            ("visible", potentials.num_visible, potentials.visible),
-        )
-        if isinstance(units, BernoulliParameters)
-    }
-    return min(sizes, key=sizes.get) if sizes else None
 
 
 @tf.function(autograph=False)
