@@ -255,6 +255,9 @@ def score_report(report, title=None):
         for end, shown, marker in zip((low, high), ends, "<>", strict=True):
             axes.plot(shown, row, marker if not math.isfinite(end) else "|", color="C0")
     axes.set_yticks(range(len(report.scores)), list(reversed(report.scores)))
+    axes.set_ylim(-0.6, len(report.scores) - 0.4)
+    axes.locator_params(axis="x", nbins=4)
+    axes.ticklabel_format(axis="x", useOffset=False)
     axes.set_xlabel("mean log-likelihood, nats")
     if report.free_energies:
         axes = figure.add_subplot(1, panels, 2)

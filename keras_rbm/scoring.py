@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.models.inputs import as_rows
@@ -124,12 +125,13 @@ def _methods(model, conditional):
 
 
 def _free_energies(model, rows, steps, seed):
+    # Chains of one seed would meet, and be one chain from then on.
     energy = getattr(model, "variational_free_energy", None) or model.free_energy
     some = rows[: min(len(rows), 100)]
     chains = {
         "chains from the base rate": model.sample(len(some), steps=steps, seed=seed),
         "chains from the data": model.sample(
-            len(some), steps=steps, initial_visible=some, seed=seed
+            len(some), steps=steps, initial_visible=some, seed=random.fold_in(seed, 1)
         ),
     }
     return {name: energy(x).numpy() for name, x in ({"data": rows} | chains).items()}
