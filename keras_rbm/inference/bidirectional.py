@@ -6,7 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.bridge_sampling import bridge
-from keras_rbm.inference.estimates import MARKOV, WIDTH, LogPartition, weighted
+from keras_rbm.inference.estimates import (
+    MARKOV,
+    WIDTH,
+    LogPartition,
+    effective_number,
+    weighted,
+)
 
 #: Share of the chains of one way that could be those of the other, at least.
 _LEAST_OVERLAP = 0.1
@@ -51,8 +57,7 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
     if ancestors is None:
         ancestors = np.repeat(np.arange(chains)[:, np.newaxis], low.shape[1], 1)
     numbers = np.stack([np.unique(x, return_inverse=True)[1] for x in ancestors.T])
-    sizes = np.stack([np.bincount(x, minlength=chains) for x in numbers])
-    families = chains**2 / np.square(sizes).sum(1)
+    families = effective_number(ancestors)
     value, parts = bridge(
         tf.transpose(low)[tf.newaxis], tf.transpose(high)[tf.newaxis], numbers
     )

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.pareto import pareto_k
@@ -158,6 +159,12 @@ def weighted(log_weights):
     variance = tf.reduce_sum(tf.square(weights - 1.0), 0) / (chains - 1.0)
     ess = tf.square(tf.reduce_sum(weights, 0)) / tf.reduce_sum(tf.square(weights), 0)
     return value, tf.sqrt(variance / chains), ess
+
+
+def effective_number(ancestors):
+    """Returns how many independent ones M states have, (B,); ancestors is (M, B)."""
+    sizes = [np.unique(column, return_counts=True)[1] for column in ancestors.T]
+    return np.array([size.sum() ** 2 / np.square(size).sum() for size in sizes])
 
 
 def with_rounding(stderr, value):

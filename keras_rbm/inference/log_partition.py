@@ -71,7 +71,7 @@ def estimate_log_partition(
         method: str, see above.
         base: tensor (V,) or (B, V), visible natural parameters of independent units
             with the means of the data, where the search begins; `None` where no data
-            are known: it begins in several places in any case.
+            are known: it begins in other places, as in any case, and `note` says so.
         chains: tensor (C, V), states of a single model where other chains have got to,
             such as a learning rule's: the search looks there, too.
         betas: int, number of temperatures (of tempering, replicas less one), spaced at
@@ -130,7 +130,7 @@ def estimate_log_partition(
             ancestors=start.ancestors[:, 0],
             seed=seeds["tempering"],
         )
-        return _explained(result, method)
+        return _explained(result, method, base)
     betas = start.temperatures(betas)
     if initial_visible is None or method != "reverse_ais":
         initial_visible = start.visible
@@ -161,13 +161,13 @@ def estimate_log_partition(
     if method == "reverse_ais":
         result = LogPartition.from_log_weights(backward, reverse=True)
         result = result.unless_refuted(start.least)
-        return _explained(result, method)
+        return _explained(result, method, base)
     forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
     both = bidirectional(forward, backward, start.ancestors, start.least)
     if method == "bidirectional":
-        return _explained(both, method)
+        return _explained(both, method, base)
     result = checked(LogPartition.from_log_weights(forward), both)
-    return _explained(result, method)
+    return _explained(result, method, base)
 
 
 def _deterministic(potentials, method):
@@ -193,11 +193,15 @@ _CURES = {
 _CURE = "Take ten times as many betas, or more chains."
 
 
-def _explained(result, method):
+_BLIND = "No data were known: the search for the model's mass began in other places."
+
+
+def _explained(result, method, base):
     """Returns an estimate with its note; warns where an end of the interval is open."""
+    blind = _BLIND if base is None else ""
     finite = np.atleast_1d(result.is_finite.numpy())
     if finite.all():
-        return result
+        return result._replace(note=blind)
     if finite.size > 1:
         which, known = f" of {np.sum(~finite)} of {finite.size} models", ""
     else:
@@ -206,7 +210,7 @@ def _explained(result, method):
         known = "".join(f" It is {k} {v:.2f}." for k, v in ends if np.isfinite(v))
     note = (
         f"The error of log Z{which} is not known: {_REASONS[method]}.{known} "
-        f"{_CURES.get(method, _CURE)}"
-    )
+        f"{_CURES.get(method, _CURE)} {blind}"
+    ).rstrip()
     warnings.warn(f"log_partition({method!r}): {note}", stacklevel=4)
     return result._replace(note=note)

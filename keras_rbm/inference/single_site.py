@@ -10,8 +10,8 @@ from keras_rbm import random
 from keras_rbm.inference.potentials import binary_layers
 from keras_rbm.units import BernoulliParameters
 
-#: Sweeps at most, and evaluations of a visible unit's log-partition.
-_SWEEPS, _EVALUATIONS = 20, 5e7
+#: Sweeps at most and at least, and evaluations of a visible unit's log-partition.
+_SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 5e7
 
 
 def single_site_sweeps(potentials, visible, seed):
@@ -21,7 +21,7 @@ def single_site_sweeps(potentials, visible, seed):
     and h tells v. With the larger layer summed out,
     `log p*(h) = c' h + sum_i A_i((b + W h)_i)`, and modes that differ in few hidden
     units are a few likely steps apart. A sweep takes two log-partitions of H · V units
-    for each chain; large models make few sweeps, or none.
+    for each chain; large models make fewer sweeps, or none where few would fit.
 
     Args:
         potentials: `Potentials` with a layer of binary units; others stay as they are.
@@ -35,7 +35,7 @@ def single_site_sweeps(potentials, visible, seed):
     sweeps = min(_SWEEPS, int(_EVALUATIONS / math.prod(sizes)))
     seed = random.as_seed(seed)
     layers = binary_layers(potentials)
-    if not sweeps or not layers:
+    if sweeps < _FEWEST_SWEEPS or not layers:
         return visible
     if min(reversed(layers), key=layers.get) == "visible":
         return _sweeps(potentials.transpose(), visible, seed, tf.constant(sweeps))

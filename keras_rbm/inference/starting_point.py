@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing import block_ends
-from keras_rbm.inference.estimates import MARKOV, weighted
+from keras_rbm.inference.estimates import MARKOV, effective_number, weighted
 from keras_rbm.inference.gibbs import ChainState, proposal, sweep_noise
 from keras_rbm.inference.gibbs import settled as metropolis
 from keras_rbm.inference.single_site import Visited, single_site_sweeps
@@ -23,13 +23,14 @@ from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 #: Sweeps of chains whose means are taken, over the second half.
 _SWEEPS = 100
-#: Temperatures of an annealing run that looks around, and of the one from the new base.
-_LOOK, _REFINE = 100, 250
+#: Temperatures of an annealing run that looks around, and of those from the new base,
+#: one after the other until states have that many independent ancestors.
+_LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
 #: Share of the base's means that stays where the search began: a base as narrow as the
 #: mode that was found would never see another.
 _BROAD = 0.3
-#: Hidden states that have been visited are samples enough where they hold all but so
-#: many nats of the largest estimate of log Z.
+#: Hidden states that have been visited are samples enough where no estimate of log Z,
+#: less two of its errors, exceeds their mass by so many nats.
 _NEARLY_ALL = 0.2
 #: Share of the temperatures that are equally spaced whatever was measured.
 _EVEN = 0.1
@@ -85,16 +86,17 @@ class _Pool:
 
     def __init__(self, batch):
         self.batch = batch
-        self.states, self.log_weights, self.values = [], [], []
+        self.states, self.log_weights, self.values, self.lows = [], [], [], []
 
     def add(self, chains):
         log_weights = np.reshape(chains.log_weights, (-1, self.batch))
         log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
-        value, _, ess = (x.numpy() for x in weighted(tf.constant(log_weights)))
+        value, error, ess = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
         # A run counts as much as it knows: few large weights may be chance.
         self.log_weights.append(log_weights + np.log(ess))
         self.values.append(value)
+        self.lows.append(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
 
     def draw(self, count, seed):
         """Returns states (count · B, V), as often as their weights say, and which."""
@@ -167,18 +169,23 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
 
     def drawn():
         """Returns states (M · B, V) that are nearly samples, and their ancestors."""
-        best = np.max(pool.values)
-        if visited is not None and visited.log_mass > best - _NEARLY_ALL:
+        known = np.max(pool.lows)
+        if visited is not None and visited.log_mass > known - _NEARLY_ALL:
             states = visited.draw(potentials, num_chains, next(seeds))
             return states, np.arange(num_chains)[:, np.newaxis]
         return pool.draw(num_chains, next(seeds))
 
-    means, _ = settled(drawn()[0])
     broad = units.mean(first) if base is not None else reached
-    natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
-    point = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
-    betas, lengths = annealed(natural, point.temperatures(_REFINE))
+    enough = min(_ENOUGH_ANCESTORS, num_chains // 4)
     states, ancestors = drawn()
+    for count in _REFINE:
+        means, _ = settled(states)
+        natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
+        look = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
+        betas, lengths = annealed(natural, look.temperatures(count))
+        states, ancestors = drawn()
+        if np.min(effective_number(ancestors)) >= enough:
+            break
     _, states = settled(states)
     least = np.max(pool.values, 0) - MARKOV
     if visited is not None:
