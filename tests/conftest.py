@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pathlib
 
 # Tests compile more than they compute. Read when TensorFlow is imported.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
@@ -61,3 +62,12 @@ def fresh_keras():
     keras.utils.set_random_seed(1)
     yield
     keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture
+def real_data():
+    """Real data, with `tfds/` and `caltech101_silhouettes/` in it."""
+    root = os.environ.get("KERAS_RBM_TEST_DATA")
+    if not root:
+        pytest.skip("KERAS_RBM_TEST_DATA names no folder with real data")
+    return pathlib.Path(root)

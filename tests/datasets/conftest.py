@@ -1,6 +1,5 @@
 """Where the tests of data sets find, and put, data."""
 
-import os
 import pathlib
 
 import pytest
@@ -26,12 +25,3 @@ def data_dir(tmp_path_factory):
 def dummy_data():
     """Made-up source files, one folder for each builder that reads a file."""
     return DUMMY_DATA
-
-
-@pytest.fixture
-def real_data():
-    """Real data, with `tfds/` and `caltech101_silhouettes/` in it."""
-    root = os.environ.get("KERAS_RBM_TEST_DATA")
-    if not root:
-        pytest.skip("KERAS_RBM_TEST_DATA names no folder with real data")
-    return pathlib.Path(root)
