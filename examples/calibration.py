@@ -41,7 +41,7 @@ def main():
     records = json.loads(path.read_text()) if path.exists() else []
     for number in range(len(records), args.models):
         settings = draw_settings(number, args.sets)
-        rbm = train(settings, args.manual_dir)
+        rbm = trained(settings, args.manual_dir, args.bank)
         records.append(settings | judge(rbm, args.methods))
         path.write_text(json.dumps(records, indent=0) + "\n")
         print(number, settings, flush=True)
@@ -66,6 +66,19 @@ def draw_settings(number, sets):
     }
 
 
+def trained(settings, manual_dir=None, bank=None):
+    """Returns an RBM of the bank, or a new one."""
+    if bank is None:
+        return train(settings, manual_dir)
+    path = pathlib.Path(bank) / f"{settings['seed']}.keras"
+    if path.exists():
+        return keras.saving.load_model(path)
+    rbm = train(settings, manual_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rbm.save(path)
+    return rbm
+
+
 def train(settings, manual_dir=None):
     """Returns a trained RBM."""
     units, seed = settings["units"], settings["seed"]
@@ -84,9 +97,9 @@ def train(settings, manual_dir=None):
         grown.fit(data, epochs=units, verbose=0)
         return grown.to_rbm()
     real = settings["set"] == "grey_digits"
-    visible = kr.units.Gaussian(standardize=True) if real else "bernoulli"
-    rbm = kr.RBM(units, visible=visible, seed=seed)
-    if settings["adapt"] or real:
+    gaussian = kr.units.Gaussian(standardize=settings["adapt"])
+    rbm = kr.RBM(units, visible=gaussian if real else "bernoulli", seed=seed)
+    if settings["adapt"]:
         rbm.adapt(data)
     rate = 0.01 if real else settings["rate"]
     rbm.compile(keras.optimizers.SGD(rate), rule=settings["rule"])
@@ -168,6 +181,7 @@ def parse_arguments():
     parser.add_argument(
         "--manual-dir", help="folder of source files, see datasets.load"
     )
+    parser.add_argument("--bank", help="folder of trained models")
     parser.add_argument("--out", default="calibration.json")
     return parser.parse_args()
 
