@@ -12,6 +12,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/guides/train-score-sample-save.md",
+    "docs/guides/trust-the-likelihood.md",
     "docs/guides/gaussian-units.md",
     "docs/guides/grow-the-hidden-layer.md",
     "docs/guides/stack-and-fine-tune.md",

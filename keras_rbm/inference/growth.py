@@ -78,7 +78,7 @@ def grow(
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
         phases: `Phases`; its samples are the model's, of equal weight.
-        judges: tensor (J, V), other samples of the model.
+        judges: `Descended`, other samples (J, V) of the model.
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
         line_search: bool, whether the unit may count less than once.

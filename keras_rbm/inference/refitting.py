@@ -8,8 +8,11 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.moment_matching import match_means, total_softplus
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.reweighting import carry_over, weighted_mean
+from keras_rbm.inference.reweighting import Descended, carry_over, weighted_mean
 from keras_rbm.units import FractionalParameters
+
+#: Nats: a change that could gain so much makes modes that the model did not have.
+_LARGE_GAIN = 1.0
 
 
 class Refit(NamedTuple):
@@ -19,7 +22,7 @@ class Refit(NamedTuple):
         visible_bias: tensor (V,), fitted.
         scale: scalar, factor of all coefficients.
         visible: tensor (S, V), samples.
-        judges: tensor (J, V), samples that had no part in the choice of the change.
+        judges: `Descended`, (J, V), samples that had no part in the choice.
         log_ratio: scalar, log of the new model's Z over the old one's.
         gain: scalar, of the mean log-likelihood of the data by the change, nats,
             beyond what following the data gains.
@@ -32,7 +35,7 @@ class Refit(NamedTuple):
     visible_bias: tf.Tensor
     scale: tf.Tensor
     visible: tf.Tensor
-    judges: tf.Tensor
+    judges: Descended
     log_ratio: tf.Tensor
     gain: tf.Tensor
     gain_error: tf.Tensor
@@ -68,7 +71,7 @@ def refit(
         change: function of states (B, V), by how much the change has made `log p*`
             larger, (B,).
         phases: `Phases`; its samples are of the model before, of equal weight.
-        judges: tensor (J, V), other samples of it.
+        judges: `Descended`, other samples (J, V) of it.
         seed: int or integer tensor of shape (2,).
         drift: tensor (V,), how far the data's means are from those that the biases
             before were fitted to. The biases follow, which gains a little with each
@@ -108,6 +111,7 @@ def refit(
     coefficients = matched.scale * changed.hidden.coefficients
     hidden = FractionalParameters(changed.hidden_bias, coefficients)
     fitted = Potentials(changed.kernel, matched.bias, hidden)
+    gain = tf.reduce_sum(phases.weights * whole_change(phases.visible))
     moved = carry_over(
         judges,
         whole_change,
@@ -115,13 +119,13 @@ def refit(
         random.fold_in(seed, 1),
         num_sweeps=gibbs_steps,
         between=before and functools.partial(_between, before, fitted),
+        is_large=gain - tf.reduce_mean(whole_change(judges.visible)) > _LARGE_GAIN,
     )
-    gain = tf.reduce_sum(phases.weights * whole_change(phases.visible))
     return Refit(
         visible_bias=matched.bias,
         scale=matched.scale,
         visible=matched.visible,
-        judges=moved.visible,
+        judges=moved.samples,
         log_ratio=moved.log_ratio,
         gain=gain - moved.log_ratio - matched.followed,
         gain_error=moved.error,

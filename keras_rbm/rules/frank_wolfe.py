@@ -40,31 +40,38 @@ class FrankWolfe(LearningRule):
     A step draws samples of the model by chains that go on from step to step, searches
     for the unit `(w, d)` that most improves the batch's penalised likelihood
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
-    visible biases until the visible means are the batch's up to chance. Other chains
-    then judge it: carried over from model to model by sequential Monte Carlo [2] they
-    estimate the gain, by way of models in between where one step would leave fewer than
-    half of them; a unit of less than two standard errors, or that would leave samples
-    or judges a relative effective sample size (ESS / S) below 1/50 in one step, is
-    refused, and another is searched from another start, at most twice. Where the
-    refused one was so large that it would leave fewer than a fifth of the judges, the
-    penalty of the next is three times as large (a penalty of 0 stays 0). The whole
+    visible biases until the visible means are the batch's up to chance. The whole
     training set as one batch with `objective="linearized"` is the published search; the
-    exact gain, the judges,
-    refusals, and biases fitted until they agree are additions. Large batches are its
-    stochastic form.
+    exact gain, the judges, refusals, and fitted biases are additions. Large batches are
+    its stochastic form.
 
-    `fit` logs of the last batch `gain` and `gain_error` (of its mean log-likelihood by
-    the new unit, in nats, and the standard error), `refused` (searches), `removed` (1
-    after an away step), `search_ess` (relative effective sample size of the search's
-    samples), `acceptance` (of fractional models' Metropolis steps), `judge_ess` (the
-    judges', the least of this step's units, refused or not; 1 where none was
-    searched), and `unjudged` (units refused as too few samples or judges counted,
-    whatever their gain); without a new unit gain, its error, `search_ess` and
-    acceptance are 0. Of the model it logs `num_units` and `log_partition`, the estimate
-    of log Z that the judges have added up from the first unit on (from annealing on
-    where `fit` finds a model that the rule has not grown; `train_on_batch` logs NaN
-    for one), and its standard error, `log_partition_error`: where that exceeds 0.2 nats
-    at the end of an epoch, `fit` estimates log Z anew by annealing both ways.
+    Other chains then judge the unit: carried over from model to model by sequential
+    Monte Carlo [2] they estimate the gain. They go by models in between where one step
+    would leave fewer than half of them, and by many where it would leave fewer than
+    three in ten, or where the unit could gain more than a nat: then it makes modes
+    that must be met as they form. Chains that still are copies of each other count as
+    one in the error. A unit is refused, and another is searched, at most twice, if it
+
+    * gains less than two standard errors, or
+    * would leave searching or judging chains a relative effective sample size (ESS / S)
+      below 1/50 in one step. Below 1/5 of the judges the penalty of the next search is
+      three times as large (a penalty of 0 stays 0).
+
+    | `fit` logs of the last batch | what it is |
+    | --- | --- |
+    | `gain`, `gain_error` | of its mean log-likelihood by the new unit, nats |
+    | `refused`, `unjudged` | searches; those refused as too few chains counted |
+    | `removed` | 1 after an away step |
+    | `search_ess`, `judge_ess` | relative ESS; the judges' least, refused or not |
+    | `acceptance` | of fractional models' Metropolis steps |
+    | `num_units` | of the model |
+    | `log_partition`, `log_partition_error` | log Z as the judges have added it up |
+
+    Without a new unit gain, its error, `search_ess` and acceptance are 0, and
+    `judge_ess` is 1 where none was searched. log Z is added up from the first unit on
+    (from annealing on where `fit` finds a model that the rule has not grown;
+    `train_on_batch` logs NaN for one). Where its error exceeds 0.2 nats at the end of
+    an epoch, `fit` estimates log Z again by annealing both ways.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.frank_wolfe import Phases
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.reweighting import random_rows
+from keras_rbm.inference.reweighting import Descended, random_rows
 
 #: How many times as many sweeps the chains make where they start.
 _BURN_IN = 20
@@ -26,6 +26,7 @@ class GrowingSamples:
 
     Attributes:
         chains: variable (S + J, V), visible states; the last J judge.
+        families: variable (J,), of the judges: those of one descend from one chain.
         log_partition: variable, the sum of what the judges have estimated; NaN where
             nobody knows where it begins.
         log_partition_error: variable, its standard error.
@@ -34,7 +35,9 @@ class GrowingSamples:
     def __init__(self, num_samples, gibbs_steps):
         self.num_samples = num_samples
         self.gibbs_steps = gibbs_steps
-        self.chains = self.log_partition = self.log_partition_error = None
+        self.chains = self.families = self.log_partition = self.log_partition_error = (
+            None
+        )
 
     def build(self, rule, model):
         """Makes the rule's variables."""
@@ -47,6 +50,9 @@ class GrowingSamples:
 
         unknown = keras.initializers.Constant(np.nan)
         self.chains = rule.add_variable("chains", (count, num_visible), initializer)
+        self.families = rule.add_variable(
+            "families", (count - self.num_samples,), _numbers
+        )
         self.log_partition = rule.add_variable("log_partition", (), unknown)
         self.log_partition_error = rule.add_variable("log_partition_error", (), "zeros")
         self._fitted_means = rule.add_variable("fitted_means", (num_visible,), "zeros")
@@ -105,6 +111,8 @@ class GrowingSamples:
             num_sweeps=self.gibbs_steps * tf.where(started, 1, _BURN_IN),
         )
         self.chains.assign(chains)
+        own = _numbers(self.families.shape, self.families.dtype)
+        self.families.assign(tf.where(started, self.families, own))
         self._started.assign(1.0)
 
     def phases(self, visible, weights):
@@ -114,8 +122,9 @@ class GrowingSamples:
         return Phases(visible, weights, samples, each)
 
     def judges(self):
-        """Returns the samples that no search sees, (J, V)."""
-        return tf.convert_to_tensor(self.chains)[self.num_samples :]
+        """Returns the samples that no search sees, `Descended`, (J, V)."""
+        chains = tf.convert_to_tensor(self.chains)[self.num_samples :]
+        return Descended(chains, tf.cast(self.families, tf.int32))
 
     def drift(self, mean):
         """Returns how far the data's mean is from what the biases were fitted to."""
@@ -124,11 +133,17 @@ class GrowingSamples:
     def take(self, model, refit, mean):
         """Goes on with a changed model, whose biases were fitted to this mean."""
         model.visible_bias.assign(refit.visible_bias)
-        self.chains.assign(tf.concat([refit.visible, refit.judges], 0))
+        visible, families = refit.judges
+        self.chains.assign(tf.concat([refit.visible, visible], 0))
+        self.families.assign(tf.cast(families, self.families.dtype))
         self._fitted_means.assign(mean)
         self.log_partition.assign_add(refit.log_ratio)
         error = tf.sqrt(self.log_partition_error**2 + refit.gain_error**2)
         self.log_partition_error.assign(error)
+
+
+def _numbers(shape, dtype=None):
+    return tf.cast(tf.range(shape[0]), dtype)
 
 
 def _fingerprint(model):

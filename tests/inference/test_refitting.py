@@ -6,6 +6,7 @@ from brute_force import binary_states, random_potentials
 from keras_rbm import inference
 from keras_rbm.inference.frank_wolfe import Phases
 from keras_rbm.inference.refitting import refit
+from keras_rbm.inference.reweighting import Descended
 from keras_rbm.units import FractionalParameters
 
 STATES = binary_states(6).astype("float32")
@@ -41,7 +42,7 @@ def refitted(after, data, drift, **kwargs):
         after,
         lambda states: BEFORE.free_energy(states) - after.free_energy(states),
         Phases(data, each, samples, shares),
-        drawn(BEFORE, COUNT, 2),
+        Descended.independent(drawn(BEFORE, COUNT, 2)),
         0,
         drift=drift,
         bias_steps=20,
@@ -66,7 +67,7 @@ def test_gain_and_ratio_are_the_exact_ones(learn_temperature):
     assert float(result.log_ratio) == pytest.approx(float(new - old), abs=error)
     law = tf.nn.softmax(-fitted.free_energy(STATES))
     means = tf.linalg.matvec(STATES, law, transpose_a=True)
-    for states in (result.visible, result.judges):
+    for states in (result.visible, result.judges.visible):
         np.testing.assert_allclose(tf.reduce_mean(states, 0), means, atol=0.02)
 
 
