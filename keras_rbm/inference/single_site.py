@@ -11,7 +11,7 @@ from keras_rbm.inference.potentials import binary_layers
 from keras_rbm.units import BernoulliParameters
 
 #: Sweeps at most and at least, and evaluations of a visible unit's log-partition.
-_SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 5e7
+_SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 1e8
 
 
 def single_site_sweeps(potentials, visible, seed):

@@ -3,10 +3,12 @@
 The base model of a tempered path should be near the model. Of all models of
 independent units the one with the model's own marginals has the least
 KL(model || base). Chains tell the marginals, but chains that start in one place may
-stay there; so short annealing runs from several base models look where the model has
-its mass, and their weights say how much of it lies where.
+stay there, and a mode that few of them reach is lost in their mean. So chains start in
+several places, are sorted by where they end, and a short annealing run from the mean of
+each cluster says by its weights how much of the model's mass lies there.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,8 @@ from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
 #: Sweeps of chains whose means are taken, over the second half.
 _SWEEPS = 100
+#: Clusters of chains, each of which a run looks at.
+_CLUSTERS = 8
 #: Temperatures of an annealing run that looks around, and of those from the new base,
 #: one after the other until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
@@ -131,7 +135,6 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     seeds = iter(random.fold_in(seed, number) for number in range(100))
     batch = potentials.batch_size
     pool = _Pool(1 if batch is None else int(batch))
-    tiled = potentials.repeat(num_chains)
     rows = num_chains * pool.batch
     units = potentials.visible
 
@@ -144,26 +147,36 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         return block_ends(betas), np.append(0.0, lengths)
 
     def settled(states):
-        """Returns the models' means over sweeps of chains, and their last states."""
-        states = single_site_sweeps(tiled, states, next(seeds))
-        means, states = _means(tiled, states, next(seeds))
-        means = tf.reduce_mean(tf.reshape(means, (num_chains, pool.batch, -1)), 0)
-        return means if batch is not None else means[0], states
+        """Returns each chain's means over sweeps, (rows, V), and their last states."""
+        models = potentials.repeat(len(states) // pool.batch)
+        states = single_site_sweeps(models, states, next(seeds))
+        return _means(models, states, next(seeds))
 
-    nowhere = tf.zeros(potentials.num_visible)
+    def mean_of_each(means):
+        means = tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
+        return means if batch is not None else means[0]
+
+    width = potentials.num_visible
+    nowhere = tf.zeros(width)
     first = nowhere if base is None else tf.cast(base, tf.float32)
-    path = TemperedPath.of(potentials, first, num_chains)
-    shape = (rows, potentials.num_visible)
-    reached, _ = settled(path.sample_base(shape, next(seeds)))
-    anywhere, others = settled(_from_any_hidden(tiled, rows, next(seeds)))
-    places = [first, units.bias, *map(units.natural_for_mean, (reached, anywhere))]
-    if base is not None:
-        places.append(nowhere)
+    starts = [
+        TemperedPath.of(potentials, natural, num_chains).sample_base(
+            (rows, width), next(seeds)
+        )
+        for natural in (first, units.bias, nowhere)
+    ]
+    starts.append(_given_any_hidden(potentials.repeat(num_chains), rows, next(seeds)))
     if chains is not None and batch is None:
-        means, chains = _means(potentials, chains, next(seeds))
-        places.append(units.natural_for_mean(tf.reduce_mean(means, 0)))
-        others = tf.concat([others, chains], 0)
-    for natural in places:
+        starts.append(tf.cast(chains, tf.float32))
+    if batch is None:
+        means, others = settled(tf.concat(starts, 0))
+        reached = tf.reduce_mean(means[:rows], 0)
+        centres = _centres(means.numpy(), next(seeds))
+    else:
+        means, others = zip(*map(settled, starts), strict=True)
+        centres = [*map(mean_of_each, means)]
+        reached, others = centres[0], tf.concat(others, 0)
+    for natural in (first, nowhere, *map(units.natural_for_mean, centres)):
         annealed(natural, _LOOK)
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
@@ -179,7 +192,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     enough = min(_ENOUGH_ANCESTORS, num_chains // 4)
     states, ancestors = drawn()
     for count in _REFINE:
-        means, _ = settled(states)
+        means = mean_of_each(settled(states)[0])
         natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
         look = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
         betas, lengths = annealed(natural, look.temperatures(count))
@@ -193,7 +206,25 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     return StartingPoint(natural, states, ancestors, betas, lengths, least)
 
 
-def _from_any_hidden(potentials, rows, seed):
+def _centres(means, seed):
+    """Returns the centres of clusters of chains' means (C, V), a list of (V,)."""
+    from scipy.cluster.vq import kmeans2
+
+    spread = means.std(0)
+    scale = np.where(spread > 0.0, spread, 1.0) if means.max() > 1.0 else 1.0
+    # Chains that are all in few places make fewer clusters.
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        warnings.simplefilter("ignore", UserWarning)
+        _, labels = kmeans2(
+            (means / scale).astype(np.float64),
+            _CLUSTERS,
+            minit="++",
+            seed=np.random.default_rng(np.abs(seed.numpy())),
+        )
+    return [tf.constant(means[labels == label].mean(0)) for label in np.unique(labels)]
+
+
+def _given_any_hidden(potentials, rows, seed):
     """Returns visible states (rows, V) drawn given hidden states without any input."""
     units = potentials.hidden
     shape = (rows, potentials.num_hidden)

@@ -131,3 +131,18 @@ def test_an_estimate_by_chance_does_not_refute_what_was_visited():
         pool.add(Annealed(states, tf.constant(log_weights), tf.zeros((1, 100))))
     assert pool.values[0] > 0.9 and pool.lows[0] < 0.0
     assert pool.lows[1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_chains_of_one_mode_have_a_centre_of_their_own():
+    """One chain in ten met a mode of 470 nats; the mean of all led to 465 only.
+
+    (500 units, MNIST, PCD at a constant rate: two of three seeds said 465.4 ± 0.1.)
+    """
+    rng = np.random.default_rng(0)
+    elsewhere = rng.beta(0.3, 1.2, (450, 300))
+    mode = np.clip(rng.beta(0.3, 1.2, 300) + rng.normal(0, 0.05, (50, 300)), 0, 1)
+    means = np.concatenate([elsewhere, mode]).astype("float32")
+    for seed in range(5):
+        centres = np.array(starting_point._centres(means, tf.constant([seed, 1])))
+        distances = np.square(centres - mode.mean(0)).mean(1)
+        assert distances.min() < 0.02 < np.square(elsewhere - mode.mean(0)).mean()
