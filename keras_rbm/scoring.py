@@ -9,10 +9,9 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
-from keras_rbm.models.inputs import as_rows
 
 #: The best first.
-_PREFERRED = ("exact", "bidirectional", "ais", "tempering")
+_PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
 
 
 class ScoreReport(NamedTuple):
@@ -56,9 +55,9 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
         model: built `RBM`, `InfiniteRBM` or `DBM`; or a `CRBM`, with `v`.
         x: array (N, V) or dataset, examples; of a CRBM its input (N, X), some hundred.
         v: array (N, V), the visible states of a CRBM.
-        methods: list of methods of `log_partition`; by default enumeration where a
-            layer is small enough, annealing forwards, both ways, and tempering; of a
-            CRBM enumeration, annealing both ways, mean field and Bethe's estimate.
+        methods: list of methods of `log_partition`, or one; by default enumeration
+            where a layer is small enough, annealing forwards, both ways, and tempering;
+            of a CRBM enumeration, annealing both ways, mean field and Bethe's estimate.
         num_chains: int ≥ 2.
         steps: int ≥ 1, sweeps of the long chains.
         seed: int.
@@ -84,7 +83,19 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
     check_counts(2, num_chains=num_chains)
     check_counts(steps=steps)
     model.assert_built("score_report")
-    conditional = v is not None
+    conditional = model.conditional
+    if conditional != (v is not None):
+        takes = "x and v, inputs and states," if conditional else "x only,"
+        raise ValueError(
+            f"Expected {takes} for {type(model).__name__} '{model.name}'. Received: "
+            f"{'no v' if v is None else 'v'}."
+        )
+    if not conditional:
+        x = model.visible_rows(x, "score_report")
+    if isinstance(methods, str):
+        methods = [methods]
+    if methods is not None and not len(methods):
+        raise ValueError("Expected at least one method, or None. Received: none.")
     parts = {}
     for method in _methods(model, conditional) if methods is None else methods:
         with warnings.catch_warnings():  # the table and the quote say it
@@ -99,8 +110,7 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
     if conditional:
         energies, free = model.free_energy(x, v), {}
     else:
-        rows = as_rows(x)
-        free = _free_energies(model, rows, steps, seed)
+        free = _free_energies(model, x, steps, seed)
         energies = free["data"]
     energies = tf.cast(energies, tf.float64)
     scores = {

@@ -65,8 +65,15 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
     overlap = 2.0 * tf.reduce_mean(tf.sigmoid(low - value), 0)
 
     least = tf.maximum(weighted(low)[0] - MARKOV, least)
-    agree = (overlap > _LEAST_OVERLAP) & (families >= _LEAST_ANCESTORS)
-    agree &= least < value + WIDTH * stderr
+    tests = {
+        f"fewer than {_LEAST_ANCESTORS} independent states were annealed back": (
+            tf.constant(families >= _LEAST_ANCESTORS)
+        ),
+        "chains annealed forwards and back hardly meet": overlap > _LEAST_OVERLAP,
+        "other estimates find more mass": least < value + WIDTH * stderr,
+    }
+    agree = tf.reduce_all(tf.stack([*tests.values()]), 0)
+    failed = [name for name, test in tests.items() if not tf.reduce_all(test)]
     stderr = tf.where(agree, stderr, tf.constant(math.inf, tf.float64))
     result = LogPartition.of_error(
         tf.reshape(value, shape),
@@ -75,27 +82,34 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
         tf.concat([forward, backward], 0),
     )
     least = tf.reshape(least, shape)
-    return result._replace(lower=tf.where(result.is_finite, result.lower, least))
+    lower = tf.where(result.is_finite, result.lower, least)
+    return result._replace(lower=lower, note=", and ".join(failed))
 
 
-def checked(forward, both):
-    """Returns an estimate by annealing forwards, with what both ways say of its error.
+def checked(one, both, reverse=False):
+    """Returns an estimate by annealing one way, with what both say of its error.
 
-    A mode that no chain meets on its way forwards is invisible to it. Where chains
-    that are annealed back from elsewhere see none either, the difference of the two
-    estimates is added to the error; else the interval is open above.
+    A mode that no chain meets on its way forwards is invisible to it, and states that
+    are no model samples to annealing back. Where the other way sees no more, the
+    difference of the two estimates is added to the error; else the interval is open
+    above, and of annealing back below.
 
     Args:
-        forward: `LogPartition`, of annealing forwards.
-        both: `LogPartition`, of the same chains and others annealed back.
+        one: `LogPartition`, of annealing one way.
+        both: `LogPartition`, of the same chains and those of the other way.
+        reverse: bool, whether the one way is back.
     """
-    difference = tf.abs(forward.value - both.value)
-    stderr = tf.sqrt(tf.square(forward.stderr) + tf.square(difference))
-    known = forward.is_finite & both.is_finite
-    infinite = tf.constant(math.inf, tf.float64)
-    least = tf.where(forward.is_finite, forward.value - MARKOV, forward.lower)
-    return forward._replace(
+    difference = tf.abs(one.value - both.value)
+    stderr = tf.sqrt(tf.square(one.stderr) + tf.square(difference))
+    known = one.is_finite & both.is_finite
+    infinite = tf.fill(tf.shape(stderr), tf.constant(math.inf, tf.float64))
+    if reverse:
+        ends = -infinite, tf.where(one.is_finite, one.value + MARKOV, one.upper)
+    else:
+        ends = tf.where(one.is_finite, one.value - MARKOV, one.lower), infinite
+    return one._replace(
+        note=both.note,
         stderr=tf.where(known, stderr, infinite),
-        lower=tf.where(known, forward.lower - 3 * difference, least),
-        upper=tf.where(known, forward.upper + 3 * difference, infinite),
+        lower=tf.where(known, one.lower - 3 * difference, ends[0]),
+        upper=tf.where(known, one.upper + 3 * difference, ends[1]),
     )

@@ -17,8 +17,8 @@ from keras_rbm.inference.tempering import parallel_tempering, tempering_step
 _RANGE = (tf.reduce_min, tf.reduce_max)
 #: Nats, of the solution of each pair's equation.
 _TOLERANCE = 1e-9
-#: Share of accepted swaps of each pair of neighbours, and round trips of all states.
-_LEAST_SWAPS, _LEAST_ROUND_TRIPS = 0.05, 10
+#: Share of accepted swaps of each pair of neighbours, and round trips of a chain.
+_LEAST_SWAPS, _LEAST_ROUND_TRIPS = 0.05, 1.0
 
 
 def tempered_log_partition(
@@ -47,8 +47,9 @@ def tempered_log_partition(
     The error is that between chains, or between families of chains that start at states
     of one ancestor: what is alike within each is not counted twice. The interval is
     open at both ends where neighbours exchange fewer than one in twenty swaps, or where
-    states make fewer than ten round trips between beta = 0 and 1: then the chains'
-    start is still in the figure. A mode that none of the replicas has met is invisible.
+    a chain's states make less than one round trip between beta = 0 and 1 on average:
+    then the chains' start is still in the figure. A mode that none of the replicas has
+    met is invisible.
 
     Args:
         potentials: `Potentials` of a single model.
@@ -106,7 +107,8 @@ def tempered_log_partition(
     parts = tf.reduce_sum(parts, 0)
     stderr = _between_families(parts, ancestors)
     mixed = tf.reduce_min(chains.swap_rates) > _LEAST_SWAPS
-    mixed &= tf.reduce_sum(chains.journeys // 2) >= _LEAST_ROUND_TRIPS
+    trips = tf.reduce_sum(chains.journeys // 2) / num_chains
+    mixed &= trips >= _LEAST_ROUND_TRIPS
     stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
     return LogPartition.of_error(log_z, stderr, _effective(high), log_z + parts)
 

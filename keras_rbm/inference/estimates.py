@@ -16,14 +16,15 @@ WIDTH = 3.0
 #: Log weights with a heavier tail have no error that could be estimated.
 LARGEST_PARETO_K = 0.7
 #: Rounding of float32, relative to log Z.
-_ROUNDING = 1e-7
+_ROUNDING = 3e-7
 
 
 class LogPartition(NamedTuple):
     """An estimate of log Z, in nats; fields of shape (), or (B,) for B models.
 
-    The interval from `lower` to `upper` holds log Z in at least 95 % of cases, or is
-    open at the end that nobody knows: then `note` says why, and what to do.
+    The interval from `lower` to `upper` holds log Z in at least 95 % of cases, as far
+    as chains have met the model's modes, or is open at the end that nobody knows: then
+    `note` says why, and what to do.
 
     Attributes:
         value: the estimate.

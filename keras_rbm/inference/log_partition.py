@@ -63,8 +63,9 @@ def estimate_log_partition(
     | `"mean_field"` | a lower bound, binary units | never |
 
     `"ais"` anneals back as well, from states of elsewhere, to see whether its chains
-    have missed any. `"reverse_ais"` is as good as the samples it starts from: those of
-    the search, or `initial_visible`.
+    have missed any, and `"reverse_ais"` forwards. From `initial_visible` it does not:
+    it is as good as these are samples of the model. No method knows of a mode that none
+    of its chains has met.
 
     Args:
         potentials: `Potentials`.
@@ -109,6 +110,11 @@ def estimate_log_partition(
     check_finite(potentials)
     if method in _DETERMINISTIC:
         return _deterministic(potentials, method)
+    if initial_visible is not None and method != "reverse_ais":
+        raise ValueError(
+            "Expected initial_visible with method 'reverse_ais' only. Received: "
+            f"initial_visible with method {method!r}. Leave it out."
+        )
     check_annealing(potentials, num_chains, minimum=2)
     if betas is not None:
         temperatures(betas)
@@ -132,7 +138,8 @@ def estimate_log_partition(
         )
         return _explained(result, method, base)
     betas = start.temperatures(betas)
-    if initial_visible is None or method != "reverse_ais":
+    given = initial_visible is not None
+    if not given:
         initial_visible = start.visible
     repeats = len(initial_visible) // len(start.ancestors[0])
     if repeats < 2:
@@ -158,15 +165,18 @@ def estimate_log_partition(
 
     run = spread or (lambda anneal, work, seed: anneal(work, seed))
     backward = per_model(run(back, initial_visible, seeds["backward"]), potentials)
-    if method == "reverse_ais":
-        result = LogPartition.from_log_weights(backward, reverse=True)
-        result = result.unless_refuted(start.least)
-        return _explained(result, method, base)
+    reverse = LogPartition.from_log_weights(backward, reverse=True)
+    reverse = reverse.unless_refuted(start.least)
+    if given:  # states that the caller vouches for
+        return _explained(reverse, method, base)
     forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
     both = bidirectional(forward, backward, start.ancestors, start.least)
     if method == "bidirectional":
         return _explained(both, method, base)
-    result = checked(LogPartition.from_log_weights(forward), both)
+    if method == "ais":
+        result = checked(LogPartition.from_log_weights(forward), both)
+    else:
+        result = checked(reverse, both, reverse=True)
     return _explained(result, method, base)
 
 
@@ -181,19 +191,18 @@ def _deterministic(potentials, method):
 
 
 _REASONS = {
-    "ais": "its chains' weights vary too much, or chains annealed back find more mass",
-    "bidirectional": "annealing forwards and back do not agree",
-    "reverse_ais": "its chains' weights vary too much, or other estimates refute it",
+    "ais": "its chains' weights vary too much",
+    "reverse_ais": "its chains' weights vary too much",
     "tempering": "replicas exchange or travel too rarely",
 }
 _CURES = {
     "tempering": "Take more replicas (betas=40) and steps, or method='bidirectional'.",
-    "ais": "Take method='bidirectional', ten times as many betas, or 25 chains.",
+    "ais": "Take method='bidirectional', or ten times as many betas.",
 }
-_CURE = "Take ten times as many betas, or more chains."
+_CURE = "Take ten times as many betas, or more chains (at least 10, by default 100)."
 
 
-_BLIND = "No data were known: the search for the model's mass began in other places."
+_BLIND = "No data are known (no fit, no adapt): the search began in other places."
 
 
 def _explained(result, method, base):
@@ -209,7 +218,8 @@ def _explained(result, method, base):
         ends = [("at least", result.lower), ("at most", result.upper)]
         known = "".join(f" It is {k} {v:.2f}." for k, v in ends if np.isfinite(v))
     note = (
-        f"The error of log Z{which} is not known: {_REASONS[method]}.{known} "
+        f"The error of log Z{which} is not known: {result.note or _REASONS[method]}."
+        f"{known} "
         f"{_CURES.get(method, _CURE)} {blind}"
     ).rstrip()
     warnings.warn(f"log_partition({method!r}): {note}", stacklevel=4)

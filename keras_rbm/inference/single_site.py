@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from scipy.special import logsumexp
 
 from keras_rbm import random
 from keras_rbm.inference.potentials import binary_layers
@@ -88,46 +89,66 @@ class Visited(NamedTuple):
     """Hidden states that chains have been in, with their exact weights.
 
     Attributes:
-        hidden: tensor (n, H), each state once.
-        probabilities: tensor (n,), their shares of each other.
-        log_mass: scalar, float64, log of the sum of their weights p*(h), v summed
-            out: a lower bound of log Z, and nearly log Z where few states matter.
+        hidden: tensor (n, B, H), states for each of B models.
+        log_weights: array (n, B), float64, log p*(h) with v summed out; minus infinity
+            of a state that is there already.
+        log_mass: array (B,), log of the sum of the weights: a lower bound of log Z,
+            and nearly log Z where few states matter.
     """
 
     hidden: tf.Tensor
-    probabilities: tf.Tensor
-    log_mass: tf.Tensor
+    log_weights: np.ndarray
+    log_mass: np.ndarray
 
     @classmethod
     def by(cls, potentials, visible):
-        """Returns the likeliest hidden state of each visible one, (C, V), as `Visited`.
+        """Returns the likeliest hidden state of each visible one as `Visited`.
 
-        `None` where the hidden units are not binary, or there are several models.
+        Args:
+            potentials: `Potentials`, B models if the biases have a batch dimension.
+            visible: tensor (n · B, V), row i that of model i modulo B.
+
+        `None` where the hidden units are not binary.
         """
-        binary = isinstance(potentials.hidden, BernoulliParameters)
-        if not binary or potentials.batch_size is not None:
+        if not isinstance(potentials.hidden, BernoulliParameters):
             return None
-        hidden = potentials.hidden_natural(visible).numpy() > 0.0
-        hidden = tf.constant(np.unique(hidden, axis=0), tf.float32)
-        exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
+        batch = 1 if potentials.batch_size is None else int(potentials.batch_size)
+        models = potentials.repeat(len(visible) // batch)
+        hidden = tf.cast(models.hidden_natural(visible) > 0.0, tf.float32)
+        exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), models)
         states = tf.cast(hidden, tf.float64)
-        log_weights = tf.linalg.matvec(states, exact.hidden_bias)
+        log_weights = tf.reduce_sum(states * exact.hidden_bias, -1)
         of_visible = exact.visible.log_partition(exact.visible_natural(states))
         log_weights += tf.reduce_sum(of_visible, -1)
-        shares = tf.cast(tf.nn.softmax(log_weights), tf.float32)
-        return cls(hidden, shares, tf.reduce_logsumexp(log_weights))
-
-    def means(self, potentials):
-        """Returns E[v] over these states, (V,)."""
-        means = potentials.visible.mean(potentials.visible_natural(self.hidden))
-        return tf.linalg.matvec(means, self.probabilities, transpose_a=True)
+        log_weights = log_weights.numpy().reshape(-1, batch)
+        hidden = tf.reshape(hidden, (*log_weights.shape, -1))
+        log_weights[_repeated(hidden.numpy())] = -np.inf
+        return cls(hidden, log_weights, logsumexp(log_weights, 0))
 
     def draw(self, potentials, count, seed):
-        """Returns visible states (count, V), drawn by their hidden states."""
-        cumulative = tf.cumsum(self.probabilities)
-        place = random.uniform((count,), random.fold_in(seed, 0)) * cumulative[-1]
-        number = tf.searchsorted(cumulative, place, side="right")
-        number = tf.minimum(number, len(cumulative) - 1)
-        natural = potentials.visible_natural(tf.gather(self.hidden, number))
+        """Returns visible states (count · B, V), drawn by their hidden states."""
+        shares = np.exp(self.log_weights - self.log_mass)
+        ends = np.cumsum(shares / shares.sum(0), 0)
+        places = random.uniform((count, ends.shape[1]), random.fold_in(seed, 0)).numpy()
+        chosen = [
+            np.searchsorted(*pair, side="right")
+            for pair in zip(ends[:-1].T, places.T, strict=True)
+        ]
+        model = np.arange(ends.shape[1])
+        places = np.stack([np.stack(chosen, 1), np.tile(model, (count, 1))], -1)
+        hidden = tf.gather_nd(self.hidden, places.reshape(-1, 2))
+        natural = potentials.repeat(count).visible_natural(hidden)
         noise = random.uniform(natural.shape, random.fold_in(seed, 1))
         return potentials.visible.sample(natural, noise)
+
+
+def _repeated(hidden):
+    """Returns bools (n, B), whether a model's state (n, B, H) is there already."""
+    keys = hidden @ np.random.default_rng(0).random(hidden.shape[-1])
+    order = np.argsort(keys, 0, kind="stable")
+    ordered = np.take_along_axis(keys, order, 0)
+    repeated = np.zeros_like(keys, bool)
+    same = np.concatenate([0 * ordered[:1], np.diff(ordered, axis=0) == 0.0])
+    same[0] = False
+    np.put_along_axis(repeated, order, same.astype(bool), 0)
+    return repeated

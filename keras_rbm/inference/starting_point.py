@@ -95,10 +95,10 @@ class _Pool:
     def add(self, chains):
         log_weights = np.reshape(chains.log_weights, (-1, self.batch))
         log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
-        value, error, ess = (x.numpy() for x in weighted(tf.constant(log_weights)))
+        value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
-        # A run counts as much as it knows: few large weights may be chance.
-        self.log_weights.append(log_weights + np.log(ess))
+        # Not by their effective sample size: runs that miss a mode have the best.
+        self.log_weights.append(log_weights)
         self.values.append(value)
         self.lows.append(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
 
@@ -152,9 +152,12 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         states = single_site_sweeps(models, states, next(seeds))
         return _means(models, states, next(seeds))
 
+    def of_models(values):
+        """Returns a value for each model, (B, V), without the axis for a single one."""
+        return values if batch is not None else values[0]
+
     def mean_of_each(means):
-        means = tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
-        return means if batch is not None else means[0]
+        return tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
 
     width = potentials.num_visible
     nowhere = tf.zeros(width)
@@ -168,31 +171,31 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     starts.append(_given_any_hidden(potentials.repeat(num_chains), rows, next(seeds)))
     if chains is not None and batch is None:
         starts.append(tf.cast(chains, tf.float32))
-    if batch is None:
-        means, others = settled(tf.concat(starts, 0))
-        reached = tf.reduce_mean(means[:rows], 0)
-        centres = _centres(means.numpy(), next(seeds))
-    else:
-        means, others = zip(*map(settled, starts), strict=True)
-        centres = [*map(mean_of_each, means)]
-        reached, others = centres[0], tf.concat(others, 0)
-    for natural in (first, nowhere, *map(units.natural_for_mean, centres)):
+    means, others = settled(tf.concat(starts, 0))
+    reached = of_models(mean_of_each(means[:rows]))
+    means = np.reshape(means, (-1, pool.batch, width))
+    for natural in (first, nowhere):
         annealed(natural, _LOOK)
+    for centre in _centres(means, next(seeds)):
+        annealed(units.natural_for_mean(of_models(centre)), _LOOK)
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
         """Returns states (M · B, V) that are nearly samples, and their ancestors."""
-        known = np.max(pool.lows)
-        if visited is not None and visited.log_mass > known - _NEARLY_ALL:
-            states = visited.draw(potentials, num_chains, next(seeds))
-            return states, np.arange(num_chains)[:, np.newaxis]
-        return pool.draw(num_chains, next(seeds))
+        states, ancestors = pool.draw(num_chains, next(seeds))
+        if visited is None:
+            return states, ancestors
+        nearly_all = visited.log_mass > np.max(pool.lows, 0) - _NEARLY_ALL
+        exact = visited.draw(potentials, num_chains, next(seeds))
+        own = np.tile(nearly_all, num_chains)[:, np.newaxis]
+        numbers = np.arange(num_chains)[:, np.newaxis]
+        return tf.where(own, exact, states), np.where(nearly_all, numbers, ancestors)
 
     broad = units.mean(first) if base is not None else reached
     enough = min(_ENOUGH_ANCESTORS, num_chains // 4)
     states, ancestors = drawn()
     for count in _REFINE:
-        means = mean_of_each(settled(states)[0])
+        means = of_models(mean_of_each(settled(states)[0]))
         natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
         look = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
         betas, lengths = annealed(natural, look.temperatures(count))
@@ -207,21 +210,30 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
 
 
 def _centres(means, seed):
-    """Returns the centres of clusters of chains' means (C, V), a list of (V,)."""
+    """Returns the centres of clusters of each model's chains.
+
+    Args:
+        means: array (C, B, V), of each chain.
+        seed: int tensor (2,).
+
+    Returns:
+        array (8, B, V), of few places the last ones again.
+    """
     from scipy.cluster.vq import kmeans2
 
-    spread = means.std(0)
-    scale = np.where(spread > 0.0, spread, 1.0) if means.max() > 1.0 else 1.0
-    # Chains that are all in few places make fewer clusters.
-    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        warnings.simplefilter("ignore", UserWarning)
-        _, labels = kmeans2(
-            (means / scale).astype(np.float64),
-            _CLUSTERS,
-            minit="++",
-            seed=np.random.default_rng(np.abs(seed.numpy())),
-        )
-    return [tf.constant(means[labels == label].mean(0)) for label in np.unique(labels)]
+    rng = np.random.default_rng(np.abs(seed.numpy()))
+    centres = []
+    for own in means.transpose(1, 0, 2):
+        spread = own.std(0)
+        scale = np.where(spread > 0.0, spread, 1.0) if own.max() > 1.0 else 1.0
+        # Chains that are all in few places make fewer clusters.
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+            warnings.simplefilter("ignore", UserWarning)
+            points = (own / scale).astype(np.float64)
+            _, labels = kmeans2(points, _CLUSTERS, minit="++", seed=rng)
+        found = [own[labels == label].mean(0) for label in np.unique(labels)]
+        centres.append(found + [found[-1]] * (_CLUSTERS - len(found)))
+    return np.swapaxes(centres, 0, 1)
 
 
 def _given_any_hidden(potentials, rows, seed):

@@ -58,13 +58,16 @@ def test_what_was_visited_bounds_log_z():
     assert visited.log_mass <= truth.log_partition
     some = Visited.by(potentials, every[:5])
     assert some.log_mass < visited.log_mass
-    hidden = visited.hidden.numpy()
+    new = np.isfinite(visited.log_weights[:, 0])
+    hidden = visited.hidden.numpy()[new, 0]
+    assert len(np.unique(hidden, axis=0)) == len(hidden) < 64
     index = hidden.astype(int) @ [8, 4, 2, 1]
     mass = truth.p_hidden[index]
     np.testing.assert_allclose(
         visited.log_mass, truth.log_partition + np.log(mass.sum()), rtol=1e-6
     )
-    np.testing.assert_allclose(visited.probabilities, mass / mass.sum(), rtol=1e-4)
+    shares = np.exp(visited.log_weights[new, 0] - visited.log_mass)
+    np.testing.assert_allclose(shares, mass / mass.sum(), rtol=1e-4)
     draws = visited.draw(potentials, 20_000, 3).numpy()
     weights = (mass / mass.sum()) @ (
         1
@@ -80,5 +83,19 @@ def test_what_was_visited_bounds_log_z():
 def test_no_list_of_states_without_binary_hidden_units():
     potentials = random_gaussian_potentials(3, 4).transpose()
     assert Visited.by(potentials, tf.zeros((5, 4))) is None
-    models = Potentials(tf.zeros((3, 2)), tf.zeros((4, 3)), tf.zeros(2))
-    assert Visited.by(models, tf.zeros((8, 3))) is None
+
+
+def test_each_of_several_models_has_its_own_list():
+    kernel = random_potentials(6, 4, scale=1.5).kernel
+    biases = tf.random.stateless_normal((3, 4), (0, 1))
+    models = Potentials(kernel, tf.zeros(6), biases)
+    states = tf.constant(np.repeat(binary_states(6), 3, 0), tf.float32)
+    visited = Visited.by(models, states)
+    draws = visited.draw(models, 20_000, 3).numpy().reshape(-1, 3, 6)
+    for model in range(3):
+        alone = Potentials(kernel, tf.zeros(6), biases[model])
+        own = Visited.by(alone, states[model::3])
+        np.testing.assert_allclose(visited.log_mass[model], own.log_mass[0])
+        means = own.draw(alone, 20_000, 4).numpy().mean(0)
+        error = 5 * np.sqrt(2 * means * (1 - means) / 20_000) + 1e-3
+        assert (abs(draws[:, model].mean(0) - means) < error).all()

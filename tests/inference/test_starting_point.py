@@ -33,7 +33,7 @@ def test_finds_a_mode_far_from_the_data(method, mass):
     truth = float(inference.exact_log_partition(potentials))
     z = inference.estimate_log_partition(potentials, method, base=base, betas=200)
     assert z.lower < truth < z.upper
-    assert z.is_finite or (method == "ais" and "more mass" in z.note)
+    assert z.is_finite or (method == "ais" and "not known" in z.note)
     if z.is_finite:
         assert abs(z.value - truth) < 4 * z.stderr < 2
 
@@ -143,6 +143,7 @@ def test_chains_of_one_mode_have_a_centre_of_their_own():
     mode = np.clip(rng.beta(0.3, 1.2, 300) + rng.normal(0, 0.05, (50, 300)), 0, 1)
     means = np.concatenate([elsewhere, mode]).astype("float32")
     for seed in range(5):
-        centres = np.array(starting_point._centres(means, tf.constant([seed, 1])))
+        centres = starting_point._centres(means[:, None], tf.constant([seed, 1]))
+        centres = centres[:, 0]
         distances = np.square(centres - mode.mean(0)).mean(1)
         assert distances.min() < 0.02 < np.square(elsewhere - mode.mean(0)).mean()
