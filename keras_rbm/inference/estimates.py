@@ -15,6 +15,9 @@ MARKOV = -math.log(ALPHA)
 WIDTH = 3.0
 #: Log weights with a heavier tail have no error that could be estimated.
 LARGEST_PARETO_K = 0.7
+#: The tail is asked where the largest weight is so many times the mean: that of weights
+#: which are nearly equal is chance.
+_LARGE_WEIGHT = 2.0
 #: Rounding of float32, relative to log Z.
 _ROUNDING = 3e-7
 
@@ -95,9 +98,9 @@ class LogPartition(NamedTuple):
 
         `E[w] = Z`, so `log Z ~ logmeanexp(log w)`, with the standard error of the delta
         method, `sd(w) / (sqrt(M) mean(w))`. Where a generalised Pareto distribution of
-        their largest values has a shape below 0.7 [1], the interval is
-        `log(Z ± 3 standard errors)`. Else, or where the lower end of that is not
-        positive, all that is known is Markov's inequality,
+        their largest values has a shape below 0.7 [1], or the largest is less than
+        twice the mean, the interval is `log(Z ± 3 standard errors)`. Else, or where the
+        lower end of that is not positive, all that is known is Markov's inequality,
         `P(log mean w ≥ log Z + a) ≤ exp(-a)`: the interval is
         `[value - log 20, inf)`, at 95 %.
 
@@ -112,9 +115,11 @@ class LogPartition(NamedTuple):
                sampling. JMLR 2024.
         """
         log_weights = tf.cast(log_weights, tf.float64)
-        value, stderr, ess = weighted(-log_weights if reverse else log_weights)
-        k = pareto_k(-log_weights if reverse else log_weights)
-        known = (WIDTH * stderr < 1.0) & (k < LARGEST_PARETO_K)
+        signed = -log_weights if reverse else log_weights
+        value, stderr, ess = weighted(signed)
+        equal = tf.reduce_max(signed, 0) - value < math.log(_LARGE_WEIGHT)
+        light = equal | (pareto_k(signed) < LARGEST_PARETO_K)
+        known = (WIDTH * stderr < 1.0) & light
         infinite = tf.constant(math.inf, tf.float64)
         error = with_rounding(stderr, value)
         below = value + tf.math.log1p(-tf.minimum(WIDTH * error, 1.0))

@@ -74,3 +74,10 @@ def test_repr_is_a_line(note):
     traced = []
     tf.function(lambda w: traced.append(repr(LogPartition.exact(w))))(tf.zeros(()))
     assert "Tensor" in traced[0]
+
+
+def test_the_tail_of_nearly_equal_weights_is_chance():
+    """100 chains with an effective sample size of 99.995 had an open interval."""
+    for seed in range(200):
+        log_weights = np.random.default_rng(seed).standard_t(2, (100, 1)) * 1e-3
+        assert LogPartition.from_log_weights(log_weights).is_finite.numpy().all()
