@@ -167,6 +167,22 @@ def weighted(log_weights):
     return value, tf.sqrt(variance / chains), ess
 
 
+def rows_by_weight(log_weights, places):
+    """Returns which of M states of each model stand at places in their cumulative sum.
+
+    Args:
+        log_weights: array (M, B).
+        places: array (count, B), from 0 to 1.
+
+    Returns:
+        int array (count, B).
+    """
+    weights = np.exp(log_weights - log_weights.max(0))
+    ends = np.cumsum(weights / weights.sum(0), 0)[:-1]
+    pairs = zip(ends.T, places.T, strict=True)
+    return np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
+
+
 def effective_number(ancestors):
     """Returns how many independent ones M states have, (B,); ancestors is (M, B)."""
     sizes = [np.unique(column, return_counts=True)[1] for column in ancestors.T]

@@ -8,6 +8,7 @@ import tensorflow as tf
 from scipy.special import logsumexp
 
 from keras_rbm import random
+from keras_rbm.inference.estimates import rows_by_weight
 from keras_rbm.inference.potentials import binary_layers
 from keras_rbm.units import BernoulliParameters
 
@@ -127,16 +128,11 @@ class Visited(NamedTuple):
 
     def draw(self, potentials, count, seed):
         """Returns visible states (count · B, V), drawn by their hidden states."""
-        shares = np.exp(self.log_weights - self.log_mass)
-        ends = np.cumsum(shares / shares.sum(0), 0)
-        places = random.uniform((count, ends.shape[1]), random.fold_in(seed, 0)).numpy()
-        chosen = [
-            np.searchsorted(*pair, side="right")
-            for pair in zip(ends[:-1].T, places.T, strict=True)
-        ]
-        model = np.arange(ends.shape[1])
-        places = np.stack([np.stack(chosen, 1), np.tile(model, (count, 1))], -1)
-        hidden = tf.gather_nd(self.hidden, places.reshape(-1, 2))
+        batch = len(self.log_mass)
+        places = random.uniform((count, batch), random.fold_in(seed, 0)).numpy()
+        chosen = rows_by_weight(self.log_weights, places)
+        chosen = np.stack([chosen, np.tile(np.arange(batch), (count, 1))], -1)
+        hidden = tf.gather_nd(self.hidden, chosen.reshape(-1, 2))
         natural = potentials.repeat(count).visible_natural(hidden)
         noise = random.uniform(natural.shape, random.fold_in(seed, 1))
         return potentials.visible.sample(natural, noise)

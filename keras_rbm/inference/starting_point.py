@@ -17,7 +17,12 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing import block_ends
-from keras_rbm.inference.estimates import MARKOV, effective_number, weighted
+from keras_rbm.inference.estimates import (
+    MARKOV,
+    effective_number,
+    rows_by_weight,
+    weighted,
+)
 from keras_rbm.inference.gibbs import ChainState, proposal, sweep_noise
 from keras_rbm.inference.gibbs import settled as metropolis
 from keras_rbm.inference.single_site import Visited, single_site_sweeps
@@ -105,14 +110,9 @@ class _Pool:
     def draw(self, count, seed):
         """Returns states (count · B, V), as often as their weights say, and which."""
         log_weights = np.concatenate(self.log_weights)
-        weights = np.exp(log_weights - log_weights.max(0))
-        ends = np.cumsum(weights / weights.sum(0), 0)
         shift = random.uniform((self.batch,), seed).numpy()
         places = (np.arange(count)[:, np.newaxis] + shift) / count
-        chosen = [
-            np.searchsorted(*pair) for pair in zip(ends[:-1].T, places.T, strict=True)
-        ]
-        chosen = np.stack(chosen, 1)
+        chosen = rows_by_weight(log_weights, places)
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
 
