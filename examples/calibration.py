@@ -150,8 +150,7 @@ def judge(rbm, methods):
 def table(records, methods):
     """Returns the table of the guide, as Markdown."""
     lines = [
-        "| method | intervals that hold log Z | rms of error / stderr | largest "
-        "| open | narrower than 1 nat | seconds |",
+        "| method | hold | rms z | largest | open | < 1 nat | seconds |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for method in methods:
