@@ -17,8 +17,9 @@ from keras_rbm.inference.tempering import parallel_tempering, tempering_step
 _RANGE = (tf.reduce_min, tf.reduce_max)
 #: Nats, of the solution of each pair's equation.
 _TOLERANCE = 1e-9
-#: Share of accepted swaps of each pair of neighbours, and round trips of a chain.
-_LEAST_SWAPS, _LEAST_ROUND_TRIPS = 0.05, 1.0
+#: Share of accepted swaps of each pair of neighbours, round trips of a chain, and
+#: independent states of each replica of it: with fewer, where chains started shows.
+_LEAST_SWAPS, _LEAST_ROUND_TRIPS, _LEAST_STATES = 0.05, 1.0, 10.0
 
 
 def tempered_log_partition(
@@ -46,10 +47,10 @@ def tempered_log_partition(
 
     The error is that between chains, or between families of chains that start at states
     of one ancestor: what is alike within each is not counted twice. The interval is
-    open at both ends where neighbours exchange fewer than one in twenty swaps, or where
-    a chain's states make less than one round trip between beta = 0 and 1 on average:
-    then the chains' start is still in the figure. A mode that none of the replicas has
-    met is invisible.
+    open at both ends where neighbours exchange fewer than one in twenty swaps, where a
+    chain's states make less than one round trip between beta = 0 and 1 on average, or
+    where one of its replicas has fewer than ten independent states: then the chains'
+    start is still in the figure. A mode that none of the replicas has met is invisible.
 
     Args:
         potentials: `Potentials` of a single model.
@@ -109,8 +110,10 @@ def tempered_log_partition(
     mixed = tf.reduce_min(chains.swap_rates) > _LEAST_SWAPS
     trips = tf.reduce_sum(chains.journeys // 2) / num_chains
     mixed &= trips >= _LEAST_ROUND_TRIPS
+    ess = _effective(high)
+    mixed &= ess >= _LEAST_STATES * num_chains
     stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
-    return LogPartition.of_error(log_z, stderr, _effective(high), log_z + parts)
+    return LogPartition.of_error(log_z, stderr, ess, log_z + parts)
 
 
 def _between_families(parts, ancestors):
@@ -131,6 +134,9 @@ def _effective(x):
     """Returns the least effective number of states (S, pairs, C) of a replica."""
     import tensorflow_probability as tfp
 
+    half = x.shape[0] // 2
+    # Halves as chains of their own: what drifts is not independent.
+    x = tf.concat([x[:half], x[-half:]], 2)
     x = tf.transpose(x, (0, 2, 1))
     sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
     varies = tf.math.reduce_variance(x, (0, 1)) > 0.0
