@@ -33,7 +33,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--error", type=float, default=0.1, help="in nats")
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--most", type=int, default=32_000, help="temperatures")
     args = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)

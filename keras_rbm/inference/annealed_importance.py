@@ -148,7 +148,9 @@ def anneal_forwards(potentials, base, betas, num_chains, seed, progress=False):
     """Returns the `Annealed` chains of `annealed_importance_sampling`."""
     path = TemperedPath.of(potentials, base, num_chains)
     seed = random.as_seed(seed)
-    rows = num_chains * (1 if potentials.batch_size is None else potentials.batch_size)
+    rows = path.potentials.batch_size
+    if rows is None:
+        rows = num_chains if path.base.shape.rank == 1 else len(path.base)
     shape = (rows, potentials.num_visible)
     visible = path.sample_base(shape, random.fold_in(seed, -1))
     return _with_base(path, anneal(path, visible, betas, seed, progress))

@@ -53,7 +53,8 @@ def anneal(path, visible, betas, seed, progress=False, reverse=False):
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
     large = None not in sizes and math.prod(sizes) >= _LARGE
     block = _block_compiled if large else _block
-    run = _run(block, sizes[1], path.potentials.batch_size is None)
+    ranks = path.potentials.batch_size is None, path.base.shape.rank
+    run = _run(block, sizes[1], *ranks)
     count = lows.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm import random
 from keras_rbm.inference.pareto import pareto_k
 
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
@@ -167,20 +168,34 @@ def weighted(log_weights):
     return value, tf.sqrt(variance / chains), ess
 
 
-def rows_by_weight(log_weights, places):
-    """Returns which of M states of each model stand at places in their cumulative sum.
+def rows_by_weight(log_weights, labels, count, seed):
+    """Draws states of each model by systematic sampling [1].
+
+    A label's states are drawn as often as their share of the weights says, but for
+    one: a small mode is neither missed nor met too often by chance.
 
     Args:
         log_weights: array (M, B).
-        places: array (count, B), from 0 to 1.
+        labels: int array (M, B).
+        count: int, how many.
+        seed: int tensor (2,).
 
     Returns:
-        int array (count, B).
+        int array (count, B), rows.
+
+    References:
+        1. Douc, Cappé, Moulines. Comparison of resampling schemes for particle
+           filtering. ISPA 2005.
     """
+    order = np.argsort(labels, 0, kind="stable")
+    log_weights = np.take_along_axis(log_weights, order, 0)
     weights = np.exp(log_weights - log_weights.max(0))
     ends = np.cumsum(weights / weights.sum(0), 0)[:-1]
+    shift = random.uniform(labels.shape[1:], seed).numpy()
+    places = (np.arange(count)[:, np.newaxis] + shift) / count
     pairs = zip(ends.T, places.T, strict=True)
-    return np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
+    rows = np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
+    return np.take_along_axis(order, rows, 0)
 
 
 def effective_number(ancestors):

@@ -126,15 +126,19 @@ class Visited(NamedTuple):
         log_weights[_repeated(hidden.numpy())] = -np.inf
         return cls(hidden, log_weights, logsumexp(log_weights, 0))
 
-    def draw(self, potentials, count, seed):
+    def draw(self, potentials, regions, count, seed):
         """Returns visible states (count · B, V), drawn by their hidden states."""
         batch = len(self.log_mass)
-        places = random.uniform((count, batch), random.fold_in(seed, 0)).numpy()
-        chosen = rows_by_weight(self.log_weights, places)
+        hidden = tf.reshape(self.hidden, (-1, self.hidden.shape[2]))
+        models = potentials.repeat(len(hidden) // batch)
+        means = models.visible.mean(models.visible_natural(hidden))
+        labels = regions.labels(np.reshape(means, (-1, batch, means.shape[1])))
+        seeds = [random.fold_in(seed, number) for number in range(2)]
+        chosen = rows_by_weight(self.log_weights, labels, count, seeds[0])
         chosen = np.stack([chosen, np.tile(np.arange(batch), (count, 1))], -1)
         hidden = tf.gather_nd(self.hidden, chosen.reshape(-1, 2))
         natural = potentials.repeat(count).visible_natural(hidden)
-        noise = random.uniform(natural.shape, random.fold_in(seed, 1))
+        noise = random.uniform(natural.shape, seeds[1])
         return potentials.visible.sample(natural, noise)
 
 

@@ -8,7 +8,6 @@ several places, are sorted by where they end, and a short annealing run from the
 each cluster says by its weights how much of the model's mass lies there.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -17,21 +16,18 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing import block_ends
-from keras_rbm.inference.estimates import (
-    MARKOV,
-    effective_number,
-    rows_by_weight,
-    weighted,
-)
+from keras_rbm.inference.estimates import MARKOV, effective_number
 from keras_rbm.inference.gibbs import ChainState, proposal, sweep_noise
 from keras_rbm.inference.gibbs import settled as metropolis
+from keras_rbm.inference.regions import Pool, Regions
 from keras_rbm.inference.single_site import Visited, single_site_sweeps
 from keras_rbm.inference.tempered_path import TemperedPath, temperatures
 
-#: Sweeps of chains whose means are taken, over the second half.
-_SWEEPS = 100
-#: Clusters of chains, each of which a run looks at.
-_CLUSTERS = 8
+#: Sweeps of chains whose means are taken, over the second half: of those that start
+#: somewhere, and of those that start at what may already be samples.
+_SWEEPS, _FEWER_SWEEPS = 100, 50
+#: Chains of each kind of start, and of each run that looks around, as a share of M.
+_FEW = 0.4
 #: Temperatures of an annealing run that looks around, and of those from the new base,
 #: one after the other until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
@@ -40,7 +36,7 @@ _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
 _BROAD = 0.3
 #: Hidden states that have been visited are samples enough where no estimate of log Z,
 #: less two of its errors, exceeds their mass by so many nats.
-_NEARLY_ALL = 0.2
+_NEARLY_ALL = 0.02
 #: Share of the temperatures that are equally spaced whatever was measured.
 _EVEN = 0.1
 
@@ -90,33 +86,6 @@ class StartingPoint(NamedTuple):
         return temperatures(values)
 
 
-class _Pool:
-    """States of several annealing runs with their weights."""
-
-    def __init__(self, batch):
-        self.batch = batch
-        self.states, self.log_weights, self.values, self.lows = [], [], [], []
-
-    def add(self, chains):
-        log_weights = np.reshape(chains.log_weights, (-1, self.batch))
-        log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
-        value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
-        self.states.append(chains.visible)
-        # Not by their effective sample size: runs that miss a mode have the best.
-        self.log_weights.append(log_weights)
-        self.values.append(value)
-        self.lows.append(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
-
-    def draw(self, count, seed):
-        """Returns states (count · B, V), as often as their weights say, and which."""
-        log_weights = np.concatenate(self.log_weights)
-        shift = random.uniform((self.batch,), seed).numpy()
-        places = (np.arange(count)[:, np.newaxis] + shift) / count
-        chosen = rows_by_weight(log_weights, places)
-        rows = chosen * self.batch + np.arange(self.batch)
-        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
-
-
 def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, seed=0):
     """Finds a base model near the model, with samples of it.
 
@@ -134,50 +103,57 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     """
     seeds = iter(random.fold_in(seed, number) for number in range(100))
     batch = potentials.batch_size
-    pool = _Pool(1 if batch is None else int(batch))
-    rows = num_chains * pool.batch
+    pool = Pool(1 if batch is None else int(batch))
+    few = max(2, round(_FEW * num_chains))
+    rows = few * pool.batch
     units = potentials.visible
 
-    def annealed(natural, count):
-        betas = count if np.ndim(count) else temperatures(count)
-        new = anneal_forwards(potentials, natural, betas, num_chains, next(seeds))
-        pool.add(new)
-        steps = np.reshape(new.steps, (-1, num_chains, pool.batch))
+    def annealed(bases, betas, chains=num_chains):
+        """Anneals from each of K bases (K, B, V); returns lengths along the way."""
+        runs = len(bases)
+        bases = tf.reshape(bases, (-1, width))
+        bases = bases[0] if len(bases) == 1 else bases
+        models = potentials.repeat(runs)
+        new = anneal_forwards(models, bases, betas, chains, next(seeds))
+        pool.add(new, runs)
+        steps = np.reshape(new.steps, (-1, chains, runs * pool.batch))
         lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
         return block_ends(betas), np.append(0.0, lengths)
 
-    def settled(states):
+    def settled(states, sweeps=_FEWER_SWEEPS):
         """Returns each chain's means over sweeps, (rows, V), and their last states."""
         models = potentials.repeat(len(states) // pool.batch)
         states = single_site_sweeps(models, states, next(seeds))
-        return _means(models, states, next(seeds))
+        return _means(models, states, tf.constant(sweeps), next(seeds))
 
     def of_models(values):
         """Returns a value for each model, (B, V), without the axis for a single one."""
         return values if batch is not None else values[0]
 
+    def for_models(natural):
+        return tf.broadcast_to(natural, (1, pool.batch, width))
+
     def mean_of_each(means):
         return tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
 
     width = potentials.num_visible
-    nowhere = tf.zeros(width)
+    nowhere, look = tf.zeros(width), temperatures(_LOOK)
     first = nowhere if base is None else tf.cast(base, tf.float32)
     starts = [
-        TemperedPath.of(potentials, natural, num_chains).sample_base(
+        TemperedPath.of(potentials, natural, few).sample_base(
             (rows, width), next(seeds)
         )
         for natural in (first, units.bias, nowhere)
     ]
-    starts.append(_given_any_hidden(potentials.repeat(num_chains), rows, next(seeds)))
+    starts.append(_given_any_hidden(potentials.repeat(few), rows, next(seeds)))
     if chains is not None and batch is None:
-        starts.append(tf.cast(chains, tf.float32))
-    means, others = settled(tf.concat(starts, 0))
+        starts.append(tf.cast(chains[:few], tf.float32))
+    means, others = settled(tf.concat(starts, 0), _SWEEPS)
     reached = of_models(mean_of_each(means[:rows]))
-    means = np.reshape(means, (-1, pool.batch, width))
-    for natural in (first, nowhere):
-        annealed(natural, _LOOK)
-    for centre in _centres(means, next(seeds)):
-        annealed(units.natural_for_mean(of_models(centre)), _LOOK)
+    pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
+    centres = units.natural_for_mean(pool.regions.centres)
+    bases = [for_models(first), for_models(nowhere), centres]
+    annealed(tf.concat(bases, 0), look, few)
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
@@ -186,7 +162,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         if visited is None:
             return states, ancestors
         nearly_all = visited.log_mass > np.max(pool.lows, 0) - _NEARLY_ALL
-        exact = visited.draw(potentials, num_chains, next(seeds))
+        exact = visited.draw(potentials, pool.regions, num_chains, next(seeds))
         own = np.tile(nearly_all, num_chains)[:, np.newaxis]
         numbers = np.arange(num_chains)[:, np.newaxis]
         return tf.where(own, exact, states), np.where(nearly_all, numbers, ancestors)
@@ -197,8 +173,9 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     for count in _REFINE:
         means = of_models(mean_of_each(settled(states)[0]))
         natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
-        look = StartingPoint(natural, None, None, *annealed(natural, _LOOK), None)
-        betas, lengths = annealed(natural, look.temperatures(count))
+        bases = for_models(natural)
+        path = StartingPoint(natural, None, None, *annealed(bases, look, few), None)
+        betas, lengths = annealed(bases, path.temperatures(count))
         states, ancestors = drawn()
         if np.min(effective_number(ancestors)) >= enough:
             break
@@ -207,33 +184,6 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     if visited is not None:
         least = np.maximum(least, visited.log_mass)
     return StartingPoint(natural, states, ancestors, betas, lengths, least)
-
-
-def _centres(means, seed):
-    """Returns the centres of clusters of each model's chains.
-
-    Args:
-        means: array (C, B, V), of each chain.
-        seed: int tensor (2,).
-
-    Returns:
-        array (8, B, V), of few places the last ones again.
-    """
-    from scipy.cluster.vq import kmeans2
-
-    rng = np.random.default_rng(np.abs(seed.numpy()))
-    centres = []
-    for own in means.transpose(1, 0, 2):
-        spread = own.std(0)
-        scale = np.where(spread > 0.0, spread, 1.0) if own.max() > 1.0 else 1.0
-        # Chains that are all in few places make fewer clusters.
-        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-            warnings.simplefilter("ignore", UserWarning)
-            points = (own / scale).astype(np.float64)
-            _, labels = kmeans2(points, _CLUSTERS, minit="++", seed=rng)
-        found = [own[labels == label].mean(0) for label in np.unique(labels)]
-        centres.append(found + [found[-1]] * (_CLUSTERS - len(found)))
-    return np.swapaxes(centres, 0, 1)
 
 
 def _given_any_hidden(potentials, rows, seed):
@@ -248,7 +198,7 @@ def _given_any_hidden(potentials, rows, seed):
 
 
 @tf.function(autograph=False)
-def _means(potentials, visible, seed):
+def _means(potentials, visible, sweeps, seed):
     """Returns means of E[v | h], each chain's, over sweeps, and the last states."""
 
     def sweep(index, state, total):
@@ -256,7 +206,7 @@ def _means(potentials, visible, seed):
         noise = sweep_noise(potentials, tf.shape(visible)[0], fresh).of_sweep(0)
         new = proposal(potentials, state.hidden_natural, noise)
         means = potentials.visible.mean(potentials.visible_natural(new.hidden))
-        total += tf.where(index < _SWEEPS // 2, 0.0, means)
+        total += tf.where(index < sweeps // 2, 0.0, means)
         new, _ = metropolis(potentials, state, new.visible, noise)
         for tensor, before in zip((*new, total), (*state, visible), strict=True):
             tensor.set_shape(before.shape)  # lost where there are many models
@@ -264,8 +214,8 @@ def _means(potentials, visible, seed):
 
     state = ChainState(visible, potentials.hidden_natural(visible))
     _, state, total = tf.while_loop(
-        lambda index, *_: index < _SWEEPS,
+        lambda index, *_: index < sweeps,
         sweep,
         (tf.constant(0), state, tf.zeros_like(visible)),
     )
-    return total / (_SWEEPS - _SWEEPS // 2), state.visible
+    return total / tf.cast(sweeps - sweeps // 2, tf.float32), state.visible

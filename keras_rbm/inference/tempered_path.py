@@ -83,7 +83,8 @@ class TemperedPath(NamedTuple):
 
         Args:
             potentials: `Potentials`.
-            base: tensor (V,) or (B, V), or `None` for zeros.
+            base: tensor (V,) or (B, V), or `None` for zeros; (K, V) of a single model
+                for M chains from each.
             num_chains: int, M; by default the potentials have a row for each already.
         """
         if num_chains is not None:
@@ -95,6 +96,8 @@ class TemperedPath(NamedTuple):
             rows = potentials.batch_size
             base = tf.reshape(base, (-1, potentials.num_visible))
             base = tf.tile(base, (rows // tf.shape(base)[0], 1))
+        elif base.shape.rank == 2:
+            base = tf.tile(base, (num_chains or 1, 1))
         return cls(potentials, base)
 
     def log_partition_of_base(self):

@@ -147,7 +147,7 @@ def test_agrees_with_thermodynamic_integration():
 def test_a_base_that_is_the_model_leaves_no_error():
     bias = [1.0, -2.0, 0.5]
     potentials = Potentials(tf.zeros((3, 2)), bias, [0.0] * 2)
-    options = {"betas": 4, "num_chains": 20, "steps": 10}
+    options = {"betas": 4, "num_chains": 20, "steps": 20}
     result = inference.tempered_log_partition(potentials, base=bias, **options)
     np.testing.assert_allclose(
         result.value, inference.exact_log_partition(potentials), rtol=1e-6
@@ -197,6 +197,24 @@ def test_replicas_that_do_not_travel_have_no_error():
     assert z.stderr == z.upper == -z.lower == np.inf
     z = inference.tempered_log_partition(potentials, betas=10, steps=500, num_chains=30)
     assert abs(z.value - truth) < 4 * z.stderr < 1
+
+
+def test_replicas_that_stay_where_they_started_have_no_error():
+    """Two modes at a first-order transition: it was 15 of its errors off."""
+    rng = np.random.default_rng(5)
+    first, second = (rng.choice([-1.0, 1.0], size) for size in (16, 200))
+    kernel = 0.5 * np.outer(first, second)
+    potentials = Potentials(kernel, -kernel.sum(1) / 2, -kernel.sum(0) / 2)
+    start = np.where(np.arange(30)[:, np.newaxis] < 9, first < 0, first > 0)
+    z = inference.tempered_log_partition(
+        potentials,
+        betas=10,
+        steps=200,
+        num_chains=30,
+        base=first.astype("float32"),
+        initial_visible=start.astype("float32"),
+    )
+    assert z.stderr == np.inf and z.ess < 100
 
 
 def test_ess_is_what_was_measured():

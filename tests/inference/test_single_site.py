@@ -10,7 +10,16 @@ from brute_force import (
 
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
+from keras_rbm.inference.regions import Regions
 from keras_rbm.inference.single_site import Visited, single_site_sweeps
+
+SEED = tf.constant([0, 3])
+
+
+def whole(size, batch=1):
+    """Returns regions without borders, as all centres are the same."""
+    shape = batch, size
+    return Regions(np.zeros((8, *shape), "float32"), np.ones(shape, "float32"))
 
 
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 5)], ids=str)
@@ -68,7 +77,7 @@ def test_what_was_visited_bounds_log_z():
     )
     shares = np.exp(visited.log_weights[new, 0] - visited.log_mass)
     np.testing.assert_allclose(shares, mass / mass.sum(), rtol=1e-4)
-    draws = visited.draw(potentials, 20_000, 3).numpy()
+    draws = visited.draw(potentials, whole(6), 20_000, SEED).numpy()
     weights = (mass / mass.sum()) @ (
         1
         / (
@@ -91,11 +100,11 @@ def test_each_of_several_models_has_its_own_list():
     models = Potentials(kernel, tf.zeros(6), biases)
     states = tf.constant(np.repeat(binary_states(6), 3, 0), tf.float32)
     visited = Visited.by(models, states)
-    draws = visited.draw(models, 20_000, 3).numpy().reshape(-1, 3, 6)
+    draws = visited.draw(models, whole(6, 3), 20_000, SEED).numpy().reshape(-1, 3, 6)
     for model in range(3):
         alone = Potentials(kernel, tf.zeros(6), biases[model])
         own = Visited.by(alone, states[model::3])
         np.testing.assert_allclose(visited.log_mass[model], own.log_mass[0])
-        means = own.draw(alone, 20_000, 4).numpy().mean(0)
+        means = own.draw(alone, whole(6), 20_000, SEED).numpy().mean(0)
         error = 5 * np.sqrt(2 * means * (1 - means) / 20_000) + 1e-3
         assert (abs(draws[:, model].mean(0) - means) < error).all()

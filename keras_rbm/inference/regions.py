@@ -1,0 +1,110 @@
+"""Where chains end up, and what several annealing runs together say of each region."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.inference.estimates import rows_by_weight, weighted
+
+#: Clusters of the chains of each model.
+_CLUSTERS = 8
+
+
+class Regions(NamedTuple):
+    """Clusters of states, for each of B models.
+
+    Attributes:
+        centres: float32 array (8, B, V); where chains are in few places, the last ones
+            are the same.
+        scale: array (B, V), by which distances are divided.
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, means, seed):
+        """Returns the clusters of chains with the means (C, B, V)."""
+        from scipy.cluster.vq import kmeans2
+
+        rng = np.random.default_rng(np.abs(seed.numpy()))
+        centres, scales = [], []
+        for own in means.transpose(1, 0, 2):
+            spread = own.std(0)
+            wide = own.max() > 1.0  # no means of binary units
+            scale = np.where(wide & (spread > 0.0), spread, 1.0)
+            # Chains that are all in few places make fewer clusters.
+            with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+                warnings.simplefilter("ignore", UserWarning)
+                points = (own / scale).astype(np.float64)
+                _, labels = kmeans2(points, _CLUSTERS, minit="++", seed=rng)
+            found = [own[labels == label].mean(0) for label in np.unique(labels)]
+            centres.append(found + [found[-1]] * (_CLUSTERS - len(found)))
+            scales.append(scale)
+        centres = np.swapaxes(centres, 0, 1).astype(np.float32)
+        return cls(centres, np.stack(scales).astype(np.float32))
+
+    def labels(self, states):
+        """Returns which centre is nearest, (n, B), of states (n, B, V)."""
+        states, centres = states / self.scale, self.centres / self.scale
+        inner = np.einsum("nbv,kbv->nkb", states, centres)
+        return np.argmin(np.square(centres).sum(-1) - 2.0 * inner, 1)
+
+
+class Pool:
+    """States of several annealing runs of B models, with their weights.
+
+    The weights of each run are unbiased, of all states and of those in a region; but a
+    run whose chains do not go to a region says "nothing there", and only seldom "very
+    much". So each region is weighed by the runs that have been there, in proportion to
+    their effective number of states in it.
+
+    Attributes:
+        regions: `Regions`.
+        values, lows: lists of arrays (B,), each run's log Z, and two errors less.
+    """
+
+    def __init__(self, batch):
+        self.batch, self.regions = batch, None
+        self.states, self.values, self.lows = [], [], []
+        self._runs, self._labels = [], []
+
+    def add(self, chains, runs):
+        """Adds chains (M · runs · B), of runs of M chains each."""
+        log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
+        log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
+        value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
+        self.states.append(chains.visible)
+        self.values.extend(value)
+        self.lows.extend(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
+        states = chains.visible.numpy().reshape(-1, self.batch, chains.visible.shape[1])
+        self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
+        self._runs.append(log_weights)
+
+    def log_weights(self):
+        """Returns the log weights of all states, (n, B)."""
+        top = np.max([run.max((0, 1)) for run in self._runs], 0)
+        numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis, np.newaxis]
+        shares = []
+        for run, labels in zip(self._runs, self._labels, strict=True):
+            weights = np.exp(run - run.max(0)) * (labels == numbers)
+            total, squares = weights.sum(1), np.square(weights).sum(1)
+            shares.append(np.square(total) / np.maximum(squares, 1e-300))
+        everyone = np.sum([share.sum(1) for share in shares], 0)[:, np.newaxis]
+        result = []
+        for run, labels, share in zip(self._runs, self._labels, shares, strict=True):
+            share = np.log(np.maximum(share / np.maximum(everyone, 1e-300), 1e-300))
+            share = np.take_along_axis(share, labels, 0)
+            own = run - top + share - np.log(len(run))
+            result.append(own.reshape(-1, self.batch))
+        return np.concatenate(result)
+
+    def draw(self, count, seed):
+        """Returns states (count · B, V), as often as their weights say, and which."""
+        labels = [labels.reshape(-1, self.batch) for labels in self._labels]
+        labels = np.concatenate(labels)
+        chosen = rows_by_weight(self.log_weights(), labels, count, seed)
+        rows = chosen * self.batch + np.arange(self.batch)
+        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
