@@ -55,7 +55,7 @@ class BoltzmannMachine(Exportable, RuleModel):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`.
-            rule: str or `keras_rbm.rules.LearningRule`, where the gradient comes
+            rule: str or `keras_rbm.rules.Rule`, where the gradient comes
                 from. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
@@ -78,9 +78,8 @@ class BoltzmannMachine(Exportable, RuleModel):
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
             )
         rule = rules.get(rule)
-        rule.check(self)
         optimizer = keras.optimizers.get(optimizer)
-        rule.check_optimizer(optimizer)
+        self.check_rule(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
             raise ValueError(
@@ -106,16 +105,20 @@ class BoltzmannMachine(Exportable, RuleModel):
         # In a closure: Keras tracks the metrics already, and would track a list again.
         self._observers = lambda: observers
         self.rule = rule
-        rule.model = self
+        rule.owner = self
         if self.built:
             self._build_training()
+
+    def check_rule(self, rule, optimizer=None):
+        """Raises a ValueError if the model cannot learn by a rule and an optimizer."""
+        rule.check(self, optimizer)
 
     def _wants_jit(self, requested, rule, run_eagerly):
         """Returns whether XLA compiles the steps, see `compile`."""
         if requested != "auto":
             return requested
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
-        infers = rule.inference_for(self)
+        infers = rule.inference_for(self.inference)
         compiles_itself = infers is not None and infers.is_compiled
         eager = run_eagerly or distributed or not self.supports_jit
         return not eager and not compiles_itself
@@ -183,9 +186,8 @@ class BoltzmannMachine(Exportable, RuleModel):
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
         self._prepare(*data.first[:2])
-        self.rule.begin(self)
         if is_array(data.x):
-            batch_size = self.batch_size_for(len(data.x), batch_size)
+            batch_size = self._batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # of an earlier backup
@@ -198,7 +200,7 @@ class BoltzmannMachine(Exportable, RuleModel):
             batch_size=batch_size,
             epochs=epochs,
             verbose=verbose,
-            callbacks=extended(callbacks, resume, epoch_key, *self.own_callbacks()),
+            callbacks=extended(callbacks, resume, epoch_key, *self.rule.callbacks()),
             validation_data=data.validation,
             shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
             sample_weight=sample_weight,
@@ -206,17 +208,9 @@ class BoltzmannMachine(Exportable, RuleModel):
             **kwargs,
         )
 
-    def merged(self, potentials, visible):
-        """Returns both with units that always agree as one, for the loss."""
-        return potentials, visible
-
-    def batch_size_for(self, count, wanted):
+    def _batch_size_for(self, count, wanted):
         """Returns the size of batches of `count` rows of arrays, see `fit`."""
         return wanted
-
-    def own_callbacks(self):
-        """Returns what `fit` calls beside the callbacks given."""
-        return []
 
     def evaluate(
         self,

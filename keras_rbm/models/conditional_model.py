@@ -39,7 +39,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`.
-            rule: str or `keras_rbm.rules.LearningRule`; by default maximum likelihood
+            rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
                 by the model's inference, for which that has to yield marginals.
             **kwargs: see `RBM.compile`.
         """

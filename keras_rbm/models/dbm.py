@@ -177,7 +177,7 @@ class DBM(DeepModel):
             "hidden_bias": negative.hidden.bias - positive.hidden.bias,
         }
 
-    def update(self, gradients):
+    def descend(self, gradients):
         """Descends along gradients of the potentials' parameters."""
         visible, *hidden = layered.both_sides(
             gradients["visible_bias"], gradients["hidden_bias"], self._sizes
@@ -186,7 +186,7 @@ class DBM(DeepModel):
         by_name = {"visible_bias": visible}
         for layer, parts in enumerate(zip(kernels, hidden, strict=True), 1):
             by_name[f"kernel_{layer}"], by_name[f"hidden_bias_{layer}"] = parts
-        super().update(by_name)
+        super().descend(by_name)
 
     def mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""

@@ -32,6 +32,14 @@ class DeepModel(Infers, UnconditionalModel):
                 "BeliefPropagation('sum_product')."
             )
 
+    def check_rule(self, rule, optimizer=None):
+        super().check_rule(rule, optimizer)
+        if getattr(rule, "sparsity_cost", 0.0):
+            raise ValueError(
+                "Expected no sparsity target for a deep model: it would reach every "
+                f"second hidden layer only. Received: {rule!r}. Leave it out."
+            )
+
     def complete(self, visible):
         """Returns `(v, E[h_2], ...)`, the means by mean field, (B, V + H_2 + …)."""
         even = self._mean_field(visible).visible
@@ -43,10 +51,10 @@ class DeepModel(Infers, UnconditionalModel):
             return self.inference(posterior, pairwise=None)
         return inference_module.mean_field(posterior, pairwise=None)
 
-    def data_moments(self, potentials, visible, weights):
+    def _positive(self, potentials, visible, weights, hidden_natural):
         """Returns the `Moments` of completed states, by the model's inference."""
         if isinstance(self.inference, inference_module.MeanField):
-            return super().data_moments(potentials, visible, weights)
+            return super()._positive(potentials, visible, weights, hidden_natural)
         visible = visible[:, : self._sizes[0]]
         beliefs = self.inference(self.posterior(visible), weights=weights)
         with_data = tf.matmul(

@@ -31,8 +31,7 @@ def compile_each(rbms, optimizer, rule, options):
         for each in one_each(rule, "rule", len(rbms))
     ]
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
-        rule.check(rbm)
-        rule.check_optimizer(optimizer)
+        rbm.check_rule(rule, optimizer)
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
 

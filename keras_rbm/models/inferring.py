@@ -20,7 +20,7 @@ class Infers:
         previous, self._inference = self._inference, inference
         if self.rule is not None:
             try:
-                self.rule.check(self)
+                self.check_rule(self.rule)
             except ValueError:
                 self._inference = previous
                 raise

@@ -162,6 +162,15 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
             )
         super().compile(optimizer, rule=rule, **kwargs)
 
+    def check_rule(self, rule, optimizer=None):
+        super().check_rule(rule, optimizer)
+        if not rule.grows:
+            raise ValueError(
+                "Expected a rule that adds hidden units. Received: "
+                f"{type(rule).__name__} for {type(self).__name__} '{self.name}'. Use "
+                "FrankWolfe(), or train its to_rbm()."
+            )
+
     def fit(self, *args, **kwargs):
         """Grows the model: as `RBM.fit`, until there is no room for more units.
 
@@ -186,7 +195,7 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
             )
         return super().fit(*args, **kwargs)
 
-    def batch_size_for(self, count, wanted):
+    def _batch_size_for(self, count, wanted):
         """Returns a batch size near that wanted which leaves no small last batch."""
         steps = max(1, round(count / (wanted or count)))
         while True:
@@ -195,23 +204,11 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
                 return size
             steps -= 1
 
-    def own_callbacks(self):
-        return [
-            keras.callbacks.LambdaCallback(
-                on_epoch_end=lambda epoch, logs: self._end_epoch(logs)
-            )
-        ]
-
     @property
     def is_full(self):
         """bool: whether there is no room for another hidden unit."""
         in_use = self.hidden_units if self.temperature > 0.0 else 0
         return in_use >= self.max_hidden_units
-
-    def _end_epoch(self, logs):
-        self.rule.samples.anchor(self, logs)
-        if self.is_full:
-            self.stop_training = True
 
     @classmethod
     def from_config(cls, config):

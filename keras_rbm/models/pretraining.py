@@ -52,7 +52,7 @@ class TiedRBM(RBM):
     def complete(self, visible):
         return tf.tile(visible, (1, self.visible_copies))
 
-    def merged(self, potentials, visible):
+    def _scored(self, potentials, visible):
         width, copies = self.kernel.shape[0], self.visible_copies
         kernel = copies * potentials.kernel[:width]
         bias = copies * potentials.visible_bias[:width]
@@ -67,7 +67,7 @@ class TiedRBM(RBM):
     def _reconstruct(self, visible):
         return super()._reconstruct(self.complete(visible))[:, : visible.shape[1]]
 
-    def update(self, gradients):
+    def descend(self, gradients):
         """Descends along the sums of the copies' gradients."""
         rows, columns = self.visible_copies, self.hidden_copies
         folded = {
@@ -75,7 +75,7 @@ class TiedRBM(RBM):
             "visible_bias": ((rows, -1), 0),
             "hidden_bias": ((columns, -1), 0),
         }
-        super().update(
+        super().descend(
             {
                 name: tf.reduce_sum(tf.reshape(gradients[name], shape), axes)
                 for name, (shape, axes) in folded.items()

@@ -9,6 +9,7 @@ from keras_rbm.inference import conditional_moments
 from keras_rbm.models.inputs import unpack
 from keras_rbm.models.named_state import load_named, save_named
 from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
+from keras_rbm.rules.step import Step
 
 
 class RuleModel(keras.Model):
@@ -59,9 +60,17 @@ class RuleModel(keras.Model):
         """Returns states of the whole visible layer, where data are a part of it."""
         return visible
 
-    def data_moments(self, potentials, visible, weights):
+    def mean_states(self):
+        """Returns the mean state of the visible layer, where the model starts, (V,)."""
+        return None
+
+    def _positive(self, potentials, visible, weights, hidden_natural):
         """Returns the `Moments` of training states, see `conditional_moments`."""
-        return conditional_moments(potentials, visible, weights)
+        return conditional_moments(potentials, visible, weights, hidden_natural)
+
+    def _scored(self, potentials, visible):
+        """Returns both with units that always agree as one, for the loss."""
+        return potentials, visible
 
     def _record(self, visible, weights):
         """Takes note of a batch's visible states, (B, V), with weights (B,)."""
@@ -100,31 +109,53 @@ class RuleModel(keras.Model):
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
-            prediction = self._own_prediction(features, visible)
-            states, shares = self.complete(visible), normalized(weights)
-            losses, given = self.rule.step(self, features, states, shares)
+            seed = self.next_seed()
+            loss_seed = random.fold_in(seed, 0)
+            shares = normalized(weights)
+            step = self._step(features, visible, shares, seed, loss_seed)
+            phases = self.rule.phases(step)
+            prediction = self._predicted(features, visible, phases.prediction)
+            logs = self.rule.update(self, step, phases)
         self._record(visible, weights)
-        self._loss_tracker.update_state(losses, sample_weight=weights)
-        prediction = given if prediction is None else prediction
+        self._loss_tracker.update_state(phases.losses, sample_weight=weights)
         results = self._results(features, visible, prediction, sample_weight)
-        return as_logs(results | self.rule.report(self))
+        return as_logs(results | logs)
 
     def test_step(self, data):
         x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
-        potentials = self.potentials(features)
-        prediction = self._own_prediction(features, visible)
-        states = self.complete(visible)
-        losses, given = self.rule.assess(potentials, states, self._test_seed())
+        seed = self._test_seed()
+        step = self._step(features, visible, weights, seed, seed)
+        losses, prediction = self.rule.test_losses(step)
+        prediction = self._predicted(features, visible, prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        prediction = given if prediction is None else prediction
         return as_logs(self._results(features, visible, prediction, sample_weight))
 
-    def _own_prediction(self, features, visible):
-        """Returns the prediction that metrics need, unless the rule will give it."""
-        if self._reports_predictions and not self.rule.predicts(self):
+    def _step(self, features, visible, weights, root_seed, loss_seed):
+        """Returns the `rules.Step` of a batch."""
+        potentials = self.potentials(features)
+        states = self.complete(visible)
+        natural = potentials.hidden_natural(states)
+        return Step(
+            potentials,
+            states,
+            weights,
+            natural,
+            self._positive(potentials, states, weights, natural),
+            root_seed,
+            loss_seed,
+            features,
+            self.inference,
+            self.mean_states(),
+            self._scored(potentials, states),
+            self.kernel.shape[0],
+        )
+
+    def _predicted(self, features, visible, given):
+        """Returns the prediction that metrics need: the rule's, or the model's."""
+        if self._reports_predictions and given is None:
             return self.prediction(features, visible)
-        return None
+        return given
 
     def _step_inputs(self, x, y, sample_weight):
         features, visible = self.roles(x, y)
@@ -156,7 +187,7 @@ class RuleModel(keras.Model):
         x = visible if features is None else features
         return self.compute_metrics(x, visible, prediction, sample_weight)
 
-    def update(self, gradients):
+    def descend(self, gradients):
         """Descends along gradients given by variable name, plus regularisers."""
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]

@@ -16,6 +16,7 @@ from keras_rbm.rules.fast_persistent_contrastive_divergence import (
     FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
 )
 from keras_rbm.rules.frank_wolfe import FrankWolfe as FrankWolfe
+from keras_rbm.rules.learning_rule import LearningRule as LearningRule
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering
@@ -25,9 +26,10 @@ from keras_rbm.rules.persistent_contrastive_divergence import (
 from keras_rbm.rules.population_contrastive_divergence import (
     PopulationContrastiveDivergence as PopulationContrastiveDivergence,
 )
-from keras_rbm.rules.rule import LearningRule as LearningRule
-from keras_rbm.rules.rule import Phases as Phases
+from keras_rbm.rules.rule import Rule as Rule
 from keras_rbm.rules.sdcp import SDCP as SDCP
+from keras_rbm.rules.step import Phases as Phases
+from keras_rbm.rules.step import Step as Step
 
 _BY_NAME = {
     "acd": AverageContrastiveDivergence,
@@ -51,7 +53,7 @@ def get(identifier):
         identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
             `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
             `"max_margin"`, `"cd_perceptron"`, `"frank_wolfe"`), a serialised config,
-            or a `LearningRule`.
+            or a `Rule`.
 
     Raises:
         ValueError: if it stands for none.
@@ -63,7 +65,7 @@ def get(identifier):
     """
     return _find(
         identifier,
-        LearningRule,
+        Rule,
         _BY_NAME,
         "a learning rule",
         "keras_rbm.rules.ContrastiveDivergence(gibbs_steps=5)",

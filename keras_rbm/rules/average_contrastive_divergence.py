@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.learning_rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -42,13 +42,12 @@ class AverageContrastiveDivergence(LearningRule):
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
 
-    def negative_phase(self, potentials, visible, weights, seed):
+    def negative_phase(self, step):
         count = self.num_chains
-        copies = potentials.repeat(count)
-        chains = visible_chain(
-            copies, tf.tile(visible, (count, 1)), seed, num_sweeps=self.gibbs_steps
-        )
-        each = tf.tile(weights / count, (count,))
+        copies = step.potentials.repeat(count)
+        visible = tf.tile(step.visible, (count, 1))
+        chains = visible_chain(copies, visible, step.seed, num_sweeps=self.gibbs_steps)
+        each = tf.tile(step.weights / count, (count,))
         moments = conditional_moments(
             copies, chains.visible, each, chains.hidden_natural
         )
@@ -59,7 +58,7 @@ class AverageContrastiveDivergence(LearningRule):
             (moments.visible, moments.hidden),
         )
         return moments._replace(
-            visible=of_examples[0], hidden=of_examples[1], weights=weights
+            visible=of_examples[0], hidden=of_examples[1], weights=step.weights
         )
 
     def get_config(self):

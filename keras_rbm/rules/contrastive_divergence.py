@@ -5,7 +5,7 @@ import keras
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.learning_rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -38,10 +38,12 @@ class ContrastiveDivergence(LearningRule):
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        chains = visible_chain(potentials, visible, seed, num_sweeps=self.gibbs_steps)
+    def negative_phase(self, step):
+        chains = visible_chain(
+            step.potentials, step.visible, step.seed, num_sweeps=self.gibbs_steps
+        )
         return conditional_moments(
-            potentials, chains.visible, weights, chains.hidden_natural
+            step.potentials, chains.visible, step.weights, chains.hidden_natural
         )
 
     def get_config(self):

@@ -7,7 +7,8 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
-from keras_rbm.rules.rule import LearningRule, Phases
+from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Phases
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -47,8 +48,8 @@ class ContrastiveDivergencePerceptron(LearningRule):
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def check(self, model):
-        super().check(model)
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
         if not model.conditional:
             raise ValueError(
                 "Expected a model with input for ContrastiveDivergencePerceptron: "
@@ -56,42 +57,48 @@ class ContrastiveDivergencePerceptron(LearningRule):
                 f"{type(model).__name__}. Use a CRBM, or the rule 'cd'."
             )
 
-    def phases(self, potentials, visible, weights, seed):
-        rival, losses = self._rival(potentials, visible, seed)
-        rival = tf.where(losses[:, tf.newaxis] > 0.0, rival, visible)
-        return Phases(
-            conditional_moments(potentials, visible, weights),
-            conditional_moments(potentials, rival, weights),
-            losses,
+    def phases(self, step):
+        rival, losses = self._rival(step)
+        better = losses[:, tf.newaxis] > 0.0
+        rival = ChainState(
+            tf.where(better, rival.visible, step.visible),
+            tf.where(better, rival.hidden_natural, step.hidden_natural),
         )
+        negative = conditional_moments(
+            step.potentials, rival.visible, step.weights, rival.hidden_natural
+        )
+        return Phases(step.positive, negative, losses)
 
-    def losses(self, potentials, visible, seed):
-        return self._rival(potentials, visible, seed)[1]
+    def losses(self, step):
+        return self._rival(step)[1]
 
-    def _rival(self, potentials, visible, seed):
+    def _rival(self, step):
         """Returns the best states that a chain visits, and the perceptron losses."""
-        start = random.uniform(tf.shape(visible), random.fold_in(seed, 0))
+        potentials = step.potentials
+        seeds = [random.fold_in(step.root_seed, number) for number in range(2)]
+        start = random.uniform(tf.shape(step.visible), seeds[0])
         state = potentials.visible.sample(potentials.visible_bias, start)
         state = ChainState(state, potentials.hidden_natural(state))
         noise = sweep_noise(
-            potentials,
-            tf.shape(visible)[0],
-            random.fold_in(seed, 1),
-            num_sweeps=self.gibbs_steps,
+            potentials, tf.shape(start)[0], seeds[1], num_sweeps=self.gibbs_steps
         )
 
         def sweep(index, state, best, lowest):
             state = noisy_sweep(potentials, state, noise, index)
             energy = potentials.free_energy(*state)
-            best = tf.where((energy < lowest)[:, tf.newaxis], state.visible, best)
+            lower = (energy < lowest)[:, tf.newaxis]
+            best = tf.nest.map_structure(
+                lambda new, old: tf.where(lower, new, old), state, best
+            )
             return index + 1, state, best, tf.minimum(energy, lowest)
 
         _, _, best, lowest = tf.while_loop(
             lambda index, *_: index < self.gibbs_steps,
             sweep,
-            (tf.constant(0), state, state.visible, potentials.free_energy(*state)),
+            (tf.constant(0), state, state, potentials.free_energy(*state)),
         )
-        return best, tf.nn.relu(potentials.free_energy(visible) - lowest)
+        of_data = potentials.free_energy(step.visible, step.hidden_natural)
+        return best, tf.nn.relu(of_data - lowest)
 
     def get_config(self):
         return super().get_config() | {"gibbs_steps": self.gibbs_steps}

@@ -72,20 +72,21 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
             shape = getattr(potentials, name).shape
             self.fast[name] = self.add_variable(f"fast_{name}", shape, "zeros")
 
-    def negative_phase(self, potentials, visible, weights, seed):
+    def negative_phase(self, step):
+        potentials = step.potentials
         accelerated = Potentials(
             potentials.kernel + tf.cast(self.fast["kernel"], potentials.kernel.dtype),
             _biased(potentials.visible, self.fast["visible_bias"]),
             _biased(potentials.hidden, self.fast["hidden_bias"]),
         )
-        return super().negative_phase(accelerated, visible, weights, seed)
+        return super().negative_phase(step._replace(potentials=accelerated))
 
-    def descend(self, model, features, positive, negative):
-        gradients = all_sum(self.gradients(model, features, positive, negative))
+    def gradients(self, model, step, phases):
+        gradients = super().gradients(model, step, phases)
+        total = all_sum({name: gradients[name] for name in self.fast})
         for name, fast in self.fast.items():
-            step = self.fast_learning_rate * gradients[name]
-            fast.assign(self.fast_decay * fast - step)
-        super().descend(model, features, positive, negative)
+            fast.assign(self.fast_decay * fast - self.fast_learning_rate * total[name])
+        return gradients
 
     def get_config(self):
         return super().get_config() | {

@@ -17,7 +17,8 @@ from keras_rbm.inference.growth import Growth, grow
 from keras_rbm.inference.refitting import refit
 from keras_rbm.inference.reweighting import weighted_mean
 from keras_rbm.rules.growing_samples import GrowingSamples
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.step import Phases
 
 _OBJECTIVES = {
     "likelihood": likelihood_objective,
@@ -34,7 +35,7 @@ _LEAST_GAIN = 1e-5
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class FrankWolfe(LearningRule):
+class FrankWolfe(Rule):
     """Grows an `InfiniteRBM` by one hidden unit a step [1].
 
     A step draws samples of the model by chains that go on from step to step, searches
@@ -119,7 +120,6 @@ class FrankWolfe(LearningRule):
         2. Del Moral, Doucet, Jasra. Sequential Monte Carlo samplers. JRSS B, 2006.
     """
 
-    fits_conditional = False
     grows = True
 
     def __init__(
@@ -178,6 +178,16 @@ class FrankWolfe(LearningRule):
         self.num_starts = num_starts
         self.samples = GrowingSamples(num_samples, gibbs_steps)
 
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
+        if not model.grows:
+            raise ValueError(
+                "Expected a model that adds hidden units. Received: "
+                f"{type(self).__name__} for {type(model).__name__} '{model.name}'. Use "
+                "an InfiniteRBM; InfiniteRBM.from_rbm(rbm, ...) goes on from a trained "
+                "one."
+            )
+
     def build(self, model):
         super().build(model)
         self.samples.build(self, model)
@@ -193,28 +203,30 @@ class FrankWolfe(LearningRule):
     def chains(self):
         return self.samples.chains
 
-    def begin(self, model):
-        self.samples.begin(model)
+    def callbacks(self):
+        return [_Growing(self.samples)]
 
-    def step(self, model, features, visible, weights):
-        seed = model.next_seed()
+    def phases(self, step):
+        return Phases(step.positive, None, self.losses(step))
+
+    def update(self, model, step, phases):
+        visible, weights = step.visible, step.weights
         model.optimizer.iterations.assign_add(1)
-        losses = self.losses(model.potentials(), visible, random.fold_in(seed, 0))
         for name, variable in self._logs.items():
             variable.assign(1.0 if name == "judge_ess" else 0.0)
         mean = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean)),
-            lambda: self._step(model, visible, weights, mean, seed),
+            lambda: self._step(model, visible, weights, mean, step.root_seed),
             _nothing,
         )
         self.samples.leave(model)
-        return losses, None
+        return self._report(model)
 
     def visible_chains(self, potentials):
         return tf.convert_to_tensor(self.chains)
 
-    def report(self, model):
+    def _report(self, model):
         logs = {name: tf.convert_to_tensor(v) for name, v in self._logs.items()}
         in_use = tf.reduce_any(model.coefficients > 0.0)
         return logs | {
@@ -353,6 +365,22 @@ class FrankWolfe(LearningRule):
             "lbfgs_iterations": self.lbfgs_iterations,
             "num_starts": self.num_starts,
         }
+
+
+class _Growing(keras.callbacks.Callback):
+    """Takes up a model as `fit` begins, and ends it where there is no more room."""
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+
+    def on_train_begin(self, logs=None):
+        self.samples.begin(self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.samples.anchor(self.model, logs)
+        if self.model.is_full:
+            self.model.stop_training = True
 
 
 def _nothing():

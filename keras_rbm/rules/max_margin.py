@@ -4,7 +4,8 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.inference import Moments, Potentials, conditional_moments
-from keras_rbm.rules.rule import LearningRule, Phases
+from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Phases
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -45,8 +46,8 @@ class MaxMargin(LearningRule):
         3. Yu, Joachims. Learning structural SVMs with latent variables. ICML 2009.
     """
 
-    def check(self, model):
-        super().check(model)
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
         if not model.conditional:
             raise ValueError(
                 "Expected a model with input for MaxMargin: without x there is no "
@@ -60,48 +61,56 @@ class MaxMargin(LearningRule):
                 "MSSVM, or BeliefPropagation('max_product') for LSSVM."
             )
 
-    def phases(self, potentials, visible, weights, seed):
-        rival, losses = self._rival(potentials, visible)
-        return Phases(
-            self._moments(potentials, visible, weights),
-            self._moments(potentials, rival, weights),
-            losses,
-        )
+    def phases(self, step):
+        rival, losses = self._rival(step)
+        positive = step.positive
+        if step.inference.is_joint:
+            data = step.visible, step.hidden_natural
+            positive = _joint_moments(step.potentials, *data, step.weights)
+            negative = _joint_moments(step.potentials, *rival, step.weights)
+        else:
+            visible, natural = rival
+            negative = conditional_moments(
+                step.potentials, visible, step.weights, natural
+            )
+        return Phases(positive, negative, losses)
 
-    def losses(self, potentials, visible, seed):
-        return self._rival(potentials, visible)[1]
+    def losses(self, step):
+        return self._rival(step)[1]
 
-    @property
-    def _joint(self):
-        return self.model.inference.is_joint
-
-    def _rival(self, potentials, visible):
-        """Returns the states that violate the margin most, and by how much."""
+    def _rival(self, step):
+        """Returns what violates the margin most: states, natural parameters; losses."""
+        potentials, visible = step.potentials, step.visible
         reward = 1.0 - 2.0 * visible  # of a 1; the Hamming distance is linear
         augmented = Potentials(
             potentials.kernel, potentials.visible_bias + reward, potentials.hidden_bias
         )
-        found = self.model.inference(augmented, pairwise=None).visible
+        found = step.inference(augmented, pairwise=None).visible
         rival = tf.cast(found > 0.5, visible.dtype)
-        distance = tf.reduce_sum(visible + rival * reward, -1)
-        score = self._score(potentials, rival) - self._score(potentials, visible)
-        violation = distance + score
-        rival = tf.where(violation[:, tf.newaxis] > 0.0, rival, visible)
-        return rival, tf.nn.relu(violation)
-
-    def _score(self, potentials, visible):
-        if not self._joint:
-            return -potentials.free_energy(visible)
-        hidden = tf.nn.relu(potentials.hidden_natural(visible))
-        return tf.reduce_sum(potentials.visible_bias * visible, -1) + tf.reduce_sum(
-            hidden, -1
+        natural = potentials.hidden_natural(rival)
+        score = _joint_score if step.inference.is_joint else _score
+        violation = tf.reduce_sum(visible + rival * reward, -1)
+        violation += score(potentials, rival, natural)
+        violation -= score(potentials, visible, step.hidden_natural)
+        worse = violation[:, tf.newaxis] > 0.0
+        states = (
+            tf.where(worse, rival, visible),
+            tf.where(worse, natural, step.hidden_natural),
         )
+        return states, tf.nn.relu(violation)
 
-    def _moments(self, potentials, visible, weights):
-        if not self._joint:
-            return conditional_moments(potentials, visible, weights)
-        natural = potentials.hidden_natural(visible)
-        hidden = tf.cast(natural > 0.0, visible.dtype)
-        kernel = tf.matmul(visible * weights[:, tf.newaxis], hidden, transpose_a=True)
-        v = potentials.visible.statistics(visible)
-        return Moments(kernel, v, potentials.hidden.statistics(hidden), weights)
+
+def _score(potentials, visible, natural):
+    return -potentials.free_energy(visible, natural)
+
+
+def _joint_score(potentials, visible, natural):
+    own = tf.reduce_sum(potentials.visible_bias * visible, -1)
+    return own + tf.reduce_sum(tf.nn.relu(natural), -1)
+
+
+def _joint_moments(potentials, visible, natural, weights):
+    hidden = tf.cast(natural > 0.0, visible.dtype)
+    kernel = tf.matmul(visible * weights[:, tf.newaxis], hidden, transpose_a=True)
+    v = potentials.visible.statistics(visible)
+    return Moments(kernel, v, potentials.hidden.statistics(hidden), weights)

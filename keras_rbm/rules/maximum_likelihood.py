@@ -5,7 +5,8 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm.inference import Moments
-from keras_rbm.rules.rule import LearningRule, Phases
+from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Phases
 from keras_rbm.units import Bernoulli
 
 
@@ -50,8 +51,8 @@ class MaximumLikelihood(LearningRule):
         self.inference = inference
         self._default = None  # for a model without one
 
-    def check(self, model):
-        super().check(model)
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
         for side in ("visible", "hidden"):
             unit = getattr(model, side)
             if not isinstance(unit, Bernoulli):
@@ -73,33 +74,31 @@ class MaximumLikelihood(LearningRule):
                 "MeanField() or Exact(), or the rule MaxMargin()."
             )
 
-    def inference_for(self, model):
-        inference = self.inference or model.inference or self._default
+    def inference_for(self, inference):
+        inference = self.inference or inference or self._default
         if inference is None:
             inference = self._default = inference_module.BeliefPropagation()
         return inference
 
-    def predicts(self, model):
-        return model.conditional and self.inference_for(model) is model.inference
-
-    def phases(self, potentials, visible, weights, seed):
-        beliefs = self._beliefs(potentials, weights)
+    def phases(self, step):
+        one = step.potentials.batch_size is None  # model for all examples
+        weights = None if one else step.weights
+        beliefs = self.inference_for(step.inference)(step.potentials, weights=weights)
         return Phases(
-            self.positive_phase(potentials, visible, weights),
-            _moments(potentials, beliefs, weights),
-            potentials.free_energy(visible) + beliefs.log_partition,
-            _prediction(beliefs),
+            step.positive,
+            _moments(step.potentials, beliefs, step.weights),
+            _losses(step, beliefs),
+            self._prediction(step, beliefs),
         )
 
-    def assess(self, potentials, visible, seed):
-        beliefs = self.inference_for(self.model)(potentials, pairwise=None)
-        losses = potentials.free_energy(visible) + beliefs.log_partition
-        return losses, _prediction(beliefs)
+    def test_losses(self, step):
+        beliefs = self.inference_for(step.inference)(step.potentials, pairwise=None)
+        return _losses(step, beliefs), self._prediction(step, beliefs)
 
-    def _beliefs(self, potentials, weights):
-        if potentials.batch_size is None:  # one model for all examples
-            weights = None
-        return self.inference_for(self.model)(potentials, weights=weights)
+    def _prediction(self, step, beliefs):
+        """Returns the visible marginals, if they are what the model predicts."""
+        own = self.inference_for(step.inference) is step.inference
+        return beliefs.visible if own and beliefs.visible.shape.rank == 2 else None
 
     def get_config(self):
         inference = self.inference or self._default
@@ -117,6 +116,6 @@ def _moments(potentials, beliefs, weights):
     return Moments(kernel, v, h, weights)
 
 
-def _prediction(beliefs):
-    """Returns the visible marginals, unless they are those of a model without input."""
-    return beliefs.visible if beliefs.visible.shape.rank == 2 else None
+def _losses(step, beliefs):
+    own = step.potentials.free_energy(step.visible, step.hidden_natural)
+    return own + beliefs.log_partition

@@ -12,7 +12,7 @@ from keras_rbm.inference.tempering import (
     start_tempering,
     tempering_step,
 )
-from keras_rbm.rules.rule import LearningRule, chain_weights
+from keras_rbm.rules.learning_rule import LearningRule
 
 #: How fast averaged swap rates and adaptive temperatures move, a step.
 _RATE = 0.01
@@ -77,7 +77,8 @@ class ParallelTempering(LearningRule):
     def build(self, model):
         super().build(model)
         seed = model.next_seed()
-        path = self._path(model.potentials())
+        potentials = model.potentials()
+        path = TemperedPath(potentials, model.base(potentials))
         width = path.potentials.num_visible
         replicas = self.num_replicas
 
@@ -95,15 +96,16 @@ class ParallelTempering(LearningRule):
             "swap_rates", (replicas - 1,), keras.initializers.Constant(0.5)
         )
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        path = self._path(potentials)
+    def negative_phase(self, step):
+        potentials = step.potentials
+        path = TemperedPath(potentials, step.base)
         visible, betas, swap_rates = (
             tf.convert_to_tensor(variable)
             for variable in (self.chains, self.betas, self.swap_rates)
         )
         chains = start_tempering(potentials, visible, betas)
         for index in range(self.gibbs_steps):
-            chains = tempering_step(path, chains, random.fold_in(seed, index))
+            chains = tempering_step(path, chains, random.fold_in(step.seed, index))
             swap_rates += _RATE * (chains.swap_rates - swap_rates)
         self.chains.assign(chains.visible)
         self.swap_rates.assign(swap_rates)
@@ -111,14 +113,11 @@ class ParallelTempering(LearningRule):
             self.betas.assign(
                 betas + _RATE * (equalized_betas(betas, swap_rates) - betas)
             )
-        each = chain_weights(self.num_chains, weights)
+        each = step.chain_weights(self.num_chains)
         return conditional_moments(potentials, chains.visible[-1], each)
 
     def visible_chains(self, potentials):
         return tf.convert_to_tensor(self.chains)[-1]
-
-    def _path(self, potentials):
-        return TemperedPath(potentials, self.model.base(potentials))
 
     def get_config(self):
         return super().get_config() | {

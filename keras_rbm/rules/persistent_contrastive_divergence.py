@@ -7,7 +7,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
-from keras_rbm.rules.rule import LearningRule, chain_weights
+from keras_rbm.rules.learning_rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -66,16 +66,16 @@ class PersistentContrastiveDivergence(LearningRule):
         shape = (self.num_chains, potentials.num_hidden)
         self.chains = self.add_variable("chains", shape, initializer)
 
-    def negative_phase(self, potentials, visible, weights, seed):
+    def negative_phase(self, step):
         state = hidden_chain(
-            potentials,
+            step.potentials,
             tf.convert_to_tensor(self.chains),
-            seed,
+            step.seed,
             num_sweeps=self.gibbs_steps,
         )
         self.chains.assign(state.hidden)
-        each = chain_weights(self.num_chains, weights)
-        return conditional_moments(potentials, state.visible, each)
+        each = step.chain_weights(self.num_chains)
+        return conditional_moments(step.potentials, state.visible, each)
 
     def visible_chains(self, potentials):
         hidden = tf.convert_to_tensor(self.chains)

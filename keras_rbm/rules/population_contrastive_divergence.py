@@ -7,7 +7,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import Moments, conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.learning_rule import LearningRule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -48,10 +48,11 @@ class PopulationContrastiveDivergence(LearningRule):
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        seeds = (random.fold_in(seed, 0), random.fold_in(seed, 1))
+    def negative_phase(self, step):
+        potentials, weights = step.potentials, step.weights
+        seeds = [random.fold_in(step.seed, number) for number in range(2)]
         chains = visible_chain(
-            potentials, visible, seeds[0], num_sweeps=self.gibbs_steps - 1
+            potentials, step.visible, seeds[0], num_sweeps=self.gibbs_steps - 1
         )
         natural = chains.hidden_natural
         noise = random.uniform(tf.shape(natural), seeds[1])

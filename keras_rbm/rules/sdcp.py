@@ -3,11 +3,11 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import ChainState, noisy_chain, sweep_noise
-from keras_rbm.rules.rule import LearningRule
+from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Phases
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -61,9 +61,10 @@ class SDCP(LearningRule):
     def updates_per_step(self):
         return self.inner_steps
 
-    def check_optimizer(self, optimizer):
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
         optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        accumulated = optimizer.gradient_accumulation_steps
+        accumulated = getattr(optimizer, "gradient_accumulation_steps", None)
         if self.inner_steps > 1 and accumulated:
             raise ValueError(
                 "Expected an optimizer that updates in each inner step. Received: "
@@ -71,33 +72,32 @@ class SDCP(LearningRule):
                 "without it."
             )
 
-    def step(self, model, features, visible, weights):
-        seed = model.next_seed()
-        potentials = model.potentials(features)
-        losses = self.losses(potentials, visible, random.fold_in(seed, 0))
-        positive = self.positive_phase(potentials, visible, weights)
-        positive_kernel = None
-        chains = ChainState(visible, potentials.hidden_natural(visible))
+    def phases(self, step):
+        return Phases(step.positive, None, self.losses(step))
+
+    def update(self, model, step, phases):
+        positive, positive_kernel = phases.positive, None
+        chains = ChainState(step.visible, step.hidden_natural)
         noise = sweep_noise(
-            potentials,
-            tf.shape(visible)[0],
-            random.fold_in(seed, 1),
+            step.potentials,
+            tf.shape(step.visible)[0],
+            step.seed,
             num_sweeps=self.inner_steps * self.gibbs_steps,
         )
         for index in range(self.inner_steps):
-            potentials = model.potentials(features)
+            potentials = model.potentials(step.features)
             chains, negative = self.inner_phase(
-                potentials, chains, weights, noise, index * self.gibbs_steps
+                potentials, chains, step.weights, noise, index * self.gibbs_steps
             )
-            gradients = model.gradients(features, positive, negative)
+            gradients = model.gradients(step.features, positive, negative)
             if self.centering is not None:
                 self.centering.slide(positive)
                 if positive_kernel is None:
                     positive_kernel = self.centering.kernel(positive)
                 kernel = self.centering.kernel(negative) - positive_kernel
                 gradients = self.centering.with_kernel(gradients, kernel)
-            model.update(self.sparsify(gradients, positive))
-        return losses, None
+            model.descend(self._sparse(gradients, positive))
+        return {}
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         """Returns the chains after an inner step's sweeps, and their `Moments`.

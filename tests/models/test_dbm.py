@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from brute_force import binary_states
 from model_test_case import run_model_test, two_cpus
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import DBM, inference, rules
@@ -125,6 +126,12 @@ def exact_positive_moments(dbm, data, weights):
     return means, products
 
 
+def positive_moments(dbm, states, weights):
+    potentials = dbm.potentials()
+    natural = potentials.hidden_natural(states)
+    return dbm._positive(potentials, states, weights, natural)
+
+
 @pytest.mark.parametrize("sizes", [(5, 1, 4), (5, 3, 1), (5, 1, 1, 1)])
 def test_belief_propagation_is_exact_on_trees(sizes):
     dbm = random_dbm(*sizes, inference=inference.BeliefPropagation(tolerance=1e-7))
@@ -135,7 +142,7 @@ def test_belief_propagation_is_exact_on_trees(sizes):
         dbm.predict(DATA, verbose=0), np.concatenate(means[1:], 1), atol=1e-5
     )
     states = dbm.complete(tf.constant(DATA))
-    moments = dbm.data_moments(dbm.potentials(), states, tf.constant(weights))
+    moments = positive_moments(dbm, states, tf.constant(weights))
     kernels = layered.layer_kernels(moments.kernel, sizes)
     for got, want in zip(kernels, products, strict=True):
         np.testing.assert_allclose(got, want, atol=1e-5)
@@ -149,7 +156,7 @@ def test_mean_field_moments_are_those_of_its_fixed_point():
     dbm = random_dbm(5, 3, 2, 2, inference=mean_field)
     states = dbm.complete(tf.constant(DATA))
     weights = tf.fill([34], 1 / 34)
-    moments = dbm.data_moments(dbm.potentials(), states, weights)
+    moments = positive_moments(dbm, states, weights)
     features = np.split(dbm.predict(DATA, verbose=0), [3, 5], 1)
     np.testing.assert_allclose(
         moments.hidden.bias, np.concatenate(features[::2], 1), atol=1e-5
@@ -181,7 +188,7 @@ def test_exact_gradient_is_the_likelihoods():
     dbm = random_dbm(5, 1, 3, inference=inference.BeliefPropagation(tolerance=1e-7))
     weights = tf.fill([34], 1 / 34)
     potentials = dbm.potentials()
-    positive = dbm.data_moments(potentials, dbm.complete(tf.constant(DATA)), weights)
+    positive = positive_moments(dbm, dbm.complete(tf.constant(DATA)), weights)
     states = tf.constant(binary_states(potentials.num_visible), tf.float32)
     p = tf.nn.softmax(-potentials.free_energy(states))
     negative = inference.conditional_moments(potentials, states, p)
@@ -189,7 +196,7 @@ def test_exact_gradient_is_the_likelihoods():
     before = {name: v.numpy() for name, v in variables.items()}
     dbm.compile(keras.optimizers.SGD(1.0), rule="pcd")
     dbm.optimizer.build(dbm.trainable_variables)
-    dbm.update(dbm.gradients(None, positive, negative))
+    dbm.descend(dbm.gradients(None, positive, negative))
     steps = {name: v.numpy() - before[name] for name, v in variables.items()}
     for name, v in variables.items():
         v.assign(before[name])
@@ -280,7 +287,9 @@ def test_centred_gradient_is_that_of_each_layer():
         means.append(
             [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
         )
-    gradients = rule.gradients(dbm, None, *phases)
+    gradients = rule.gradients(
+        dbm, step_of(potentials, states), rules.Phases(*phases, None)
+    )
     kernels = layered.layer_kernels(gradients["kernel"], sizes)
     biases = layered.both_sides(
         gradients["visible_bias"], gradients["hidden_bias"], list(sizes)
@@ -379,7 +388,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         "visible_bias": of_biases[0].reshape(-1),
         "hidden_bias": of_biases[1].reshape(-1),
     }
-    tied.update({k: tf.constant(v, tf.float32) for k, v in gradients.items()})
+    tied.descend({k: tf.constant(v, tf.float32) for k, v in gradients.items()})
     after = (tied.visible_bias, tied.hidden_bias)
     for old, new, parts in zip(biases, after, of_biases, strict=True):
         np.testing.assert_allclose(old - new, parts.sum(0), atol=1e-5)
@@ -395,14 +404,16 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
 def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     tied = random_tied(copies)
     joint, states = tied.potentials(), tied.complete(DATA)
-    merged, visible = tied.merged(joint, states)
+    merged, visible = tied._scored(joint, states)
     np.testing.assert_array_equal(visible, DATA)
     np.testing.assert_allclose(
         merged.free_energy(visible), joint.free_energy(states), rtol=1e-5
     )
     tied.compile("sgd", rule="cd")
     rows = np.repeat(DATA[:1], 20_000, axis=0)
-    losses = tied.rule.losses(joint, tied.complete(rows), 0).numpy()
+    step = step_of(joint, tied.complete(rows))
+    step = step._replace(scored=tied._scored(joint, step.visible), num_observed=5)
+    losses = tied.rule.losses(step).numpy()
     error = losses.std() / np.sqrt(len(losses))
     want = -inference.pseudo_log_likelihood(merged, DATA[:1])[0]
     assert abs(losses.mean() - want) < 4 * error

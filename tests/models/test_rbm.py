@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
 from sklearn.datasets import load_digits
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import inference, units
@@ -205,9 +206,9 @@ def test_shuffling_is_new_each_epoch_and_a_function_of_the_seed():
     seen = []
 
     class Spy(keras_rbm.rules.ContrastiveDivergence):
-        def step(self, model, features, visible, weights):
-            tf.py_function(lambda v: seen.append(v.numpy()), [visible], [])
-            return super().step(model, features, visible, weights)
+        def phases(self, step):
+            tf.py_function(lambda v: seen.append(v.numpy()), [step.visible], [])
+            return super().phases(step)
 
     data = np.eye(20, dtype="float32")
     for _ in range(2):
@@ -262,7 +263,9 @@ def test_extreme_weights_and_data_stay_finite(weight, fill):
     assert np.isfinite(rbm.pseudo_log_likelihood(data)).all()
     potentials, weights = rbm.potentials(), tf.fill([20], 0.05)
     positive = inference.conditional_moments(potentials, tf.constant(data), weights)
-    negative = rbm.rule.negative_phase(potentials, data, weights, tf.constant([0, 1]))
+    negative = rbm.rule.negative_phase(
+        step_of(potentials, data, weights, tf.constant([0, 1]))
+    )
     gradients = rbm.gradients(None, positive, negative).values()
     assert all(np.isfinite(gradient).all() for gradient in gradients)
 

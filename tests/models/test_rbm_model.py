@@ -51,11 +51,11 @@ def test_binary(make_rule):
 class ExactGradient(rules.LearningRule):
     """The exact negative phase of six binary units: draws nothing."""
 
-    def negative_phase(self, potentials, visible, weights, seed):
+    def negative_phase(self, step):
         states = tf.constant(binary_states(6), tf.float32)
-        p = tf.nn.softmax(-potentials.free_energy(states))
+        p = tf.nn.softmax(-step.potentials.free_energy(states))
         total = tf.distribute.get_strategy().num_replicas_in_sync
-        return inference.conditional_moments(potentials, states, p / total)
+        return inference.conditional_moments(step.potentials, states, p / total)
 
 
 @pytest.mark.parametrize(

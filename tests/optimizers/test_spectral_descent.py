@@ -9,6 +9,7 @@ import tensorflow as tf
 from brute_force import Enumerated
 from model_test_case import assert_close_weights, two_cpus
 from sklearn.datasets import load_digits
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import rules
@@ -186,12 +187,8 @@ class TestRankDeficient:
         rbm.fit(self.DIGITS, batch_size=20, epochs=epochs, verbose=0)
         for index in range(count):
             visible = tf.constant(self.DIGITS[20 * index :][:20])
-            phases = rule.phases(
-                rbm.potentials(),
-                visible,
-                tf.fill([20], 1 / 20),
-                tf.constant([index, 0]),
-            )
+            seed = tf.constant([index, 0])
+            phases = rule.phases(step_of(rbm.potentials(), visible, seed=seed))
             gradients = rbm.gradients(None, phases.positive, phases.negative)
             yield gradients["kernel"].numpy()
 

@@ -12,6 +12,7 @@ from brute_force import (
     random_potentials,
     rbm_like,
 )
+from steps import step_of, take_step
 
 import keras_rbm
 from keras_rbm import inference, rules, units
@@ -27,8 +28,8 @@ WEIGHTS64 = tf.cast(WEIGHTS, tf.float64)
 class ExactGradient(rules.LearningRule):
     """The exact negative phase, by enumeration of the hidden states."""
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        exact = inference.exact_moments(potentials)
+    def negative_phase(self, step):
+        exact = inference.exact_moments(step.potentials)
         exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
         return exact._replace(kernel=exact.kernel[0])
 
@@ -47,7 +48,7 @@ def ascent(rbm, data=DATA, weights=WEIGHTS):
     """Returns how a step of rate 1 changes the parameters."""
     names = [variable.name for variable in rbm.trainable_variables]
     before = parameters(rbm, names)
-    rbm.rule.step(rbm, None, tf.constant(data, tf.float32), weights)
+    take_step(rbm, tf.constant(data, tf.float32), weights)
     after = parameters(rbm, names)
     return {name: after[name] - before[name] for name in names}
 
@@ -193,7 +194,7 @@ def test_every_rule_is_centred_by_its_raw_gradient(name):
     plain, rule = RULES[name](), RULES[name](centered=True, sliding_factor=0.2)
     a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, rule))
     set_offsets(rule, np.linspace(0, 1, 5), [0.2, 0.7, 0.4])
-    mean = plain.positive_phase(a.potentials(), tf.constant(DATA), WEIGHTS).mean()
+    mean = step_of(a.potentials(), DATA, WEIGHTS).positive.mean()
     targets = (mean.visible.bias.numpy(), mean.hidden.bias.numpy())
     mu, lam = (
         0.8 * start + 0.2 * target
@@ -218,7 +219,7 @@ def test_sparsity_is_a_term_of_its_own():
     sparse = {"sparsity_target": 0.2, "sparsity_cost": 3.0}
     plain, other = ExactGradient(**kwargs), ExactGradient(**kwargs, **sparse)
     a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, other))
-    mean = plain.positive_phase(a.potentials(), tf.constant(DATA), WEIGHTS).mean()
+    mean = step_of(a.potentials(), DATA, WEIGHTS).positive.mean()
     want = ascent(a)
     want["hidden_bias"] += 3.0 * (0.2 - mean.hidden.bias.numpy())
     assert_close(ascent(b), want)
@@ -236,9 +237,7 @@ def test_offsets_leave_the_distribution_alone():
         got = centered_log_likelihood(*model, mu, lam, visible)
         np.testing.assert_allclose(got, want, atol=1e-5)
         before = parameters(rbm)
-        rbm.rule.centering.slide(
-            rbm.rule.positive_phase(rbm.potentials(), tf.constant(DATA), WEIGHTS)
-        )
+        rbm.rule.centering.slide(step_of(rbm.potentials(), DATA, WEIGHTS).positive)
         assert_close(before, parameters(rbm), atol=0)
 
 
@@ -306,7 +305,7 @@ def trained_on_both(rule_of, updates, rate):
     curves = []
     for rbm, data in ((first, DATA), (second, 1.0 - DATA)):
         data, curve = tf.constant(data), []
-        step = tf.function(lambda m=rbm, d=data: m.rule.step(m, None, d, WEIGHTS))
+        step = tf.function(lambda m=rbm, d=data: take_step(m, d, WEIGHTS).losses)
         for _ in range(updates // 100):
             curve.append(tf.reduce_sum(rbm.log_likelihood(data, "exact") * WEIGHTS64))
             for _ in range(100):
@@ -344,7 +343,7 @@ def test_models_with_input_are_not_centred(name):
         ValueError, match=r"without input for .*\(centered=True\).*CRBM"
     ):
         crbm.compile("sgd", rule=rule)
-    assert crbm.rule is None and rule.model is None and not rule.variables
+    assert crbm.rule is None and rule.owner is None and not rule.variables
     crbm.compile("sgd", rule=RULES[name]())
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, tempered_sweep
+from steps import evaluated_losses, step_of
 
 import keras_rbm
 from keras_rbm import inference, random, rules
@@ -38,8 +39,14 @@ def pairs(count=30):
 
 def gradients(crbm, x, v, weights, seed=SEED):
     """Returns the rule's gradients and losses."""
-    phases = crbm.rule.phases(crbm.potentials(x), v, weights, seed)
+    phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, seed, model=crbm))
     return crbm.gradients(x, phases.positive, phases.negative), phases.losses
+
+
+def rivals_of(rule, potentials, v):
+    """Returns the states that the rule finds, and the losses."""
+    rivals, losses = rule._rival(step_of(potentials, v, seed=SEED))
+    return rivals.visible, losses
 
 
 def of_rows(potentials, count):
@@ -81,7 +88,7 @@ def test_rivals_are_the_best_states_of_gibbs_chains(gibbs_steps):
     # The data matter neither to the start nor to the chain.
     row = model.p_visible.argsort()[-2]
     v = tf.repeat(tf.constant(model.v[[row]], tf.float32), ROWS, 0)
-    rivals, losses = rule._rival(of_rows(potentials, ROWS), v, SEED)
+    rivals, losses = rivals_of(rule, of_rows(potentials, ROWS), v)
     p = distribution_of_rivals(potentials, gibbs_steps)
     error = abs(model.frequencies(rivals) - p)
     assert (error < 5 * np.sqrt(p / ROWS) + 1e-4).all()
@@ -106,7 +113,7 @@ def test_expected_gradient(gibbs_steps):
     rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
     v = tf.repeat(tf.constant(model.v[[row]], tf.float32), ROWS, 0)
     weights = tf.fill([ROWS], 1.0 / ROWS)
-    phases = rule.phases(of_rows(potentials, ROWS), v, weights, SEED)
+    phases = rule.phases(step_of(of_rows(potentials, ROWS), v, weights, SEED))
     positive, negative = phases.positive.mean(), phases.negative.mean()
     for got, states in (
         (positive.visible.bias - negative.visible.bias, model.v),
@@ -124,7 +131,7 @@ def test_gradient_is_that_of_the_perceptron_loss():
     crbm = make(gibbs_steps=1)
     x, v, weights = pairs(300)
     got, losses = gradients(crbm, x, v, weights)
-    rivals, same = crbm.rule._rival(crbm.potentials(x), v, SEED)
+    rivals, same = rivals_of(crbm.rule, crbm.potentials(x), v)
     np.testing.assert_array_equal(same, losses)
     parameters = {v.name: v.value for v in crbm.trainable_variables}
     with tf.GradientTape() as tape:
@@ -144,7 +151,7 @@ def test_examples_without_a_better_rival_teach_nothing():
     x, v, weights = pairs(300)
     potentials = crbm.potentials(x)
     _, losses = gradients(crbm, x, v, weights)
-    rivals, _ = crbm.rule._rival(potentials, v, SEED)
+    rivals, _ = rivals_of(crbm.rule, potentials, v)
     beaten = potentials.free_energy(rivals) < potentials.free_energy(v)
     np.testing.assert_array_equal(losses > 0.0, beaten)
     worse = potentials.free_energy(rivals) > potentials.free_energy(v)
@@ -169,7 +176,7 @@ def test_a_rival_is_no_worse_than_the_start(gibbs_steps):
     potentials = crbm.potentials(x)
     noise = random.uniform((300, 5), random.fold_in(SEED, 0))
     start = tf.cast(noise < tf.sigmoid(potentials.visible_bias), tf.float32)
-    rivals, _ = crbm.rule._rival(potentials, v, SEED)
+    rivals, _ = rivals_of(crbm.rule, potentials, v)
     lower = potentials.free_energy(start) - potentials.free_energy(rivals)
     assert (lower >= 0.0).numpy().all()
     kept = tf.reduce_all(rivals == start, 1)
@@ -183,7 +190,7 @@ def test_more_steps_find_better_rivals():
     for gibbs_steps in (1, 3, 10):
         crbm = make(gibbs_steps)
         potentials = crbm.potentials(x)
-        rivals, _ = crbm.rule._rival(potentials, v, SEED)
+        rivals, _ = rivals_of(crbm.rule, potentials, v)
         means.append(float(tf.reduce_mean(potentials.free_energy(rivals))))
     assert means[0] > means[1] > means[2]
 
@@ -192,8 +199,8 @@ def test_evaluation_and_step_agree():
     crbm = make()
     x, v, weights = pairs()
     potentials = crbm.potentials(x)
-    phases = crbm.rule.phases(potentials, v, weights, SEED)
-    losses, prediction = crbm.rule.assess(potentials, v, SEED)
+    phases = crbm.rule.phases(step_of(potentials, v, weights, SEED))
+    losses, prediction = evaluated_losses(crbm, potentials, v, SEED)
     np.testing.assert_array_equal(losses, phases.losses)
     assert prediction is None and phases.prediction is None
 

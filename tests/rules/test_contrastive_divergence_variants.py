@@ -13,6 +13,7 @@ from brute_force import (
     rbm_like,
 )
 from model_test_case import assert_same_state, two_cpus
+from steps import step_of, take_step
 
 import keras_rbm
 from keras_rbm import inference, random, rules
@@ -79,7 +80,7 @@ def test_fast_weights_follow_the_recursion(decay, centered):
     fast = {name: np.zeros(getattr(rbm, name).shape) for name in NAMES}
     for _ in range(4):
         before = {name: getattr(rbm, name).numpy() for name in NAMES}
-        rule.step(rbm, None, tf.constant(DATA), even(34))
+        take_step(rbm, tf.constant(DATA), even(34))
         for name in NAMES:
             gradient = (getattr(rbm, name).numpy() - before[name]) / 0.5
             fast[name] = decay * fast[name] + 0.3 * gradient
@@ -90,8 +91,8 @@ def test_fast_weights_follow_the_recursion(decay, centered):
 class ExactFast(FPCD):
     """FPCD with the model's exact moments in place of those of its chains."""
 
-    def negative_phase(self, potentials, visible, weights, seed):
-        exact = inference.exact_moments(potentials)
+    def negative_phase(self, step):
+        exact = inference.exact_moments(step.potentials)
         share = 1.0 / num_replicas()
         exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
         return exact._replace(
@@ -130,9 +131,11 @@ def test_chains_move_under_the_sum_of_the_weights():
     rule, total = with_fast_weights(random_potentials(5, 3))
     before = rule.chains.numpy()
     moments = rule.negative_phase(
-        random_potentials(5, 3), tf.zeros((2, 5)), even(2), SEED
+        step_of(random_potentials(5, 3), tf.zeros((2, 5)), even(2), SEED)
     )
-    state = hidden_chain(total, tf.constant(before), SEED, num_sweeps=2)
+    state = hidden_chain(
+        total, tf.constant(before), random.fold_in(SEED, 1), num_sweeps=2
+    )
     np.testing.assert_array_equal(rule.chains, state.hidden)
     again = inference.conditional_moments(total, state.visible, even(CHAINS))
     for got, want in zip(*map(tf.nest.flatten, (moments, again)), strict=True):
@@ -144,7 +147,9 @@ def test_chains_reach_the_distribution_of_the_sum():
     rule, total = with_fast_weights(potentials, gibbs_steps=20)
     for step in range(4):
         seed = tf.constant([step, 8])
-        moments = rule.negative_phase(potentials, tf.zeros((2, 5)), even(2), seed)
+        moments = rule.negative_phase(
+            step_of(potentials, tf.zeros((2, 5)), even(2), seed)
+        )
     visible = moments.visible.bias.numpy()
     error = visible.std(0) / np.sqrt(CHAINS)
     want, other = (Enumerated(model).moments()[1] for model in (total, potentials))
@@ -182,11 +187,11 @@ def test_pop_cd_is_the_formula(gibbs_steps, share, weighted):
         weights = np.random.default_rng(1).random(34) * (np.arange(34) % 3 > 0)
         weights = tf.constant(weights / weights.sum(), tf.float32)
     rule = rules.PopulationContrastiveDivergence(gibbs_steps)
-    moments = rule.negative_phase(potentials, visible, share * weights, SEED)
+    moments = rule.negative_phase(step_of(potentials, visible, share * weights, SEED))
     hidden = moments.hidden.bias.numpy()
     assert set(np.unique(hidden)) == {0.0, 1.0}
     if gibbs_steps > 1:
-        first = random.fold_in(SEED, 0)
+        first = random.fold_in(random.fold_in(SEED, 1), 0)
         visible = visible_chain(
             potentials, visible, first, num_sweeps=gibbs_steps - 1
         ).visible
@@ -208,7 +213,9 @@ def test_hidden_samples_are_those_of_the_examples():
     kernel = 100.0 * tf.eye(6)[:, :4]
     potentials = inference.Potentials(kernel, tf.zeros(6), tf.fill([4], -50.0))
     rule = rules.PopulationContrastiveDivergence()
-    moments = rule.negative_phase(potentials, tf.constant(DATA), even(34), SEED)
+    moments = rule.negative_phase(
+        step_of(potentials, tf.constant(DATA), even(34), SEED)
+    )
     np.testing.assert_array_equal(moments.hidden.bias, DATA[:, :4])
 
 
@@ -240,7 +247,7 @@ def test_pop_cd_is_consistent(seed, weighted):
     truth = Enumerated(potentials)
 
     def largest(rule):
-        moments = rule.negative_phase(potentials, visible, each, SEED)
+        moments = rule.negative_phase(step_of(potentials, visible, each, SEED))
         return z_scores(moments, truth).max()
 
     assert largest(rules.PopulationContrastiveDivergence()) < 5
@@ -256,7 +263,7 @@ def test_examples_of_weight_zero_are_not_there():
     for others in (DATA[20:], 1.0 - DATA[20:]):
         visible = tf.constant(np.concatenate([DATA[:20], others]))
         rule = rules.PopulationContrastiveDivergence()
-        moments.append(rule.negative_phase(potentials, visible, weights, SEED))
+        moments.append(rule.negative_phase(step_of(potentials, visible, weights, SEED)))
     assert not moments[0].weights[20:].numpy().any()
     for a, b in zip(*(tf.nest.flatten(m.mean()) for m in moments), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -271,7 +278,7 @@ def test_pop_cd_with_gaussian_units_is_consistent(gaussian):
         potentials, visible = potentials.transpose(), rng.integers(0, 2, (CHAINS, 4))
     rule = rules.PopulationContrastiveDivergence()
     moments = rule.negative_phase(
-        potentials, tf.constant(visible, tf.float32), even(CHAINS), SEED
+        step_of(potentials, tf.constant(visible, tf.float32), even(CHAINS), SEED)
     )
     exact = inference.exact_moments(potentials)
     omega = moments.weights.numpy()[:, None]
@@ -289,7 +296,9 @@ def test_pop_cd_far_from_the_model_stays_finite():
     potentials = random_potentials(6, 4, scale=200.0)
     rule = rules.PopulationContrastiveDivergence()
     for weights in (even(34), tf.one_hot(3, 34), tf.zeros(34)):
-        moments = rule.negative_phase(potentials, tf.constant(DATA), weights, SEED)
+        moments = rule.negative_phase(
+            step_of(potentials, tf.constant(DATA), weights, SEED)
+        )
         assert all(np.isfinite(t).all() for t in tf.nest.flatten(moments))
         total = float(tf.reduce_sum(weights))
         np.testing.assert_allclose(tf.reduce_sum(moments.weights), total, atol=1e-6)
@@ -312,7 +321,7 @@ def test_acd_averages_each_examples_own_chains():
     potentials = inference.Potentials(kernel, tf.fill([6], -50.0), tf.fill([6], -50.0))
     rule = rules.AverageContrastiveDivergence(2, 5)
     weights = np.random.default_rng(0).dirichlet(np.ones(34)).astype("float32")
-    moments = rule.negative_phase(potentials, tf.constant(DATA), weights, SEED)
+    moments = rule.negative_phase(step_of(potentials, tf.constant(DATA), weights, SEED))
     np.testing.assert_allclose(moments.visible.bias, DATA, atol=1e-6)
     np.testing.assert_allclose(moments.hidden.bias, DATA, atol=1e-6)
     np.testing.assert_array_equal(moments.weights, weights)
@@ -331,7 +340,9 @@ def test_the_variance_of_acd_is_that_of_cd_over_the_number_of_chains():
     weights = tf.constant(np.random.default_rng(0).dirichlet(np.ones(34)), tf.float32)
 
     def flat(rule, seed):
-        moments = rule.negative_phase(potentials, tf.constant(DATA), weights, seed)
+        moments = rule.negative_phase(
+            step_of(potentials, tf.constant(DATA), weights, seed)
+        )
         mean = moments.mean()
         parts = (mean.kernel, mean.visible.bias, mean.hidden.bias)
         return tf.concat([tf.reshape(part, [-1]) for part in parts], 0)
@@ -361,9 +372,8 @@ def crbm_with(rule, scale=1.0):
 def gradients_of(crbm, x, y, weights):
     def gradients(rule, seed):
         potentials = crbm.potentials(x)
-        positive = rule.positive_phase(potentials, y, weights)
-        negative = rule.negative_phase(potentials, y, weights, seed)
-        of_names = crbm.gradients(x, positive, negative)
+        step = step_of(potentials, y, weights, seed)
+        of_names = crbm.gradients(x, step.positive, rule.negative_phase(step))
         return tf.concat([tf.reshape(of_names[n], [-1]) for n in sorted(of_names)], 0)
 
     return gradients
@@ -442,7 +452,7 @@ def test_rules_for_models_without_input(make):
     rule = make()
     with pytest.raises(ValueError, match=f"without input for {make.__name__}.*CRBM"):
         crbm.compile("sgd", rule=rule)
-    assert crbm.rule is None and rule.model is None and not rule.variables
+    assert crbm.rule is None and rule.owner is None and not rule.variables
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -27,7 +28,9 @@ def test_cd_with_many_steps_has_the_exact_moments():
     rule = rules.ContrastiveDivergence(gibbs_steps=60)
     visible = tf.zeros((CHAINS, 5))
     weights = tf.fill([CHAINS], 1.0 / CHAINS)
-    moments = rule.negative_phase(potentials, visible, weights, tf.constant([1, 2]))
+    moments = rule.negative_phase(
+        step_of(potentials, visible, weights, tf.constant([1, 2]))
+    )
     assert_moments_are_exact(moments, Enumerated(potentials))
 
 
@@ -36,7 +39,9 @@ def test_cd_with_one_step_has_not():
     rule = rules.ContrastiveDivergence(gibbs_steps=1)
     visible = tf.zeros((CHAINS, 5))
     weights = tf.fill([CHAINS], 1.0 / CHAINS)
-    moments = rule.negative_phase(potentials, visible, weights, tf.constant([1, 2]))
+    moments = rule.negative_phase(
+        step_of(potentials, visible, weights, tf.constant([1, 2]))
+    )
     with pytest.raises(AssertionError):
         assert_moments_are_exact(moments, Enumerated(potentials))
 
@@ -53,7 +58,7 @@ def test_cd_1_is_one_sweep_from_the_data():
     weights = tf.fill([CHAINS], 1.0 / CHAINS)
     seed = tf.constant([3, 4])
     moments = rule.negative_phase(
-        potentials, tf.repeat(start, CHAINS, 0), weights, seed
+        step_of(potentials, tf.repeat(start, CHAINS, 0), weights, seed)
     )
     v = moments.visible.bias.numpy()
     assert (abs(v.mean(0) - expected) < 5 * v.std(0) / np.sqrt(CHAINS)).all()
@@ -68,7 +73,7 @@ def test_pcd_at_fixed_parameters_has_the_exact_moments(gibbs_steps):
     visible, weights = tf.zeros((2, 5)), tf.fill([2], 0.5)
     for step in range(60 // gibbs_steps):
         seed = tf.constant([step, 8])
-        moments = rule.negative_phase(potentials, visible, weights, seed)
+        moments = rule.negative_phase(step_of(potentials, visible, weights, seed))
     assert_moments_are_exact(moments, Enumerated(potentials))
 
 

@@ -366,9 +366,9 @@ def test_no_batch_is_a_remnant():
     sizes = []
 
     class Sizes(FrankWolfe):
-        def step(self, model, features, visible, weights):
-            sizes.append(visible.shape[0] or tf.shape(visible)[0])
-            return super().step(model, features, visible, weights)
+        def phases(self, step):
+            sizes.append(step.visible.shape[0] or tf.shape(step.visible)[0])
+            return super().phases(step)
 
     for batch_size in (45, None):
         model = InfiniteRBM(8, seed=0)
@@ -384,7 +384,7 @@ def test_no_batch_is_a_remnant():
 
 @pytest.mark.parametrize("count, wanted", [(10_001, 100), (2451, 50), (7, 3), (1, 9)])
 def test_the_last_batch_is_at_least_half_as_large(count, wanted):
-    size = InfiniteRBM(2).batch_size_for(count, wanted)
+    size = InfiniteRBM(2)._batch_size_for(count, wanted)
     assert 0.5 * wanted <= size or size == count
     assert count % size == 0 or 2 * (count % size) >= size
 

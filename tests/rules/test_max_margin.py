@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, binary_states
+from steps import evaluated_losses, step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -115,7 +116,7 @@ def finite_differences(p, x, v, weights, method, step=1e-5):
 
 def gradients(crbm, x, v, weights):
     """Returns the rule's gradients and losses."""
-    phases = crbm.rule.phases(crbm.potentials(x), v, weights, SEED)
+    phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, SEED, model=crbm))
     return crbm.gradients(x, phases.positive, phases.negative), phases.losses
 
 
@@ -157,7 +158,7 @@ def test_loss_is_the_objective_and_bounds_the_wrong_pixels(method):
         _, losses = gradients(crbm, x, v, weights)
         want = objectives(parameters(crbm), x, v, method)
         np.testing.assert_allclose(losses, want, rtol=1e-5, atol=1e-4)
-        evaluated, _ = crbm.rule.assess(crbm.potentials(x), v, SEED)
+        evaluated, _ = evaluated_losses(crbm, crbm.potentials(x), v, SEED)
         np.testing.assert_array_equal(evaluated, losses)
         wrong = abs(crbm.predict_map(x) - v).numpy().sum(1)
         assert (losses.numpy() > wrong - 1e-4).all()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states, random_potentials, rbm_like
+from steps import evaluated_losses, step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -88,7 +89,9 @@ def of_rbm(rbm):
 
 def gradients(model, x, v, weights):
     """Returns the rule's gradients and phases."""
-    phases = model.rule.phases(model.potentials(x), v, weights, SEED)
+    phases = model.rule.phases(
+        step_of(model.potentials(x), v, weights, SEED, model=model)
+    )
     return model.gradients(x, phases.positive, phases.negative), phases
 
 
@@ -117,7 +120,7 @@ def test_evaluation_and_prediction_are_those_of_the_step(sizes, infer):
     crbm.compile("sgd", rule="maximum_likelihood")
     x, v, weights = pairs(sizes[0])
     _, phases = gradients(crbm, x, v, weights)
-    losses, prediction = crbm.rule.assess(crbm.potentials(x), v, SEED)
+    losses, prediction = evaluated_losses(crbm, crbm.potentials(x), v, SEED)
     np.testing.assert_allclose(losses, phases.losses, rtol=1e-6)
     states = binary_states(sizes[0])
     p = parameters(crbm)

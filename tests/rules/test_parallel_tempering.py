@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like, tempered_sweep
 from model_test_case import run_model_test
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -21,9 +22,14 @@ def compiled(potentials, rule, base_rate=0.5):
 
 def moved(rule, potentials, count, batch=BATCH):
     """Returns the moments of the last of several steps at fixed parameters."""
-    phase = tf.function(rule.negative_phase)
-    for step in range(count):
-        moments = phase(potentials, *batch, tf.constant([step, 8]))
+    model = rule.owner
+
+    @tf.function
+    def phase(seed):
+        return rule.negative_phase(step_of(potentials, *batch, seed, model))
+
+    for number in range(count):
+        moments = phase(tf.constant([number, 8]))
     return moments
 
 
@@ -216,7 +222,7 @@ def test_models_with_input():
     before = crbm.rule
     with pytest.raises(ValueError, match="without input for ParallelTempering.*CRBM"):
         crbm.compile(rule=rule)
-    assert crbm.rule is before and rule.model is None and not rule.built
+    assert crbm.rule is before and rule.owner is None and not rule.built
 
 
 def test_a_batch_without_weight_teaches_nothing():

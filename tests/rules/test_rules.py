@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import rules
@@ -93,9 +94,9 @@ def test_sparsity_is_the_stated_term():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
     rule = rules.ContrastiveDivergence(sparsity_target=0.2, sparsity_cost=3.0)
     weights = tf.fill([40], 1 / 40)
-    positive = rule.positive_phase(rbm.potentials(), tf.constant(DATA), weights)
+    positive = step_of(rbm.potentials(), DATA, weights).positive
     zeros = {"hidden_bias": tf.zeros(4)}
-    got = rule.sparsify(zeros, positive)["hidden_bias"]
+    got = rule._sparse(zeros, positive)["hidden_bias"]
     mean = rbm.predict(DATA, verbose=0).mean(0)
     np.testing.assert_allclose(-got, 3.0 * (0.2 - mean), rtol=1e-5)
 

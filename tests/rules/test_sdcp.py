@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, binary_states, random_potentials, rbm_like
 from model_test_case import assert_same_state
+from steps import step_of, take_step
 
 import keras_rbm
 from keras_rbm import rules
@@ -33,10 +34,9 @@ class Recorded(rules.SDCP):
         super().__init__(*args, **kwargs)
         self.positives, self.inner = [], []
 
-    def positive_phase(self, potentials, visible, weights):
-        moments = super().positive_phase(potentials, visible, weights)
-        self.positives.append((potentials, moments))
-        return moments
+    def phases(self, step):
+        self.positives.append((step.potentials, step.positive))
+        return super().phases(step)
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         after, moments = super().inner_phase(potentials, chains, weights, noise, first)
@@ -117,9 +117,9 @@ def test_a_step_solves_the_convex_problem(seed):
     rule = ExactSDCP(inner_steps=150)
     rbm.compile(optimizer, rule=rule)
     visible, weights = every_state(3)
-    positive = rule.positive_phase(rbm.potentials(), visible, weights).mean()
+    positive = step_of(rbm.potentials(), visible, weights).positive.mean()
     before = Enumerated(rbm.potentials()).moments()
-    rule.step(rbm, None, visible, weights)
+    take_step(rbm, visible, weights)
     after = Enumerated(rbm.potentials()).moments()
     wanted = (positive.kernel, positive.visible.bias, positive.hidden.bias)
     for begin, end, want in zip(before, after, wanted, strict=True):
@@ -138,7 +138,7 @@ def test_steps_never_lower_the_likelihood(seed):
     weights = tf.fill([6], 1 / 6)
     curve = []
     for _ in range(8):
-        rule.step(rbm, None, visible, weights)
+        take_step(rbm, visible, weights)
         truth = Enumerated(rbm.potentials())
         index = [np.flatnonzero((truth.v == v).all(1))[0] for v in visible.numpy()]
         curve.append(np.log(truth.p_visible[index]).mean())
@@ -151,7 +151,7 @@ def test_inner_steps_go_on_with_chains_and_keep_the_positive_phase():
     rbm = rbm_like(potentials)
     rule, rate = Recorded(inner_steps=4, gibbs_steps=2), 0.3
     rbm.compile(keras.optimizers.SGD(rate), rule=rule)
-    rule.step(rbm, None, tf.constant(DATA), tf.fill([34], 1 / 34))
+    take_step(rbm, tf.constant(DATA), tf.fill([34], 1 / 34))
     ((begin, positive),) = rule.positives
     positive = rbm.gradients(None, positive, _nothing_like(positive))
     assert len(rule.inner) == 4
@@ -251,7 +251,7 @@ def test_is_the_published_listing(centered):
         data = DATA[6 * batch :][:10]
         rule.inner.clear()
         weights = tf.fill([len(data)], 1 / len(data))
-        rule.step(rbm, None, tf.constant(data), weights)
+        take_step(rbm, tf.constant(data), weights)
         noise = [own for _, _, own, _, _ in rule.inner]
         chains = listing.update(data.astype(float), noise, rate)
         np.testing.assert_array_equal(rule.inner[-1][3], chains)

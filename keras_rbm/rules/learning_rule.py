@@ -1,0 +1,145 @@
+"""The base of rules that descend along the difference of two phases."""
+
+from keras_rbm.checks import check_numbers
+from keras_rbm.rules.centering import Centering
+from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.step import Phases
+
+
+class LearningRule(Rule):
+    """A rule by a way to get the moments of its negative phase.
+
+    The gradient of the mean log-likelihood is the model's expected statistics
+    given the data (positive phase) minus its expected statistics (negative
+    phase). The model computes the first, and hands the difference to the optimizer; a
+    subclass implements `negative_phase` (or `phases`, where both depend on each other),
+    and `check` if it does not fit every model. State that must last from step to
+    step is made in `build` by `add_variable`.
+
+    Args:
+        sparsity_target: float in (0, 1) or `None`, desired mean activation of
+            each hidden unit.
+        sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
+            added to the ascent direction of the hidden bias.
+        centered: bool, whether the update is the centred gradient, see
+            `Centering`; for models without input.
+        sliding_factor: float in [0, 1], how fast the centring offsets follow the
+            batches' means.
+
+    Raises:
+        TypeError, ValueError: if an argument is of another type or out of range.
+
+    Example:
+
+    >>> class ExactGradient(keras_rbm.rules.LearningRule):
+    ...     def negative_phase(self, step):
+    ...         visible = tf.constant(list(np.ndindex(2, 2, 2)), tf.float32)
+    ...         weights = tf.nn.softmax(-step.potentials.free_energy(visible))
+    ...         return keras_rbm.inference.conditional_moments(
+    ...             step.potentials, visible, weights)
+    >>> rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    >>> rbm.compile("sgd", rule=ExactGradient())
+    >>> history = rbm.fit(np.eye(3, dtype="float32"), verbose=0)
+    """
+
+    #: Whether the rule fits models with input.
+    fits_conditional = True
+
+    def __init__(
+        self,
+        sparsity_target=None,
+        sparsity_cost=0.0,
+        centered=False,
+        sliding_factor=0.01,
+    ):
+        super().__init__()
+        check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
+        if sparsity_target is not None:
+            check_numbers(sparsity_target=sparsity_target)
+        if not isinstance(centered, bool):
+            raise TypeError(f"Expected True or False. Received: centered={centered!r}.")
+        if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
+            raise ValueError(
+                "Expected sparsity_target between 0 and 1, or None. Received: "
+                f"sparsity_target={sparsity_target}."
+            )
+        if sparsity_cost < 0.0:
+            raise ValueError(
+                f"Expected a sparsity_cost ≥ 0. Received: {sparsity_cost}."
+            )
+        if bool(sparsity_cost) != (sparsity_target is not None):
+            raise ValueError(
+                "Expected sparsity_target and a sparsity_cost > 0 together. Received: "
+                f"sparsity_target={sparsity_target}, sparsity_cost={sparsity_cost}."
+            )
+        self.sparsity_target = sparsity_target
+        self.sparsity_cost = sparsity_cost
+        centering = Centering(sliding_factor)
+        self.centering = centering if centered else None
+        self.sliding_factor = sliding_factor
+
+    def check(self, model, optimizer=None):
+        super().check(model, optimizer)
+        if model.conditional and (self.centering or not self.fits_conditional):
+            name = type(self).__name__ + ("(centered=True)" if self.centering else "")
+            raise ValueError(
+                f"Expected a model without input for {name}: given x each example is a "
+                "model of its own, and its chains and means cannot serve others. "
+                f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
+                "or 'maximum_likelihood'."
+            )
+
+    def build(self, model):
+        super().build(model)
+        if self.centering is not None:
+            self.centering.build(self, model)
+
+    def adapt(self, model):
+        if self.centering is not None:
+            self.centering.reset(model)
+
+    def phases(self, step):
+        return Phases(step.positive, self.negative_phase(step), self.losses(step))
+
+    def negative_phase(self, step):
+        """Returns the `Moments` of the model, by the rule's approximation.
+
+        Args:
+            step: `Step`.
+        """
+        raise TypeError(
+            f"{type(self).__name__} must implement negative_phase, or phases."
+        )
+
+    def update(self, model, step, phases):
+        if self.centering is not None:
+            self.centering.slide(phases.positive)
+        gradients = self.gradients(model, step, phases)
+        model.descend(self._sparse(gradients, phases.positive))
+        return {}
+
+    def gradients(self, model, step, phases):
+        """Returns the model's gradients by variable name, or the centred ones."""
+        positive, negative = phases.positive, phases.negative
+        gradients = model.gradients(step.features, positive, negative)
+        if self.centering is not None:
+            gradients = self.centering.centered(gradients, positive, negative)
+        return gradients
+
+    def _sparse(self, gradients, positive):
+        """Returns the gradients with the sparsity penalty added."""
+        if not self.sparsity_cost:
+            return gradients
+        mean = positive.mean()
+        shortfall = self.sparsity_target * mean.weights - mean.hidden.bias
+        bias = gradients["hidden_bias"] - self.sparsity_cost * shortfall
+        return gradients | {"hidden_bias": bias}
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            "sparsity_target": self.sparsity_target,
+            "sparsity_cost": self.sparsity_cost,
+            "centered": self.centering is not None,
+            "sliding_factor": self.sliding_factor,
+        }

@@ -1,0 +1,103 @@
+"""What a model hands to its learning rule, and what it gets back."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference import Inference, Moments, Potentials, conditional_moments
+from keras_rbm.replicas import all_sum, num_replicas
+
+
+class Step(NamedTuple):
+    """One batch on its way through a model: all that a rule needs of both.
+
+    Attributes:
+        potentials: `Potentials` of the model, given the batch's input.
+        visible: tensor (B, V), states of the visible layer.
+        weights: tensor (B,), the examples', normalised over all replicas.
+        hidden_natural: tensor (B, H), natural parameters of the hidden units given v.
+        positive: `Moments` of the states, the positive phase.
+        root_seed: seed tensor (2,), from which all others of the step are made.
+        loss_seed: seed tensor (2,), of the loss.
+        features: tensor (B, X), or `None` for a model without input.
+        inference: `Inference` that the model predicts by, or `None`.
+        mean_visible: tensor (V,), mean state of the visible layer where the model
+            starts, or `None` for a model with input.
+        scored: pair of `Potentials` and states that the loss is computed of; by
+            default those above.
+        num_observed: int, how many of the visible units are data; by default all.
+    """
+
+    potentials: Potentials
+    visible: tf.Tensor
+    weights: tf.Tensor
+    hidden_natural: tf.Tensor
+    positive: Moments
+    root_seed: tf.Tensor
+    loss_seed: tf.Tensor
+    features: tf.Tensor | None = None
+    inference: Inference | None = None
+    mean_visible: tf.Tensor | None = None
+    scored: tuple | None = None
+    num_observed: int | None = None
+
+    @classmethod
+    def of(cls, potentials, visible, weights=None, seed=0, **fields):
+        """Returns the step of a model that is known by its potentials only.
+
+        Args:
+            potentials: `Potentials`.
+            visible: array (B, V).
+            weights: array (B,), by default 1 / B each.
+            seed: int or seed tensor (2,), `root_seed`.
+            **fields: of the others.
+        """
+        visible = tf.convert_to_tensor(visible, tf.float32)
+        if weights is None:
+            weights = tf.fill([len(visible)], 1.0 / len(visible))
+        seed = random.as_seed(seed)
+        natural = potentials.hidden_natural(visible)
+        made = {
+            "hidden_natural": natural,
+            "positive": conditional_moments(potentials, visible, weights, natural),
+            "loss_seed": random.fold_in(seed, 0),
+        }
+        return cls(potentials, visible, weights, root_seed=seed, **made | fields)
+
+    @property
+    def seed(self):
+        """Seed tensor (2,), of the negative phase."""
+        return random.fold_in(self.root_seed, 1)
+
+    @property
+    def base(self):
+        """Tensor (V,), visible natural parameters of units with the mean states."""
+        return self.potentials.visible.natural_for_mean(self.mean_visible)
+
+    def chain_weights(self, num_chains):
+        """Returns weights (C,) of a replica's chains, normalised over all replicas.
+
+        Zero if no example of the batch has a weight: then there is nothing to learn.
+
+        Args:
+            num_chains: int, C.
+        """
+        total = all_sum(tf.reduce_sum(self.weights))
+        return tf.fill([num_chains], tf.sign(total) / (num_chains * num_replicas()))
+
+
+class Phases(NamedTuple):
+    """What a rule makes of a step, before the update.
+
+    Attributes:
+        positive, negative: `Moments`; the update descends along their difference.
+        losses: tensor (B,), what `fit` reports as `loss`.
+        prediction: tensor (B, V), what the model predicts for the batch, where the rule
+            has it anyway, else `None`.
+    """
+
+    positive: Moments
+    negative: Moments
+    losses: tf.Tensor
+    prediction: tf.Tensor | None = None
