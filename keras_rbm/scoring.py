@@ -82,7 +82,7 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
     """
     check_counts(2, num_chains=num_chains)
     check_counts(steps=steps)
-    model.assert_built("score_report")
+    model._assert_built("score_report")
     conditional = model.conditional
     if conditional != (v is not None):
         takes = "x and v, inputs and states," if conditional else "x only,"
@@ -91,7 +91,7 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
             f"{'no v' if v is None else 'v'}."
         )
     if not conditional:
-        x = model.visible_rows(x, "score_report")
+        x = model._visible_rows(x, "score_report")
     if isinstance(methods, str):
         methods = [methods]
     if methods is not None and not len(methods):

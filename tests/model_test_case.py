@@ -10,19 +10,34 @@ import pytest
 import tensorflow as tf
 
 
-def run_model_test(
-    make_model, make_rule, x, y=None, stochastic=True, weights_everywhere=False
-):
-    """Checks one combination of model and rule.
+def run_rule_test(make_model, make_rule, x, y=None, stochastic=True):
+    """Checks what a rule adds to a model: its step in each mode, and its state.
 
     Args:
         make_model: function that returns a new model with a fixed seed.
         make_rule: function that returns a new learning rule.
         x, y: training data, arrays of at least 24 rows.
         stochastic: whether the rule draws random numbers.
+    """
+    case = _Case(make_model, make_rule, x, y)
+    case.weights_count_and_are_normalised()
+    case.jit_on_equals_off()
+    single = case.eager()
+    case.fit(single, shuffle=False)
+    case.two_logical_cpus(single, stochastic)
+    if single.rule.variables:
+        case.state_is_resumed()
+
+
+def run_model_test(
+    make_model, make_rule, x, y=None, stochastic=True, weights_everywhere=False
+):
+    """Checks all that a model does, with one rule.
+
+    Args:
+        make_model, make_rule, x, y, stochastic: as of `run_rule_test`.
         weights_everywhere: whether to check weights of examples also when shuffled,
-            on two replicas and in `evaluate`: the model's part, with a rule that
-            draws nothing.
+            on two replicas and in `evaluate`: with a rule that draws nothing.
     """
     case = _Case(make_model, make_rule, x, y)
     case.config_round_trip()
@@ -93,6 +108,17 @@ class _Case:
         assert np.isfinite(once) and once == model.evaluate(**self.data, verbose=0)
         assert len(model.predict(self.x, verbose=0)) == len(self.x)
         return model, loaded[0]
+
+    def state_is_resumed(self):
+        """Saved after an epoch, a model goes on as if never stopped."""
+        whole, loaded = self.eager(), []
+        save = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: loaded.append(_saved_and_loaded(whole))
+        )
+        self.fit(whole, epochs=2, shuffle=False, callbacks=[save])
+        part = loaded[0]
+        self.fit(part, initial_epoch=1, epochs=2, shuffle=False)
+        assert_same_state(whole, part)
 
     def resumed_with_a_dataset_is_bit_exact(self, whole, part):
         arrays = self.x if self.y is None else (self.x, self.y)

@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import keras
 import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
@@ -31,11 +32,33 @@ def data_dir(tmp_path_factory):
     return tmp_path_factory.mktemp("tfds")
 
 
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """Ends each fit after two epochs: pages print what they print, only worse."""
+    fit = keras.Model.fit
+
+    def short(self, *args, epochs=1, initial_epoch=0, **kwargs):
+        epochs = min(epochs, initial_epoch + 2)
+        return fit(self, *args, epochs=epochs, initial_epoch=initial_epoch, **kwargs)
+
+    monkeypatch.setattr(keras.Model, "fit", short)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs(page, data_dir, tmp_path, monkeypatch, request):
+def test_page_runs(page, data_dir, tmp_path, monkeypatch, request, few_epochs):
     """Blocks of a page share one namespace; files land in a folder of the test's."""
     if page == "README.md":
         request.getfixturevalue("auto_jit")
+    _run(page, data_dir, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs_whole(page, data_dir, tmp_path, monkeypatch, auto_jit):
+    _run(page, data_dir, tmp_path, monkeypatch)
+
+
+def _run(page, data_dir, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir))
     monkeypatch.chdir(tmp_path)

@@ -52,7 +52,7 @@ def main():
 def report(rbm, args):
     """Prints two lines of the table."""
     potentials = rbm.potentials()
-    base = rbm.base(potentials)
+    base = rbm.base_natural(potentials)
 
     def from_the_mean(betas, seed):
         return kr.inference.annealed_importance_sampling(

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.callbacks.checks import check_model, check_states
-from keras_rbm.models.inputs import as_rows
+from keras_rbm.models.workflow.rows import as_rows
 
 
 class FreeEnergyGap(keras.callbacks.Callback):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.callbacks.checks import check_model, check_states
 from keras_rbm.checks import check_counts
-from keras_rbm.models.inputs import as_rows
+from keras_rbm.models.workflow.rows import as_rows
 
 
 class LogLikelihood(keras.callbacks.Callback):

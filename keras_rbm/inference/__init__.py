@@ -1,26 +1,27 @@
 """What a bipartite model implies: pure functions of `Potentials`."""
 
-from keras_rbm.inference.annealed_importance import (
+from keras_rbm.inference.annealing.annealed_importance import (
     annealed_importance_sampling as annealed_importance_sampling,
 )
-from keras_rbm.inference.annealed_importance import (
+from keras_rbm.inference.annealing.annealed_importance import (
     annealed_log_likelihood as annealed_log_likelihood,
 )
-from keras_rbm.inference.annealed_importance import (
+from keras_rbm.inference.annealing.annealed_importance import (
     reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
 )
-from keras_rbm.inference.approximate_inference import (
-    BeliefPropagation as BeliefPropagation,
-)
-from keras_rbm.inference.approximate_inference import Exact as Exact
-from keras_rbm.inference.approximate_inference import Inference as Inference
-from keras_rbm.inference.approximate_inference import MeanField as MeanField
-from keras_rbm.inference.approximate_inference import get as get
-from keras_rbm.inference.belief_propagation import max_product as max_product
-from keras_rbm.inference.belief_propagation import sum_product as sum_product
-from keras_rbm.inference.beliefs import Beliefs as Beliefs
-from keras_rbm.inference.bridge_sampling import (
+from keras_rbm.inference.annealing.bridge_sampling import (
     tempered_log_partition as tempered_log_partition,
+)
+from keras_rbm.inference.annealing.starting_point import StartingPoint as StartingPoint
+from keras_rbm.inference.annealing.starting_point import (
+    find_starting_point as find_starting_point,
+)
+from keras_rbm.inference.annealing.tempered_path import TemperedPath as TemperedPath
+from keras_rbm.inference.annealing.tempered_path import temperatures as temperatures
+from keras_rbm.inference.annealing.tempering import TemperedChains as TemperedChains
+from keras_rbm.inference.annealing.tempering import equalized_betas as equalized_betas
+from keras_rbm.inference.annealing.tempering import (
+    parallel_tempering as parallel_tempering,
 )
 from keras_rbm.inference.estimates import LogPartition as LogPartition
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
@@ -38,8 +39,18 @@ from keras_rbm.inference.log_partition import METHODS as METHODS
 from keras_rbm.inference.log_partition import (
     estimate_log_partition as estimate_log_partition,
 )
-from keras_rbm.inference.mean_field import mean_field as mean_field
-from keras_rbm.inference.mixed_product import mixed_product as mixed_product
+from keras_rbm.inference.messages.approximate_inference import (
+    BeliefPropagation as BeliefPropagation,
+)
+from keras_rbm.inference.messages.approximate_inference import Exact as Exact
+from keras_rbm.inference.messages.approximate_inference import Inference as Inference
+from keras_rbm.inference.messages.approximate_inference import MeanField as MeanField
+from keras_rbm.inference.messages.approximate_inference import get as get
+from keras_rbm.inference.messages.belief_propagation import max_product as max_product
+from keras_rbm.inference.messages.belief_propagation import sum_product as sum_product
+from keras_rbm.inference.messages.beliefs import Beliefs as Beliefs
+from keras_rbm.inference.messages.mean_field import mean_field as mean_field
+from keras_rbm.inference.messages.mixed_product import mixed_product as mixed_product
 from keras_rbm.inference.potentials import Moments as Moments
 from keras_rbm.inference.potentials import Potentials as Potentials
 from keras_rbm.inference.potentials import conditional_moments as conditional_moments
@@ -52,15 +63,6 @@ from keras_rbm.inference.pseudo_likelihood import (
 from keras_rbm.inference.pseudo_likelihood import (
     stochastic_pseudo_log_likelihood as stochastic_pseudo_log_likelihood,
 )
-from keras_rbm.inference.starting_point import StartingPoint as StartingPoint
-from keras_rbm.inference.starting_point import (
-    find_starting_point as find_starting_point,
-)
-from keras_rbm.inference.tempered_path import TemperedPath as TemperedPath
-from keras_rbm.inference.tempered_path import temperatures as temperatures
-from keras_rbm.inference.tempering import TemperedChains as TemperedChains
-from keras_rbm.inference.tempering import equalized_betas as equalized_betas
-from keras_rbm.inference.tempering import parallel_tempering as parallel_tempering
 
 _KERNELS = ("BlockGibbs", "GibbsProposal")
 

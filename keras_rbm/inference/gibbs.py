@@ -99,7 +99,7 @@ def gibbs_sweep(potentials, visible, seed):
     new = proposal(potentials, state.hidden_natural, noise)
     if not _corrected(potentials):
         return new
-    chains, _ = settled(potentials, state, new.visible, noise)
+    chains, _ = metropolis_step(potentials, state, new.visible, noise)
     return GibbsState(chains.visible, new.hidden)
 
 
@@ -109,7 +109,7 @@ def noisy_sweep(potentials, state, noise, index, clamp=None):
     new = proposal(potentials, state.hidden_natural, noise).visible
     if clamp is not None:
         new = tf.where(clamp, state.visible, new)
-    return settled(potentials, state, new, noise)[0]
+    return metropolis_step(potentials, state, new, noise)[0]
 
 
 def proposal(potentials, hidden_natural, noise):
@@ -119,7 +119,7 @@ def proposal(potentials, hidden_natural, noise):
     return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
 
 
-def settled(potentials, state, visible, noise, beta=1.0):
+def metropolis_step(potentials, state, visible, noise, beta=1.0):
     """Returns the chains after a proposal: there, or for fractional units perhaps not.
 
     Args:

@@ -7,22 +7,22 @@ import numpy as np
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.annealed_importance import (
+from keras_rbm.inference.annealing.annealed_importance import (
     anneal_back,
     anneal_forwards,
     check_annealing,
     per_model,
 )
-from keras_rbm.inference.belief_propagation import sum_product
-from keras_rbm.inference.bidirectional import bidirectional, checked
-from keras_rbm.inference.bridge_sampling import tempered_log_partition
+from keras_rbm.inference.annealing.bidirectional import bidirectional, checked
+from keras_rbm.inference.annealing.bridge_sampling import tempered_log_partition
+from keras_rbm.inference.annealing.starting_point import find_starting_point
+from keras_rbm.inference.annealing.tempered_path import temperatures
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.mean_field import mean_field
+from keras_rbm.inference.messages.belief_propagation import sum_product
+from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.potentials import check_finite
-from keras_rbm.inference.starting_point import find_starting_point
-from keras_rbm.inference.tempered_path import temperatures
 
 #: Replicas of tempering, less one, and its sweeps.
 _REPLICAS, _STEPS = 20, 1000

@@ -5,24 +5,24 @@ import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
-from keras_rbm.models.exporting import Exportable
-from keras_rbm.models.inputs import (
+from keras_rbm.models.rule_model import RuleModel
+from keras_rbm.models.workflow.exporting import export_saved_model
+from keras_rbm.models.workflow.inputs import (
     as_arrays,
-    as_rows,
     check_rows,
     check_source,
     is_array,
     unpack,
     with_weights,
 )
-from keras_rbm.models.resume import EpochKey, ResumeCheck
-from keras_rbm.models.rule_model import RuleModel
-from keras_rbm.models.training_data import training_data
+from keras_rbm.models.workflow.resume import EpochKey, ResumeCheck, extended
+from keras_rbm.models.workflow.rows import as_rows, as_values
+from keras_rbm.models.workflow.training_data import training_data
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
-class BoltzmannMachine(Exportable, RuleModel):
+class BoltzmannMachine(RuleModel):
     """Base of the models: a `RuleModel` with the Keras workflow around its step.
 
     Attributes:
@@ -55,22 +55,18 @@ class BoltzmannMachine(Exportable, RuleModel):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`.
-            rule: str or `keras_rbm.rules.Rule`, where the gradient comes
-                from. A rule object belongs to one model.
+            rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
             run_eagerly, steps_per_execution: as in Keras.
-            jit_compile: bool or `"auto"`, whether XLA compiles the steps. `"auto"`
-                compiles unless the model runs eagerly or under a distribution
-                strategy: also on a CPU it makes a step about a third faster, at
-                the cost of a second or two at its start. Belief propagation is
-                compiled by itself, whatever this says, and `"auto"` leaves the
-                rest alone then.
+            jit_compile: bool or `"auto"`, whether XLA compiles the steps: a third
+                faster, also on a CPU, after a second or two at the start. `"auto"`
+                does so unless the model runs eagerly, under a distribution strategy,
+                or by belief propagation, which is compiled by itself.
 
         Raises:
-            ValueError: if the rule is unknown, does not fit the model or belongs
-                to another one.
+            ValueError: if the rule is unknown, does not fit, or is another model's.
         """
         if loss is not None:
             raise ValueError(
@@ -79,7 +75,7 @@ class BoltzmannMachine(Exportable, RuleModel):
             )
         rule = rules.get(rule)
         optimizer = keras.optimizers.get(optimizer)
-        self.check_rule(rule, optimizer)
+        self._check_rule(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
             raise ValueError(
@@ -102,15 +98,13 @@ class BoltzmannMachine(Exportable, RuleModel):
             for metric in tf.nest.flatten([metrics, weighted_metrics])
             if hasattr(metric, "observe")
         ]
-        # In a closure: Keras tracks the metrics already, and would track a list again.
-        self._observers = lambda: observers
+        self._observers = lambda: observers  # Keras would track a list again
         self.rule = rule
         rule.owner = self
         if self.built:
             self._build_training()
 
-    def check_rule(self, rule, optimizer=None):
-        """Raises a ValueError if the model cannot learn by a rule and an optimizer."""
+    def _check_rule(self, rule, optimizer=None):
         rule.check(self, optimizer)
 
     def _wants_jit(self, requested, rule, run_eagerly):
@@ -209,7 +203,6 @@ class BoltzmannMachine(Exportable, RuleModel):
         )
 
     def _batch_size_for(self, count, wanted):
-        """Returns the size of batches of `count` rows of arrays, see `fit`."""
         return wanted
 
     def evaluate(
@@ -222,71 +215,86 @@ class BoltzmannMachine(Exportable, RuleModel):
         **kwargs,
     ):
         """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
-        self.assert_built("evaluate")
+        self._assert_built("evaluate")
         if is_array(x) and not kwargs.get("_use_cached_eval_dataset"):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
-            self.check_batch(x, y)
+            self._check_batch(x, y)
             x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
         elif isinstance(x, tf.data.Dataset):
-            self.check_batch(*unpack(x.element_spec)[:2])
+            self._check_batch(*unpack(x.element_spec)[:2])
         return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
-        x = self.checked_features(x, "predict")
+        x = self._checked_features(x, "predict")
         return super().predict(x, *args, **kwargs)
 
-    def checked_features(self, x, method):
-        """Returns data that the model can be called on, checked as far as can be."""
-        self.assert_built(method)
-        if is_array(x):
-            x = as_rows(x)
-            self.check_features(x)
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Exports the model as a SavedModel that needs no keras_rbm to be loaded.
+
+        Its endpoints take batches of any size and return dicts of tensors; see the
+        guide "Deploy a model" for those of each model. `sample` with a seed returns
+        what the model's own `sample` with that seed does. `sample_stateful` draws again
+        at each call, and the same series of draws after each loading.
+
+        Args:
+            filepath: str or path, a directory to write.
+            format: `"tf_saved_model"`; other formats are left to Keras and have what
+                `predict` returns only.
+            verbose: as in Keras.
+            **kwargs: of other formats, as in Keras.
+
+        Raises:
+            ValueError: if the model has no variables yet.
+        """
+        if format == "tf_saved_model":
+            export_saved_model(self, filepath, verbose, **kwargs)
         else:
-            check_source(x)
-            if isinstance(x, tf.data.Dataset):
-                self.check_features(unpack(x.element_spec)[0])
+            self._assert_built("export")
+            super().export(filepath, format, verbose, **kwargs)
+
+    def _checked_features(self, x, method):
+        """Returns data that the model can be called on, checked as far as can be."""
+        self._assert_built(method)
+        if is_array(x):
+            x = as_values(x)
+            self._check_features(x)
+            return x
+        check_source(x)
+        if isinstance(x, tf.data.Dataset):
+            self._check_features(unpack(x.element_spec)[0])
         return x
 
     def _prepare(self, x, y):
         """Builds everything that training needs, for batches like this one."""
         if not self.built:
-            self.build_from_batch(x, y)
+            self._build_from_batch(x, y)
         self._build_training()
 
-    def build_from_batch(self, x, y):
-        """Builds the model for a batch of data."""
+    def _build_from_batch(self, x, y):
         self.build(tuple(x.shape))
 
-    def check_batch(self, x, y):
+    def _check_batch(self, x, y):
         """Raises a ValueError unless a batch fits the model; changes nothing."""
-        _, visible = self.roles(x, y)
-        self.check_visible(visible, "x")
+        _, visible = self._split_batch(x, y)
+        self._check_visible(visible, "x")
 
-    def check_features(self, features):
+    def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""
         check_rows(features, "x", self.kernel.shape[0])
 
-    def check_visible(self, visible, name="x"):
+    def _check_visible(self, visible, name="x"):
         """Raises a ValueError unless `visible` can be visible states."""
         width = self.kernel.shape[0] if self.built else self.num_visible
         check_rows(visible, name, width, self.visible.support)
 
-    def visible_rows(self, data, method, name="x"):
+    def _visible_values(self, data, method, name="x"):
+        """Returns data as checked visible states (N, V), not copied if an array."""
+        self._assert_built(method)
+        values = as_values(data)
+        self._check_visible(values, name)
+        return values
+
+    def _visible_rows(self, data, method, name="x"):
         """Returns data as checked visible states, a float32 tensor (N, V)."""
-        self.assert_built(method)
-        rows = as_rows(data)
-        self.check_visible(rows, name)
-        return rows
-
-
-def extended(callbacks, *own):
-    """Returns callbacks, in any form that Keras takes but one, with more at the end."""
-    if isinstance(callbacks, keras.callbacks.CallbackList):
-        raise TypeError(
-            "Expected callbacks as a list. Received: a CallbackList. Pass its "
-            "callbacks attribute."
-        )
-    if isinstance(callbacks, keras.callbacks.Callback):
-        callbacks = [callbacks]
-    return [*(callbacks or []), *own]
+        return as_rows(self._visible_values(data, method, name))

@@ -8,10 +8,11 @@ from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, rows
-from keras_rbm.models.inferring import Infers
-from keras_rbm.models.inputs import as_rows, check_rows
-from keras_rbm.models.sampling import draw
+from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.workflow.inputs import check_rows
+from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.workflow.sampling import draw
+from keras_rbm.models.workflow.with_inference import WithInference
 
 #: Of log Z. Tempering takes one model at a time.
 _METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
@@ -21,7 +22,7 @@ _ROUNDING = 1e-3
 _CHAINS_AT_ONCE = 10_000
 
 
-class ConditionalModel(Infers, BoltzmannMachine):
+class ConditionalModel(WithInference, BoltzmannMachine):
     """A Boltzmann machine with input, a model of p(v | x).
 
     A subclass makes its variables, sets `_inference`, and implements `potentials` and
@@ -57,7 +58,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
             "free_energy": Endpoint(named("free_energy", self.free_energy), [x, v]),
         } | chain_endpoints(self.sample, x)
 
-    def roles(self, x, y):
+    def _split_batch(self, x, y):
         if y is None:
             raise ValueError(
                 "Expected pairs: a CRBM learns p(y | x). Received: no y. Call "
@@ -65,20 +66,20 @@ class ConditionalModel(Infers, BoltzmannMachine):
             )
         return x, y
 
-    def check_batch(self, x, y):
-        features, visible = self.roles(x, y)
-        self.check_features(features)
-        self.check_visible(visible, "y")
+    def _check_batch(self, x, y):
+        features, visible = self._split_batch(x, y)
+        self._check_features(features)
+        self._check_visible(visible, "y")
 
-    def check_features(self, features):
+    def _check_features(self, features):
         """Raises a ValueError unless `features` can be the model's input."""
         check_rows(features, "x", self.num_features)
 
-    def feature_rows(self, x, method):
+    def _feature_rows(self, x, method):
         """Returns x as a checked float32 tensor (N, X)."""
-        self.assert_built(method)
+        self._assert_built(method)
         rows = as_rows(x)
-        self.check_features(rows)
+        self._check_features(rows)
         return rows
 
     def call(self, inputs):
@@ -89,7 +90,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.num_visible)
 
-    def prediction(self, features, visible):
+    def _prediction(self, features, visible):
         """Returns what compiled metrics compare with the targets: the output."""
         return tf.cast(self(features), self.variable_dtype)
 
@@ -116,7 +117,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
         Returns:
             tensor (B, V) of zeros and ones.
         """
-        rows = self.feature_rows(x, "predict_map")
+        rows = self._feature_rows(x, "predict_map")
         check_counts(batch_size=batch_size)
         parts = [
             self._most_probable(rows[start : start + batch_size])
@@ -146,7 +147,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
             ValueError: if a count or shape is wrong, or `clamp` comes without
                 `initial_visible`.
         """
-        rows = self.feature_rows(x, "sample")
+        rows = self._feature_rows(x, "sample")
         potentials = self.potentials(rows)
         base = potentials.visible_bias
         count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]
@@ -208,7 +209,7 @@ class ConditionalModel(Infers, BoltzmannMachine):
             raise ValueError(
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
             )
-        rows = self.feature_rows(x, "log_partition")
+        rows = self._feature_rows(x, "log_partition")
         size = len(rows)
         if method in ("ais", "bidirectional", "reverse_ais"):
             check_counts(2, num_chains=num_chains)
@@ -275,8 +276,8 @@ class ConditionalModel(Infers, BoltzmannMachine):
         return score
 
     def _pairs(self, x, v, method):
-        rows = self.feature_rows(x, method)
-        visible = self.visible_rows(v, method, "v")
+        rows = self._feature_rows(x, method)
+        visible = self._visible_rows(v, method, "v")
         lengths = rows.shape[0], visible.shape[0]
         if lengths[0] != lengths[1]:
             raise ValueError(

@@ -7,8 +7,8 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.conditional_model import ConditionalModel
-from keras_rbm.models.initializers import normal, reseeded
-from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.workflow.initializers import normal, reseeded
+from keras_rbm.models.workflow.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -122,7 +122,7 @@ class CRBM(ConditionalModel):
                 reseeded(self.feature_initializer),
             ),
         }
-        with self.strategy_scope():
+        with self._strategy_scope():
             for name, (shape, initializer) in kernels.items():
                 variable = self.add_weight(
                     name=name,
@@ -141,7 +141,7 @@ class CRBM(ConditionalModel):
         if self.rule is not None:
             self._build_training()
 
-    def build_from_batch(self, x, y):
+    def _build_from_batch(self, x, y):
         if self.num_visible is None:
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
@@ -152,7 +152,7 @@ class CRBM(ConditionalModel):
         Args:
             features: tensor (B, X).
         """
-        self.assert_built("potentials")
+        self._assert_built("potentials")
         features = tf.cast(features, self.compute_dtype)
 
         def bias(variable, kernel):

@@ -4,11 +4,16 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.checks import check_counts
-from keras_rbm.models.exporting import Endpoint, chain_endpoints, named, number, rows
-from keras_rbm.models.sampling import draw, draw_tempered
 from keras_rbm.models.unconditional_model import UnconditionalModel
-
-_ROWS_AT_ONCE = 1000
+from keras_rbm.models.workflow.exporting import (
+    Endpoint,
+    chain_endpoints,
+    named,
+    number,
+    rows,
+)
+from keras_rbm.models.workflow.rows import map_rows
+from keras_rbm.models.workflow.sampling import draw, draw_tempered
 
 
 class GenerativeModel(UnconditionalModel):
@@ -44,8 +49,8 @@ class GenerativeModel(UnconditionalModel):
         Returns:
             tensor (B, V), `E[v | h = E[h | v]]`.
         """
-        rows = self.visible_rows(x, "reconstruct")
-        return in_chunks(self._reconstruct, rows)
+        values = self._visible_values(x, "reconstruct")
+        return map_rows(self._reconstruct, values)
 
     def _reconstruct(self, visible):
         potentials = self.potentials()
@@ -61,8 +66,8 @@ class GenerativeModel(UnconditionalModel):
         Returns:
             tensor (B,), nats.
         """
-        rows = self.visible_rows(x, "free_energy")
-        return in_chunks(self.potentials().free_energy, rows)
+        values = self._visible_values(x, "free_energy")
+        return map_rows(self.potentials().free_energy, values)
 
     def pseudo_log_likelihood(self, x):
         """Computes `sum_i log p(v_i | all other v)`; binary visible units only.
@@ -73,9 +78,11 @@ class GenerativeModel(UnconditionalModel):
         Returns:
             tensor (B,), nats.
         """
-        rows = self.visible_rows(x, "pseudo_log_likelihood")
+        values = self._visible_values(x, "pseudo_log_likelihood")
         potentials = self.potentials()
-        return in_chunks(lambda v: inference.pseudo_log_likelihood(potentials, v), rows)
+        return map_rows(
+            lambda v: inference.pseudo_log_likelihood(potentials, v), values
+        )
 
     def log_likelihood(self, x, log_partition=None):
         """Computes `log p(v) = -F(v) - log Z`.
@@ -89,9 +96,9 @@ class GenerativeModel(UnconditionalModel):
             tensor (B,), nats, float64. As good as log Z: its error is common to all
             examples.
         """
-        rows = self.visible_rows(x, "log_likelihood")
-        value = self.log_partition_value(log_partition)
-        return -tf.cast(self.free_energy(rows), tf.float64) - value
+        values = self._visible_values(x, "log_likelihood")
+        value = self._log_partition_value(log_partition)
+        return -tf.cast(self.free_energy(values), tf.float64) - value
 
     def annealed_log_likelihood(
         self, x, *, num_chains=10, betas=None, seed=0, progress=False
@@ -110,9 +117,9 @@ class GenerativeModel(UnconditionalModel):
         Returns:
             tensor (B,), nats, float64.
         """
-        rows = self.visible_rows(x, "annealed_log_likelihood")
+        rows = self._visible_rows(x, "annealed_log_likelihood")
         potentials = self.potentials()
-        start = self.starting_point(potentials, seed)
+        start = self._starting_point(potentials, seed)
         return inference.annealed_log_likelihood(
             potentials,
             rows,
@@ -157,12 +164,12 @@ class GenerativeModel(UnconditionalModel):
             ValueError: if a count or shape is wrong, the method is unknown, or
                 `clamp` comes without `initial_visible`.
         """
-        self.assert_built("sample")
+        self._assert_built("sample")
         if not tf.is_tensor(num_samples):
             check_counts(num_samples=num_samples)
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
-        base = self.base(potentials)
+        base = self.base_natural(potentials)
         chains = {"initial_visible": initial_visible, "clamp": clamp, "seed": seed}
         if method == "gibbs":
             return draw(self, potentials, base, shape, steps, **chains)
@@ -185,11 +192,3 @@ def _with_zero_gradients(features, *others):
         return (upstream, *(tf.zeros_like(other) for other in others))
 
     return tf.identity(features), gradient
-
-
-def in_chunks(function, rows):
-    """Applies a function of (B, V) to many rows, so that memory stays bounded."""
-    if not tf.executing_eagerly() or len(rows) <= _ROWS_AT_ONCE:
-        return function(rows)
-    starts = range(0, len(rows), _ROWS_AT_ONCE)
-    return tf.concat([function(rows[i : i + _ROWS_AT_ONCE]) for i in starts], 0)

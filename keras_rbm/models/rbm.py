@@ -7,8 +7,8 @@ import tensorflow as tf
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.initializers import normal
-from keras_rbm.models.inputs import check_input_shape
+from keras_rbm.models.workflow.initializers import normal
+from keras_rbm.models.workflow.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -96,7 +96,7 @@ class RBM(GenerativeModel):
             return
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         num_visible = input_shape[-1]
-        with self.strategy_scope():
+        with self._strategy_scope():
             self.kernel = self.add_weight(
                 name="kernel",
                 shape=(num_visible, self.hidden_units),
@@ -130,7 +130,7 @@ class RBM(GenerativeModel):
 
     def potentials(self, features=None):
         """Returns the model as `keras_rbm.inference.Potentials`."""
-        self.assert_built("potentials")
+        self._assert_built("potentials")
         return inference.Potentials(
             tf.cast(self.kernel, self.compute_dtype),
             self._layer_parameters("visible", self.visible),

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference import conditional_moments
-from keras_rbm.models.inputs import unpack
-from keras_rbm.models.named_state import load_named, save_named
+from keras_rbm.models.workflow.inputs import unpack
+from keras_rbm.models.workflow.named_state import load_named, save_named
 from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
 from keras_rbm.rules.step import Step
 
@@ -19,8 +19,8 @@ class RuleModel(keras.Model):
 
     * `potentials(features)`: the bipartite model it is, given its input;
     * `gradients(features, positive, negative)`: dict of variable name to gradient;
-    * `roles(x, y)`: which part of the data is input and which is visible state;
-    * `prediction(features, visible)`: what compiled metrics compare with v.
+    * `_split_batch(x, y)`: which part of the data is input and which is visible state;
+    * `_prediction(features, visible)`: what compiled metrics compare with v.
 
     Args:
         seed: int or `None`. Seeds everything random in the model.
@@ -52,11 +52,11 @@ class RuleModel(keras.Model):
         """Returns negative minus positive mean statistics, by variable name."""
         raise TypeError(f"{type(self).__name__} must implement gradients.")
 
-    def roles(self, x, y):
+    def _split_batch(self, x, y):
         """Returns `(features, visible)` for a batch's `x` and `y`."""
-        raise TypeError(f"{type(self).__name__} must implement roles.")
+        raise TypeError(f"{type(self).__name__} must implement _split_batch.")
 
-    def complete(self, visible):
+    def _complete(self, visible):
         """Returns states of the whole visible layer, where data are a part of it."""
         return visible
 
@@ -75,7 +75,7 @@ class RuleModel(keras.Model):
     def _record(self, visible, weights):
         """Takes note of a batch's visible states, (B, V), with weights (B,)."""
 
-    def assert_built(self, method):
+    def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         if not self.built:
             raise ValueError(
@@ -85,13 +85,13 @@ class RuleModel(keras.Model):
 
     def _build_training(self):
         """Makes the variables of the rule and of the optimizer, once."""
-        with self.strategy_scope():
+        with self._strategy_scope():
             if not self.rule.built:
                 self.rule.build(self)
             if not self.optimizer.built:
                 self.optimizer.build(self.trainable_variables)
 
-    def strategy_scope(self):
+    def _strategy_scope(self):
         """Returns the scope of the model's strategy, to make variables in."""
         strategy = self.distribute_strategy
         if tf.distribute.get_strategy() is strategy:
@@ -134,7 +134,7 @@ class RuleModel(keras.Model):
     def _step(self, features, visible, weights, root_seed, loss_seed):
         """Returns the `rules.Step` of a batch."""
         potentials = self.potentials(features)
-        states = self.complete(visible)
+        states = self._complete(visible)
         natural = potentials.hidden_natural(states)
         return Step(
             potentials,
@@ -154,14 +154,14 @@ class RuleModel(keras.Model):
     def _predicted(self, features, visible, given):
         """Returns the prediction that metrics need: the rule's, or the model's."""
         if self._reports_predictions and given is None:
-            return self.prediction(features, visible)
+            return self._prediction(features, visible)
         return given
 
     def _step_inputs(self, x, y, sample_weight):
-        features, visible = self.roles(x, y)
+        features, visible = self._split_batch(x, y)
         with tf.init_scope():
             if not self.built:
-                self.build_from_batch(x, y)
+                self._build_from_batch(x, y)
             self._build_training()
         visible = tf.cast(visible, self.variable_dtype)
         visible = tf.ensure_shape(visible, (None, self.kernel.shape[0]))

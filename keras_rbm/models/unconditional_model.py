@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.inputs import as_rows
-from keras_rbm.models.spread_chains import share_of_chains, spread
+from keras_rbm.models.workflow.rows import first_spec, moments, row_chunks
+from keras_rbm.models.workflow.spread_chains import share_of_chains, spread
 from keras_rbm.replicas import all_sum
 
 
@@ -18,7 +18,7 @@ class UnconditionalModel(BoltzmannMachine):
     A subclass makes `base_rate` and the visible units' variables (`visible_bias`, …).
     """
 
-    def base(self, potentials):
+    def base_natural(self, potentials):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self.mean_states())
 
@@ -61,11 +61,11 @@ class UnconditionalModel(BoltzmannMachine):
         self.base_rate.assign(tf.where(batch > 0.0, moved, rate))
         self.examples_seen.assign(seen)
 
-    def known_base(self, potentials):
+    def _known_base(self, potentials):
         """Returns the base of `potentials`, or `None` where no data have been seen."""
         rate = tf.convert_to_tensor(self.base_rate)
         if self.examples_seen > 0.0 or tf.reduce_any(rate != self._start_rate):
-            return self.base(potentials)
+            return self.base_natural(potentials)
         return None
 
     def mean_states(self):
@@ -82,11 +82,9 @@ class UnconditionalModel(BoltzmannMachine):
         Args:
             data: array (N, V) or `tf.data.Dataset`.
         """
-        rows = as_rows(data)
-        self.check_visible(rows, "data")
+        mean, variance = moments(self._checked_chunks(data))
         if not self.built:
-            self.build(tuple(rows.shape))
-        mean, variance = (m.numpy() for m in tf.nn.moments(rows, 0))
+            self.build((None, len(mean)))
         self.base_rate.assign(mean)
         self.examples_seen.assign(math.inf)
         for name, value in self.visible.fitted(mean, variance).items():
@@ -94,7 +92,15 @@ class UnconditionalModel(BoltzmannMachine):
         if self.rule is not None:
             self.rule.adapt(self)
 
-    def roles(self, x, y):
+    def _checked_chunks(self, data):
+        chunk = None
+        for chunk in row_chunks(data):
+            self._check_visible(chunk, "data")
+            yield chunk
+        if chunk is None:  # of a dataset
+            self._check_visible(tf.zeros((0, first_spec(data).shape[-1] or 1)), "data")
+
+    def _split_batch(self, x, y):
         if y is not None:
             raise ValueError(
                 "Expected data without targets: an RBM learns p(x). Received: y. Call "
@@ -103,14 +109,14 @@ class UnconditionalModel(BoltzmannMachine):
             )
         return None, x
 
-    def prediction(self, features, visible):
+    def _prediction(self, features, visible):
         """Returns what compiled metrics compare with v: its reconstruction."""
         return self._reconstruct(visible)
 
-    def starting_point(self, potentials, seed):
+    def _starting_point(self, potentials, seed):
         """Returns where annealing and tempering start, found for this model."""
         chains = None if self.rule is None else self.rule.visible_chains(potentials)
-        base = self.known_base(potentials)
+        base = self._known_base(potentials)
         return inference.find_starting_point(potentials, base, chains, seed=seed)
 
     def log_partition(
@@ -147,10 +153,10 @@ class UnconditionalModel(BoltzmannMachine):
             ValueError: if the method is unknown, a variable not finite, the model too
                 large to enumerate, or an argument out of range.
         """
-        self.assert_built("log_partition")
+        self._assert_built("log_partition")
         potentials = self.potentials()
         if initial_visible is not None:
-            initial_visible = self.visible_rows(initial_visible, "log_partition")
+            initial_visible = self._visible_rows(initial_visible, "log_partition")
         chains = None if self.rule is None else self.rule.visible_chains(potentials)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed:
@@ -158,7 +164,7 @@ class UnconditionalModel(BoltzmannMachine):
         return inference.estimate_log_partition(
             potentials,
             method,
-            base=self.known_base(potentials),
+            base=self._known_base(potentials),
             chains=chains,
             num_chains=num_chains,
             betas=betas,
@@ -169,7 +175,7 @@ class UnconditionalModel(BoltzmannMachine):
             spread=spread(self.distribute_strategy) if distributed else None,
         )
 
-    def log_partition_value(self, log_partition):
+    def _log_partition_value(self, log_partition):
         """Returns `log Z`, float64, of what likelihoods take for it.
 
         Args:

@@ -1,22 +1,19 @@
 """Frank-Wolfe steps, which grow a hidden layer."""
 
-import math
-import numbers
-
 import keras
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.frank_wolfe import (
-    best_removal,
+from keras_rbm.inference.growing.frank_wolfe import (
     likelihood_objective,
     linearized_objective,
 )
-from keras_rbm.inference.growth import Growth, grow
-from keras_rbm.inference.refitting import refit
-from keras_rbm.inference.reweighting import weighted_mean
-from keras_rbm.rules.growing_samples import GrowingSamples
+from keras_rbm.inference.growing.growth import Growth, grow
+from keras_rbm.inference.growing.reweighting import weighted_mean
+from keras_rbm.rules.away_step import step_away
+from keras_rbm.rules.growing_samples import Growing, GrowingSamples
+from keras_rbm.rules.penalty import Penalty
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases
 
@@ -24,14 +21,16 @@ _OBJECTIVES = {
     "likelihood": likelihood_objective,
     "linearized": linearized_objective,
 }
-_Schedule = keras.optimizers.schedules.LearningRateSchedule
 #: Searches that a step makes at most before it goes without a unit.
 _TRIES = 3
-#: Of the judges, relative; below, the next search has a stronger penalty.
+#: Of the held-out chains, relative; below, the next search has a stronger penalty.
 _LOW_ESS = 0.2
 _STRONGER = 3.0
-#: Gain of an away step at least, nats: less is rounding.
-_LEAST_GAIN = 1e-5
+#: Arguments that are attributes of the same name.
+_AS_GIVEN = (
+    "num_samples", "gibbs_steps", "objective", "temperature", "away_steps",
+    "bias_steps", "lbfgs_iterations", "num_starts",
+)  # fmt: skip
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -43,10 +42,10 @@ class FrankWolfe(Rule):
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
     visible biases until the visible means are the batch's up to chance. The whole
     training set as one batch with `objective="linearized"` is the published search; the
-    exact gain, the judges, refusals, and fitted biases are additions. Large batches are
-    its stochastic form.
+    exact gain, the held-out chains, refusals, and fitted biases are additions. Large
+    batches are its stochastic form.
 
-    Other chains then judge the unit: carried over from model to model by sequential
+    Held-out chains then judge the unit: carried over from model to model by sequential
     Monte Carlo [2] they estimate the gain. They go by models in between where one step
     would leave fewer than half of them, and by many where it would leave fewer than
     three in ten, or where the unit could gain more than a nat: then it makes modes
@@ -54,19 +53,19 @@ class FrankWolfe(Rule):
     one in the error. A unit is refused, and another is searched, at most twice, if it
 
     * gains less than two standard errors, or
-    * would leave searching or judging chains a relative effective sample size (ESS / S)
-      below 1/50 in one step. Below 1/5 of the judges the penalty of the next search is
-      three times as large (a penalty of 0 stays 0).
+    * would leave searching or held-out chains a relative effective sample size
+      (ESS / S) below 1/50 in one step. Where that of the held-out chains is below 1/5,
+      the penalty of the next search is three times as large (a penalty of 0 stays 0).
 
     | `fit` logs of the last batch | what it is |
     | --- | --- |
     | `gain`, `gain_error` | of its mean log-likelihood by the new unit, nats |
     | `refused`, `unjudged` | searches; those refused as too few chains counted |
     | `removed` | 1 after an away step |
-    | `search_ess`, `judge_ess` | relative ESS; the judges' least, refused or not |
+    | `search_ess`, `judge_ess` | relative ESS; that of held-out chains at its least |
     | `acceptance` | of fractional models' Metropolis steps |
     | `num_units` | of the model |
-    | `log_partition`, `log_partition_error` | log Z as the judges have added it up |
+    | `log_partition`, `log_partition_error` | log Z, added up from the gains |
 
     Without a new unit gain, its error, `search_ess` and acceptance are 0, and
     `judge_ess` is 1 where none was searched. log Z is added up from the first unit on
@@ -137,18 +136,7 @@ class FrankWolfe(Rule):
         num_starts=2,
     ):
         super().__init__()
-        if isinstance(l2, dict) and "class_name" in l2:
-            l2 = keras.saving.deserialize_keras_object(l2)
-        number = isinstance(l2, numbers.Real) and not isinstance(l2, bool)
-        if not isinstance(l2, _Schedule) and not (number and 0.0 <= l2 < math.inf):
-            raise ValueError(
-                "Expected a number l2 ≥ 0, or a LearningRateSchedule. Received: "
-                f"l2={l2!r}."
-            )
-        if not isinstance(away_steps, bool):
-            raise ValueError(
-                f"Expected away_steps True or False. Received: {away_steps!r}."
-            )
+        self._penalty = Penalty(l2)
         check_counts(2, num_samples=num_samples)
         check_counts(
             gibbs_steps=gibbs_steps,
@@ -160,13 +148,14 @@ class FrankWolfe(Rule):
             ("objective", objective, tuple(_OBJECTIVES)),
             ("step", step, ("uniform", "line_search")),
             ("temperature", temperature, ("count", "learned")),
+            ("away_steps", away_steps, (True, False)),
         ):
             if value not in choices:
                 raise ValueError(
                     f"Expected {name} {choices[0]!r} or {choices[1]!r}. Received: "
                     f"{name}={value!r}."
                 )
-        self.l2 = l2
+        self.l2 = self._penalty.l2
         self.num_samples = num_samples
         self.gibbs_steps = gibbs_steps
         self.objective = objective
@@ -184,8 +173,7 @@ class FrankWolfe(Rule):
             raise ValueError(
                 "Expected a model that adds hidden units. Received: "
                 f"{type(self).__name__} for {type(model).__name__} '{model.name}'. Use "
-                "an InfiniteRBM; InfiniteRBM.from_rbm(rbm, ...) goes on from a trained "
-                "one."
+                "an InfiniteRBM, InfiniteRBM.from_rbm(rbm, ...) for a trained one."
             )
 
     def build(self, model):
@@ -204,7 +192,7 @@ class FrankWolfe(Rule):
         return self.samples.chains
 
     def callbacks(self):
-        return [_Growing(self.samples)]
+        return [Growing(self.samples)]
 
     def phases(self, step):
         return Phases(step.positive, None, self.losses(step))
@@ -212,13 +200,13 @@ class FrankWolfe(Rule):
     def update(self, model, step, phases):
         visible, weights = step.visible, step.weights
         model.optimizer.iterations.assign_add(1)
-        for name, variable in self._logs.items():
-            variable.assign(1.0 if name == "judge_ess" else 0.0)
+        for name, log in self._logs.items():
+            log.assign(1.0 if name == "judge_ess" else 0.0)
         mean = weighted_mean(visible, weights)
         tf.cond(
             (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean)),
             lambda: self._step(model, visible, weights, mean, step.root_seed),
-            _nothing,
+            lambda: None,
         )
         self.samples.leave(model)
         return self._report(model)
@@ -229,36 +217,41 @@ class FrankWolfe(Rule):
     def _report(self, model):
         logs = {name: tf.convert_to_tensor(v) for name, v in self._logs.items()}
         in_use = tf.reduce_any(model.coefficients > 0.0)
-        return logs | {
-            "num_units": tf.where(in_use, model.num_units, 0),
-            "log_partition": tf.convert_to_tensor(self.samples.log_partition),
-            "log_partition_error": tf.convert_to_tensor(
-                self.samples.log_partition_error
-            ),
-        }
+        logs["num_units"] = tf.where(in_use, model.num_units, 0)
+        for name in ("log_partition", "log_partition_error"):
+            logs[name] = tf.convert_to_tensor(getattr(self.samples, name))
+        return logs
 
     def _step(self, model, visible, weights, mean, seed):
         """Takes the step with a batch that has any weight, and its mean."""
         self.samples.advance(model, visible, weights, mean, random.fold_in(seed, 1))
         if self.away_steps:
-            self._step_away(model, visible, weights, mean, random.fold_in(seed, 2))
-        coefficients = model.growing_potentials().hidden.coefficients
+            removed = step_away(
+                model,
+                self.samples,
+                self.samples.phases(visible, weights),
+                mean,
+                random.fold_in(seed, 2),
+                l2=self._penalty.at(model),
+                **self._fitting(mean),
+            )
+            self._logs["removed"].assign(removed)
+        coefficients = model._growing_potentials().hidden.coefficients
         room = tf.convert_to_tensor(model.num_units) < model.max_hidden_units
         room |= tf.reduce_all(coefficients == 0.0)
         phases = self.samples.phases(visible, weights)
-        judges = self.samples.judges()
+        held_out_chains = self.samples.held_out_chains()
 
         def attempt(number, l2, least, unjudged, _):
             growth = grow(
-                model.growing_potentials(),
+                model._growing_potentials(),
                 phases,
-                judges,
+                held_out_chains,
                 random.fold_in(seed, 3 + number),
                 objective=_OBJECTIVES[self.objective],
                 l2=l2,
                 num_starts=self.num_starts,
                 lbfgs_iterations=self.lbfgs_iterations,
-                line_search=self.step_size == "line_search",
                 learn_temperature=self.temperature == "learned",
                 **self._fitting(mean),
             )
@@ -267,17 +260,12 @@ class FrankWolfe(Rule):
             unjudged += tf.cast(~growth.judged, tf.float32)
             return number + 1, l2, tf.minimum(least, ess), unjudged, growth
 
-        nothing = Growth.placeholder(phases, judges)
-        start = (
-            tf.constant(0),
-            self._penalty(model),
-            tf.constant(1.0),
-            tf.constant(0.0),
-        )
+        start = (tf.constant(0), self._penalty.at(model), tf.constant(1.0))
+        nothing = tf.constant(0.0), Growth.placeholder(phases, held_out_chains)
         tries, _, least, unjudged, growth = tf.while_loop(
             lambda number, *state: room & ~state[-1].accepted & (number < _TRIES),
             attempt,
-            (*start, nothing),
+            (*start, *nothing),
         )
         for name, value in (
             ("gain", growth.refit.gain),
@@ -286,102 +274,26 @@ class FrankWolfe(Rule):
             ("acceptance", growth.refit.acceptance),
         ):
             self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
-        self._logs["judge_ess"].assign(least)
-        self._logs["unjudged"].assign(unjudged)
-        refused = tf.cast(tries, tf.float32) - tf.cast(growth.accepted, tf.float32)
-        self._logs["refused"].assign(refused)
+        refused = tries - tf.cast(growth.accepted, tf.int32)
+        counts = {"judge_ess": least, "unjudged": unjudged, "refused": refused}
+        for name, value in counts.items():
+            self._logs[name].assign(tf.cast(value, tf.float32))
 
         def adopt():
             model.insert_unit(growth.weights, growth.bias, growth.coefficient)
             model.coefficients.assign(growth.refit.scale * model.coefficients)
             self.samples.take(model, growth.refit, mean)
 
-        tf.cond(growth.accepted, adopt, _nothing)
-
-    def _step_away(self, model, visible, weights, mean, seed):
-        """Removes the unit that J gains most from losing, or counts it less."""
-        before = model.growing_potentials()
-        phases = self.samples.phases(visible, weights)
-        removal = best_removal(
-            before,
-            phases,
-            self._penalty(model),
-            line_search=self.step_size == "line_search",
-        )
-
-        def remove():
-            counts = before.hidden.coefficients
-            chosen = tf.range(tf.shape(counts)[0]) == removal.unit
-            hidden = before.hidden._replace(
-                coefficients=tf.where(chosen, removal.coefficient, counts)
-            )
-            after = before._replace(hidden=hidden)
-            fitted = refit(
-                after,
-                lambda states: before.free_energy(states) - after.free_energy(states),
-                phases,
-                self.samples.judges(),
-                seed,
-                before=before,
-                **self._fitting(mean),
-            )
-            tf.cond(
-                removal.coefficient > 0.0,
-                lambda: model.set_coefficient(removal.unit, removal.coefficient),
-                lambda: model.remove_unit(removal.unit),
-            )
-            self.samples.take(model, fitted, mean)
-            self._logs["removed"].assign(1.0)
-
-        threshold = tf.maximum(2.0 * removal.error, _LEAST_GAIN)
-        tf.cond(removal.gain > threshold, remove, _nothing)
+        tf.cond(growth.accepted, adopt, lambda: None)
 
     def _fitting(self, mean):
         return {
             "drift": self.samples.drift(mean),
             "bias_steps": self.bias_steps,
             "gibbs_steps": self.gibbs_steps,
+            "line_search": self.step_size == "line_search",
         }
-
-    def _penalty(self, model):
-        l2 = self.l2
-        if isinstance(l2, _Schedule):
-            l2 = l2(tf.math.count_nonzero(model.coefficients, dtype=tf.int32))
-        return tf.cast(l2, tf.float32)
 
     def get_config(self):
-        l2 = self.l2
-        if isinstance(l2, _Schedule):
-            l2 = keras.saving.serialize_keras_object(l2)
-        return {
-            "l2": l2,
-            "num_samples": self.num_samples,
-            "gibbs_steps": self.gibbs_steps,
-            "objective": self.objective,
-            "step": self.step_size,
-            "temperature": self.temperature,
-            "away_steps": self.away_steps,
-            "bias_steps": self.bias_steps,
-            "lbfgs_iterations": self.lbfgs_iterations,
-            "num_starts": self.num_starts,
-        }
-
-
-class _Growing(keras.callbacks.Callback):
-    """Takes up a model as `fit` begins, and ends it where there is no more room."""
-
-    def __init__(self, samples):
-        super().__init__()
-        self.samples = samples
-
-    def on_train_begin(self, logs=None):
-        self.samples.begin(self.model)
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.samples.anchor(self.model, logs)
-        if self.model.is_full:
-            self.model.stop_training = True
-
-
-def _nothing():
-    """Is done where there is nothing to do."""
+        own = {"l2": self._penalty.config(), "step": self.step_size}
+        return own | {name: getattr(self, name) for name in _AS_GIVEN}

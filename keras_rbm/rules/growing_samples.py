@@ -5,9 +5,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.frank_wolfe import Phases
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.reweighting import Descended, random_rows
+from keras_rbm.inference.growing.frank_wolfe import Phases
+from keras_rbm.inference.growing.reweighting import Descended, random_rows
 
 #: How many times as many sweeps the chains make where they start.
 _BURN_IN = 20
@@ -26,9 +26,10 @@ class GrowingSamples:
 
     Attributes:
         chains: variable (S + J, V), visible states; the last J judge.
-        families: variable (J,), of the judges: those of one descend from one chain.
-        log_partition: variable, the sum of what the judges have estimated; NaN where
-            nobody knows where it begins.
+        families: variable (J,), of the held-out chains: those of one family descend
+            from one chain.
+        log_partition: variable, the sum of what the held-out chains have estimated;
+            NaN where nobody knows where it begins.
         log_partition_error: variable, its standard error.
     """
 
@@ -91,7 +92,7 @@ class GrowingSamples:
     def advance(self, model, visible, weights, mean, seed):
         """Makes the sweeps before a step; while no unit is in use, fits the biases."""
         started = self._started > 0.0
-        potentials = model.growing_potentials()
+        potentials = model._growing_potentials()
         independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
         bias = potentials.visible.natural_for_mean(mean)
         for variable, value, where in (
@@ -105,7 +106,7 @@ class GrowingSamples:
         count = self.chains.shape[0]
         rows = random_rows(visible, weights, count, random.fold_in(seed, 0))
         chains = gibbs_chain(
-            model.growing_potentials(),
+            model._growing_potentials(),
             tf.where(started, tf.convert_to_tensor(self.chains), rows),
             random.fold_in(seed, 1),
             num_sweeps=self.gibbs_steps * tf.where(started, 1, _BURN_IN),
@@ -121,7 +122,7 @@ class GrowingSamples:
         each = tf.fill([self.num_samples], 1.0 / self.num_samples)
         return Phases(visible, weights, samples, each)
 
-    def judges(self):
+    def held_out_chains(self):
         """Returns the samples that no search sees, `Descended`, (J, V)."""
         chains = tf.convert_to_tensor(self.chains)[self.num_samples :]
         return Descended(chains, tf.cast(self.families, tf.int32))
@@ -133,7 +134,7 @@ class GrowingSamples:
     def take(self, model, refit, mean):
         """Goes on with a changed model, whose biases were fitted to this mean."""
         model.visible_bias.assign(refit.visible_bias)
-        visible, families = refit.judges
+        visible, families = refit.held_out_chains
         self.chains.assign(tf.concat([refit.visible, visible], 0))
         self.families.assign(tf.cast(families, self.families.dtype))
         self._fitted_means.assign(mean)
@@ -153,3 +154,19 @@ def _fingerprint(model):
         for variable in (model.kernel, model.visible_bias, model.hidden_bias)
     ]
     return tf.stack([*squares, tf.reduce_sum(model.coefficients)])
+
+
+class Growing(keras.callbacks.Callback):
+    """Takes up a model as `fit` begins, and ends it where there is no more room."""
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+
+    def on_train_begin(self, logs=None):
+        self.samples.begin(self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.samples.anchor(self.model, logs)
+        if self.model.is_full:
+            self.model.stop_training = True

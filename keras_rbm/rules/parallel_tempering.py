@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
-from keras_rbm.inference.tempering import (
+from keras_rbm.inference.annealing.tempering import (
     equalized_betas,
     start_tempering,
     tempering_step,
@@ -78,7 +78,7 @@ class ParallelTempering(LearningRule):
         super().build(model)
         seed = model.next_seed()
         potentials = model.potentials()
-        path = TemperedPath(potentials, model.base(potentials))
+        path = TemperedPath(potentials, model.base_natural(potentials))
         width = path.potentials.num_visible
         replicas = self.num_replicas
 

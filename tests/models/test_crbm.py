@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated
-from model_test_case import run_model_test
+from model_test_case import run_model_test, run_rule_test
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -64,14 +64,11 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
     ],
 )
 def test_model_with_rule(infer, make_rule, stochastic):
-    run_model_test(
-        lambda: make(infer, 0.1),
-        make_rule,
-        X,
-        Y,
-        stochastic=stochastic,
-        weights_everywhere=infer == "mean_field" and not stochastic,
-    )
+    data = lambda: make(infer, 0.1), make_rule, X, Y, stochastic
+    if infer == "mean_field" and not stochastic:
+        run_model_test(*data, weights_everywhere=True)
+    else:
+        run_rule_test(*data)
 
 
 def models_of(crbm, x):

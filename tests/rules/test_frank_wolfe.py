@@ -8,7 +8,7 @@ from model_test_case import assert_same_state, run_model_test
 
 import keras_rbm
 from keras_rbm import InfiniteRBM
-from keras_rbm.inference.growth import Growth
+from keras_rbm.inference.growing.growth import Growth
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.
@@ -198,9 +198,9 @@ def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
 ):
     penalties = []
 
-    def refuse(potentials, phases, judges, seed, *, l2, **kwargs):
+    def refuse(potentials, phases, held_out_chains, seed, *, l2, **kwargs):
         penalties.append(float(l2))
-        growth = Growth.placeholder(phases, judges)
+        growth = Growth.placeholder(phases, held_out_chains)
         refit = growth.refit._replace(judge_ess=tf.constant(judge_ess))
         return growth._replace(refit=refit)
 
@@ -234,7 +234,7 @@ def test_resumed_in_the_middle_of_growing(tmp_path):
 
 
 def test_early_stopping_restores_the_model_of_most_validation_likelihood():
-    """15 examples are soon over-fitted, and the log Z of the judges says when."""
+    """15 examples are soon overfitted, and the log Z of held-out chains says when."""
     noise = np.random.default_rng(0).random(PATTERNS.shape) < 0.25
     data = np.abs(PATTERNS - noise).astype("float32")
     train, validation = data[::8], data[1::2]

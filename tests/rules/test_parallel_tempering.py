@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like, tempered_sweep
-from model_test_case import run_model_test
+from model_test_case import run_rule_test
 from steps import step_of
 
 import keras_rbm
@@ -147,7 +147,7 @@ def test_given_temperatures_are_kept():
 
 
 def test_model():
-    run_model_test(
+    run_rule_test(
         lambda: keras_rbm.RBM(4, num_visible=6, seed=1),
         lambda: ParallelTempering(4, num_chains=7, gibbs_steps=2, betas="adaptive"),
         DATA,

@@ -1,0 +1,1 @@
+"""Estimates of log Z by annealing and tempering, and where they start."""

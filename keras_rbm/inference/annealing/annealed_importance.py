@@ -1,0 +1,182 @@
+"""The partition function by annealed importance sampling, forwards and back."""
+
+import math
+
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.annealing.loop import anneal
+from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.potentials import check_finite, check_normalizable
+
+
+def annealed_importance_sampling(
+    potentials, *, base=None, betas=1000, num_chains=100, seed=0, progress=False
+):
+    """Estimates log Z by annealed importance sampling [1, 2].
+
+    Chains start at the base-rate model (W = 0, visible natural parameters `base`)
+    and are annealed to the model; at each temperature the log weight grows by
+    `log p*_{beta_k}(v) - log p*_{beta_(k-1)}(v)`, then one Gibbs sweep leaves
+    p_{beta_k} invariant. The mean weight is an unbiased estimate of Z, so its
+    logarithm is too low on average: `E[value] <= log Z`, and log-likelihoods
+    computed from it are *optimistic*. `reverse_annealed_importance_sampling`
+    errs the other way.
+
+    Args:
+        potentials: `Potentials`; with B models (biases with a batch dimension)
+            each gets chains of its own.
+        base: tensor (V,), or (B, V) for B models, of visible natural parameters;
+            zero by default. The nearer the base-rate model is to the data, the
+            smaller the error.
+        betas: see `temperatures`.
+        num_chains: int ≥ 2, M.
+        seed: int or integer tensor of shape (2,).
+        progress: bool. Show a progress bar (outside of a `tf.function`).
+
+    Returns:
+        `LogPartition`.
+
+    Raises:
+        ValueError: if `betas` or `num_chains` are out of range, or a pair of
+            Gaussian layers has no finite Z.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.ones((6, 4)), [0.0] * 6, [0.0] * 4)
+    >>> ais = keras_rbm.inference.annealed_importance_sampling(model, betas=500)
+    >>> abs(float(ais.value - keras_rbm.inference.exact_log_partition(model))) < 0.2
+    True
+
+    References:
+        1. Neal. Annealed importance sampling. Statistics and Computing, 2001.
+        2. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+           networks. ICML 2008.
+    """
+    check_annealing(potentials, num_chains, minimum=2)
+    betas = temperatures(betas)
+    chains = anneal_forwards(potentials, base, betas, num_chains, seed, progress)
+    return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
+
+
+def reverse_annealed_importance_sampling(
+    potentials, visible, *, base=None, betas=1000, seed=0, progress=False
+):
+    """Anneals given states back to the base-rate model.
+
+    Starting at v, L starts as log Z_0, and for each temperature from 1 down: one
+    Gibbs sweep at beta_k, then `L += log p*_{beta_k}(v) - log p*_{beta_(k-1)}(v)`.
+    What L bounds depends on where v comes from:
+
+    * v an *exact* sample of the model: `E[L] >= log Z`. With approximate samples
+      it is a diagnostic and bounds nothing.
+    * v a test example: see `annealed_log_likelihood`.
+
+    Args:
+        potentials: `Potentials`; biases with a batch dimension must have one row
+            for each row of `visible`.
+        visible: tensor (C, V), states to start from.
+        base, betas, seed, progress: as in `annealed_importance_sampling`.
+
+    Returns:
+        tensor (C,), L of each chain, in nats, float64.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.ones((6, 4)), [0.0] * 6, [0.0] * 4)
+    >>> L = keras_rbm.inference.reverse_annealed_importance_sampling(
+    ...     model, tf.ones((10, 6)), betas=100)
+    >>> L.shape
+    TensorShape([10])
+
+    References:
+        1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
+           MRF log-likelihood using reverse annealing. AISTATS 2015.
+    """
+    check_annealing(potentials, 1, minimum=1)
+    betas = temperatures(betas)
+    chains = anneal_back(potentials, visible, base, betas, seed, progress)
+    return chains.log_weights
+
+
+def annealed_log_likelihood(
+    potentials, visible, *, base=None, betas=1000, num_chains=10, seed=0, progress=False
+):
+    """Estimates the log-likelihood of the annealed sampler, from below (RAISE) [1].
+
+    Forward annealing, stopped after its last sweep, is a generative model of its
+    own with a law `p_ann(v)` near the RBM's. Reverse annealing from v gives
+    weights `w = p*_1(v) exp(-L)` with `E[w] = p_ann(v)`; the log of their mean
+    over chains is, in expectation, a *lower* bound of `log p_ann(v)`. It is not a
+    bound of the RBM's own `log p(v)`, yet it is not optimistic as forward
+    annealing is: where both agree, both can be believed.
+
+    Args:
+        potentials: `Potentials`, biases without a batch dimension, or with B rows.
+        visible: tensor (B, V), examples.
+        num_chains: int ≥ 1, M chains for each example.
+        base, betas, seed, progress: as in `annealed_importance_sampling`.
+
+    Returns:
+        tensor (B,), nats, float64.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [0.0] * 3, [0.0] * 2)
+    >>> raise_ = keras_rbm.inference.annealed_log_likelihood(model, tf.ones((1, 3)))
+    >>> raise_.numpy().round(3).tolist()
+    [-2.079]
+
+    References:
+        1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
+           MRF log-likelihood using reverse annealing. AISTATS 2015.
+    """
+    check_annealing(potentials, num_chains, minimum=1)
+    tiled = potentials.repeat(num_chains)
+    chains = tf.tile(visible, (num_chains, 1))
+    log_partitions = reverse_annealed_importance_sampling(
+        tiled, chains, base=base, betas=betas, seed=seed, progress=progress
+    )
+    log_weights = tf.reshape(-log_partitions, (num_chains, -1))
+    own = -tf.cast(potentials.free_energy(visible), tf.float64)
+    return own + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)
+
+
+def anneal_forwards(potentials, base, betas, num_chains, seed, progress=False):
+    """Returns the `Annealed` chains of `annealed_importance_sampling`."""
+    path = TemperedPath.of(potentials, base, num_chains)
+    seed = random.as_seed(seed)
+    rows = path.potentials.batch_size
+    if rows is None:
+        rows = num_chains if path.base.shape.rank == 1 else len(path.base)
+    shape = (rows, potentials.num_visible)
+    visible = path.sample_base(shape, random.fold_in(seed, -1))
+    return _with_base(path, anneal(path, visible, betas, seed, progress))
+
+
+def anneal_back(potentials, visible, base, betas, seed, progress=False):
+    """Returns the `Annealed` chains of `reverse_annealed_importance_sampling`."""
+    path = TemperedPath.of(potentials, base)
+    chains = anneal(path, visible, betas, seed, progress, reverse=True)
+    return _with_base(path, chains)
+
+
+def _with_base(path, chains):
+    return chains._replace(
+        log_weights=chains.log_weights + path.log_partition_of_base()
+    )
+
+
+def per_model(log_weights, potentials):
+    """Returns log weights (M,), or (M, B) where there are B models."""
+    batch = potentials.batch_size
+    return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))
+
+
+def check_annealing(potentials, num_chains, minimum):
+    """Raises a ValueError unless a model can be annealed by so many chains."""
+    check_finite(potentials)
+    check_normalizable(potentials)
+    check_counts(minimum, num_chains=num_chains)

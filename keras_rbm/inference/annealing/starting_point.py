@@ -1,0 +1,225 @@
+"""Where annealing starts: independent units with the model's own means.
+
+The base model of a tempered path should be near the model. Of all models of
+independent units the one with the model's own marginals has the least
+KL(model || base). Chains tell the marginals, but chains that start in one place may
+stay there, and a mode that few of them reach is lost in their mean. So chains start in
+several places, are sorted by where they end, and a short annealing run from the mean of
+each cluster says by its weights how much of the model's mass lies there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.annealing.annealed_importance import anneal_forwards
+from keras_rbm.inference.annealing.loop import block_ends
+from keras_rbm.inference.annealing.regions import Pool, Regions
+from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
+from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.estimates import MARKOV, effective_number
+from keras_rbm.inference.gibbs import (
+    ChainState,
+    metropolis_step,
+    proposal,
+    sweep_noise,
+)
+
+#: Sweeps of chains whose means are taken, over the second half: of those that start
+#: somewhere, and of those that start at what may already be samples.
+_SWEEPS, _FEWER_SWEEPS = 100, 50
+#: Chains of each kind of start, and of each run that looks around, as a share of M.
+_FEW = 0.4
+#: Temperatures of an annealing run that looks around, and of those from the new base,
+#: one after the other until states have that many independent ancestors.
+_LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
+#: Share of the base's means that stays where the search began: a base as narrow as the
+#: mode that was found would never see another.
+_BROAD = 0.3
+#: Hidden states that have been visited are samples enough where no estimate of log Z,
+#: less two of its errors, exceeds their mass by so many nats.
+_NEARLY_ALL = 0.02
+#: Share of the temperatures that are equally spaced whatever was measured.
+_EVEN = 0.1
+
+
+class StartingPoint(NamedTuple):
+    """A base model for B models, samples of them, and how to space temperatures.
+
+    Attributes:
+        base: tensor (V,) or (B, V), visible natural parameters at beta = 0.
+        visible: tensor (M, V) or (M · B, V), states that are nearly model samples.
+        ancestors: int array (M, B), states with the same one are not independent.
+        betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
+            from 0 up to each.
+        least: array (B,), a lower bound of log Z, at 95 %.
+    """
+
+    base: tf.Tensor
+    visible: tf.Tensor
+    ancestors: np.ndarray
+    betas: np.ndarray
+    lengths: np.ndarray
+    least: np.ndarray
+
+    def temperatures(self, betas=None, default=1000):
+        """Returns inverse temperatures: those given, or a number of them, well spaced.
+
+        Steps of equal thermodynamic length each add as much to the variance of the log
+        weights [1].
+
+        Args:
+            betas: a sequence, as `temperatures` takes it; or int, how many, at equal
+                distances as measured; `None` for `default` of them.
+
+        References:
+            1. Grosse, Maddison, Salakhutdinov. Annealing between distributions by
+               averaging moments. NIPS 2013.
+        """
+        if betas is not None and np.ndim(betas):
+            return temperatures(betas)
+        count = len(temperatures(default if betas is None else betas)) - 1
+        lengths = self.lengths
+        if not np.isfinite(lengths).all():  # energies beyond float32
+            lengths = self.betas
+        share = (1.0 - _EVEN) * lengths / lengths[-1] + _EVEN * self.betas
+        values = np.interp(np.linspace(0.0, 1.0, count + 1), share, self.betas)
+        values[0], values[-1] = 0.0, 1.0
+        return temperatures(values)
+
+
+def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, seed=0):
+    """Finds a base model near the model, with samples of it.
+
+    Args:
+        potentials: `Potentials`, B models if the biases have a batch dimension.
+        base: tensor (V,) or (B, V), visible natural parameters of independent units
+            with the means of the data, or `None` where they are not known.
+        chains: tensor (C, V), states of a single model that chains of its own have
+            reached, such as a learning rule's, or `None`.
+        num_chains: int ≥ 2, M.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        `StartingPoint`.
+    """
+    seeds = iter(random.fold_in(seed, number) for number in range(100))
+    batch = potentials.batch_size
+    pool = Pool(1 if batch is None else int(batch))
+    few = max(2, round(_FEW * num_chains))
+    rows = few * pool.batch
+    units = potentials.visible
+
+    def annealed(bases, betas, chains=num_chains):
+        """Anneals from each of K bases (K, B, V); returns lengths along the way."""
+        runs = len(bases)
+        bases = tf.reshape(bases, (-1, width))
+        bases = bases[0] if len(bases) == 1 else bases
+        models = potentials.repeat(runs)
+        new = anneal_forwards(models, bases, betas, chains, next(seeds))
+        pool.add(new, runs)
+        steps = np.reshape(new.steps, (-1, chains, runs * pool.batch))
+        lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
+        return block_ends(betas), np.append(0.0, lengths)
+
+    def settled(states, sweeps=_FEWER_SWEEPS):
+        """Returns each chain's means over sweeps, (rows, V), and their last states."""
+        models = potentials.repeat(len(states) // pool.batch)
+        states = single_site_sweeps(models, states, next(seeds))
+        return _means(models, states, tf.constant(sweeps), next(seeds))
+
+    def of_models(values):
+        """Returns a value for each model, (B, V), without the axis for a single one."""
+        return values if batch is not None else values[0]
+
+    def for_models(natural):
+        return tf.broadcast_to(natural, (1, pool.batch, width))
+
+    def mean_of_each(means):
+        return tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
+
+    width = potentials.num_visible
+    nowhere, look = tf.zeros(width), temperatures(_LOOK)
+    first = nowhere if base is None else tf.cast(base, tf.float32)
+    starts = [
+        TemperedPath.of(potentials, natural, few).sample_base(
+            (rows, width), next(seeds)
+        )
+        for natural in (first, units.bias, nowhere)
+    ]
+    starts.append(_given_any_hidden(potentials.repeat(few), rows, next(seeds)))
+    if chains is not None and batch is None:
+        starts.append(tf.cast(chains[:few], tf.float32))
+    means, others = settled(tf.concat(starts, 0), _SWEEPS)
+    reached = of_models(mean_of_each(means[:rows]))
+    pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
+    centres = units.natural_for_mean(pool.regions.centres)
+    bases = [for_models(first), for_models(nowhere), centres]
+    annealed(tf.concat(bases, 0), look, few)
+    visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
+
+    def drawn():
+        """Returns states (M · B, V) that are nearly samples, and their ancestors."""
+        states, ancestors = pool.draw(num_chains, next(seeds))
+        if visited is None:
+            return states, ancestors
+        nearly_all = visited.log_mass > np.max(pool.lows, 0) - _NEARLY_ALL
+        exact = visited.draw(potentials, pool.regions, num_chains, next(seeds))
+        own = np.tile(nearly_all, num_chains)[:, np.newaxis]
+        numbers = np.arange(num_chains)[:, np.newaxis]
+        return tf.where(own, exact, states), np.where(nearly_all, numbers, ancestors)
+
+    broad = units.mean(first) if base is not None else reached
+    enough = min(_ENOUGH_ANCESTORS, num_chains // 4)
+    states, ancestors = drawn()
+    for count in _REFINE:
+        means = of_models(mean_of_each(settled(states)[0]))
+        natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
+        bases = for_models(natural)
+        path = StartingPoint(natural, None, None, *annealed(bases, look, few), None)
+        betas, lengths = annealed(bases, path.temperatures(count))
+        states, ancestors = drawn()
+        if np.min(effective_number(ancestors)) >= enough:
+            break
+    _, states = settled(states)
+    least = np.max(pool.values, 0) - MARKOV
+    if visited is not None:
+        least = np.maximum(least, visited.log_mass)
+    return StartingPoint(natural, states, ancestors, betas, lengths, least)
+
+
+def _given_any_hidden(potentials, rows, seed):
+    """Returns visible states (rows, V) drawn given hidden states without any input."""
+    units = potentials.hidden
+    shape = (rows, potentials.num_hidden)
+    noise = random.uniform(shape, random.fold_in(seed, 0))
+    hidden = units.sample(tf.zeros(shape), noise)
+    natural = potentials.visible_natural(hidden)
+    noise = random.uniform(natural.shape, random.fold_in(seed, 1))
+    return potentials.visible.sample(natural, noise)
+
+
+@tf.function(autograph=False)
+def _means(potentials, visible, sweeps, seed):
+    """Returns means of E[v | h], each chain's, over sweeps, and the last states."""
+
+    def sweep(index, state, total):
+        fresh = random.fold_in(seed, index)
+        noise = sweep_noise(potentials, tf.shape(visible)[0], fresh).of_sweep(0)
+        new = proposal(potentials, state.hidden_natural, noise)
+        means = potentials.visible.mean(potentials.visible_natural(new.hidden))
+        total += tf.where(index < sweeps // 2, 0.0, means)
+        new, _ = metropolis_step(potentials, state, new.visible, noise)
+        for tensor, before in zip((*new, total), (*state, visible), strict=True):
+            tensor.set_shape(before.shape)  # lost where there are many models
+        return index + 1, new, total
+
+    state = ChainState(visible, potentials.hidden_natural(visible))
+    _, state, total = tf.while_loop(
+        lambda index, *_: index < sweeps,
+        sweep,
+        (tf.constant(0), state, tf.zeros_like(visible)),
+    )
+    return total / tf.cast(sweeps - sweeps // 2, tf.float32), state.visible

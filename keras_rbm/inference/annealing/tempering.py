@@ -1,0 +1,298 @@
+"""Parallel tempering: chains at several temperatures that exchange their states."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
+
+#: Pairs count as rejecting at least this share of their swaps.
+_LEAST_REJECTION = 1e-3
+
+
+class TemperedChains(NamedTuple):
+    """Chains of parallel tempering, R replicas of each of C chains.
+
+    Attributes:
+        visible: tensor (R, C, V), states; row r has inverse temperature `betas[r]`,
+            so that `visible[-1]` are the model's.
+        hidden_natural: tensor (R, C, H), `v'W + c` of the states.
+        betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
+        swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
+            r + 1 that were accepted.
+        journeys: int tensor (R, C), how often each state has gone from one end of the
+            temperatures to the other: even on its way down to beta = 0, odd on its way
+            up to 1. Two are a round trip.
+    """
+
+    visible: tf.Tensor
+    hidden_natural: tf.Tensor
+    betas: tf.Tensor
+    swap_rates: tf.Tensor
+    journeys: tf.Tensor
+
+
+def start_tempering(potentials, visible, betas):
+    """Returns `TemperedChains` at given states (R, C, V)."""
+    natural = _by_rows(potentials.hidden_natural, visible)
+    rates = tf.zeros(visible.shape[0] - 1)
+    journeys = tf.zeros(tf.shape(visible)[:2], tf.int32)
+    betas = tf.cast(betas, tf.float32)
+    return TemperedChains(visible, natural, betas, rates, journeys)
+
+
+def tempering_step(path, chains, seed, clamp=None):
+    """Makes one Gibbs sweep of every replica, then proposes swaps of neighbours.
+
+    The visible states of replicas r and s are exchanged with probability
+    `min(1, exp(f_r(v_s) + f_s(v_r) - f_r(v_r) - f_s(v_s)))`, `f_r = log p*_beta_r` as
+    in `TemperedPath`: first for r = 0, 2, …, then for r = 1, 3, …. The step leaves
+    the joint distribution of the replicas invariant.
+
+    Args:
+        path: `TemperedPath` of a single model.
+        chains: `TemperedChains`.
+        seed: int or integer tensor of shape (2,).
+        clamp: bool tensor (V,) or (C, V), units that keep their values, which must
+            be the same in every replica: the rest follows its conditionals.
+
+    Returns:
+        `TemperedChains`, with the swap rates of this step.
+
+    References:
+        1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
+           Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
+    """
+    replicas, count = chains.visible.shape[:2]
+    count = tf.shape(chains.visible)[1] if count is None else count
+    sizes = (path.potentials.num_visible, path.potentials.num_hidden)
+    seeds = [random.fold_in(seed, index) for index in range(2)]
+    noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
+    if clamp is not None and clamp.shape.rank == 2:
+        clamp = tf.tile(clamp, (replicas, 1))
+    betas = _per_row(chains.betas, count)
+    rows = path.sweep(_as_rows(chains), betas, noise, clamp)
+    chains = chains._replace(
+        visible=tf.reshape(rows.visible, (replicas, count, sizes[0])),
+        hidden_natural=tf.reshape(rows.hidden_natural, (replicas, count, sizes[1])),
+    )
+    uniform = random.uniform((2, replicas, count), seeds[1])
+    chains, even = _swap(path, chains, uniform[0], 0)
+    chains, odd = _swap(path, chains, uniform[1], 1)
+    is_even = np.arange(replicas - 1) % 2 == 0
+    return chains._replace(
+        swap_rates=tf.where(is_even, even[:-1], odd[:-1]),
+        journeys=_arrived(chains.journeys, replicas),
+    )
+
+
+def _arrived(journeys, replicas):
+    """Returns the journeys with those that have just come to an end."""
+    replica = np.arange(replicas)[:, np.newaxis]
+    there = (replica == 0) & (journeys % 2 == 0)
+    there |= (replica == replicas - 1) & (journeys % 2 == 1)
+    return journeys + tf.cast(there, tf.int32)
+
+
+def _swap(path, chains, uniform, first):
+    """Proposes swaps of replicas (first, first + 1), (first + 2, first + 3), …."""
+    replicas, count = chains.visible.shape[0], tf.shape(uniform)[1]
+    indices = np.arange(replicas)
+    partner = indices + np.where((indices - first) % 2 == 0, 1, -1)
+    partner = np.where((partner < 0) | (partner >= replicas), indices, partner)
+    gain = path.log_weight_difference(
+        _as_rows(chains),
+        _per_row(chains.betas, count),
+        _per_row(tf.gather(chains.betas, partner), count),
+    )
+    gain = tf.reshape(gain, (replicas, count))
+    log_ratio = tf.cast(gain + tf.gather(gain, partner), tf.float32)
+    # Both of a pair must decide by the same number, which is never 0.
+    uniform = tf.gather(uniform, np.minimum(indices, partner)) + random.HALF_STEP
+    accepted = tf.math.log(uniform) < log_ratio
+
+    def exchanged(states):
+        moves = tf.reshape(accepted, (replicas, count, *[1] * (states.shape.rank - 2)))
+        return tf.where(moves, tf.gather(states, partner), states)
+
+    rates = tf.reduce_mean(tf.cast(accepted, tf.float32), 1)
+    chains = chains._replace(
+        visible=exchanged(chains.visible),
+        hidden_natural=exchanged(chains.hidden_natural),
+        journeys=exchanged(chains.journeys),
+    )
+    return chains, rates
+
+
+def equalized_betas(betas, swap_rates):
+    """Returns temperatures that would swap equally often, by the rates measured.
+
+    The rejection rates of neighbours add up along the temperatures to the
+    communication barrier; the new temperatures cut it, linearly interpolated, into
+    equal parts [1, algorithm 2]. The ends stay.
+
+    Args:
+        betas: tensor (R,), increasing.
+        swap_rates: tensor (R - 1,), see `TemperedChains`, averaged over many steps.
+
+    Returns:
+        tensor (R,).
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+
+    >>> betas = keras_rbm.inference.equalized_betas([0.0, 0.5, 1.0], [0.4, 0.8])
+    >>> print(betas.numpy().round(2))
+    [0.   0.33 1.  ]
+
+    References:
+        1. Syed, Bouchard-Côté, Deligiannidis, Doucet. Non-reversible parallel
+           tempering: a scalable highly parallel MCMC scheme. JRSS B 2022.
+    """
+    betas = tf.convert_to_tensor(betas, tf.float32)
+    swap_rates = tf.convert_to_tensor(swap_rates, tf.float32)
+    if swap_rates.shape.rank != 1 or betas.shape != (swap_rates.shape[0] + 1,):
+        raise ValueError(
+            "Expected betas and one swap rate less. Received: betas of shape "
+            f"{tuple(betas.shape)}, swap_rates of shape {tuple(swap_rates.shape)}."
+        )
+    rejected = tf.maximum(1.0 - swap_rates, 0.0)
+    rejected += _LEAST_REJECTION
+    barrier = tf.concat([[0.0], tf.cumsum(rejected)], 0)
+    last = betas.shape[0] - 1
+    wanted = barrier[-1] * tf.range(1, last, dtype=tf.float32) / last
+    # The segment that each wanted value falls into, and how far along it.
+    index = tf.reduce_sum(tf.cast(barrier[1:-1] <= wanted[:, tf.newaxis], tf.int32), 1)
+    share = (wanted - tf.gather(barrier, index)) / tf.gather(rejected, index)
+    low, high = tf.gather(betas, index), tf.gather(betas, index + 1)
+    return tf.concat([betas[:1], low + share * (high - low), betas[-1:]], 0)
+
+
+def parallel_tempering(
+    potentials,
+    *,
+    num_samples=100,
+    steps=1000,
+    betas=10,
+    adapt=0,
+    base=None,
+    initial_visible=None,
+    clamp=None,
+    seed=0,
+):
+    """Draws states by parallel tempering.
+
+    Each of the chains is a ladder of replicas from the base-rate model to the
+    model; states that mix at low inverse temperatures climb it, so that chains
+    visit modes between which block Gibbs hardly ever moves.
+
+    Args:
+        potentials: `Potentials` of a single model.
+        num_samples: int ≥ 1, C independent chains.
+        steps: int ≥ 0, sweeps of each replica, each with swaps.
+        betas: inverse temperatures, as `temperatures` takes them; int K for K + 1
+            equally spaced replicas.
+        adapt: int ≥ 0, further steps before, in which the temperatures are moved by
+            `equalized_betas`, after 1/15, 3/15 and 7/15 of them, and at their end.
+        base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
+        initial_visible: tensor (C, V), states that all replicas start from; by
+            default drawn from the base-rate model.
+        clamp: bool tensor (V,) or (C, V), units that keep their starting value in
+            every replica.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        `TemperedChains`; its swap rates are averaged over the `steps`.
+
+    Raises:
+        ValueError: if an argument is out of range, or there are several models.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((3, 2)), [9.0] * 3, [0.0] * 2)
+    >>> chains = keras_rbm.inference.parallel_tempering(
+    ...     model, num_samples=2, steps=5, betas=3)
+    >>> chains.visible.shape
+    TensorShape([4, 2, 3])
+    """
+    if potentials.batch_size is not None:
+        raise ValueError(
+            "Expected a single model for tempering. Received: biases with a batch "
+            "dimension. Pass one model at a time, or sample by block Gibbs."
+        )
+    if not tf.is_tensor(num_samples):
+        check_counts(num_samples=num_samples)
+    if not tf.is_tensor(steps):
+        check_counts(0, steps=steps)
+    check_counts(0, adapt=adapt)
+    betas = tf.constant(temperatures(betas), tf.float32)
+    if base is None:
+        base = tf.zeros(potentials.num_visible)
+    shape = (num_samples, potentials.num_visible)
+    path = TemperedPath(potentials, _as_states("base", base, shape[1:]))
+    seed = random.as_seed(seed)
+    if initial_visible is None:
+        initial_visible = path.sample_base(shape, random.fold_in(seed, -1))
+    initial_visible = _as_states("initial_visible", initial_visible, shape)
+    if clamp is not None:
+        clamp = checked_mask(clamp, shape)
+    visible = tf.broadcast_to(initial_visible, (betas.shape[0], *shape))
+    chains = start_tempering(potentials, visible, betas)
+    for part, share in enumerate((1, 2, 4, 8)) if adapt else ():
+        count = tf.constant(max(1, adapt * share // 15))
+        chains = _run(path, chains, random.fold_in(seed, part), count, clamp)
+        betas = equalized_betas(chains.betas, chains.swap_rates)
+        chains = chains._replace(betas=betas)
+    return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
+
+
+def _as_states(name, values, shape):
+    """Returns values as float32; raises a ValueError unless they have a shape."""
+    values = tf.cast(values, tf.float32)
+    shape = tf.TensorShape([None if tf.is_tensor(size) else size for size in shape])
+    if not values.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"Expected {name} of shape {tuple(shape)}. Received: shape "
+            f"{tuple(values.shape)}."
+        )
+    return values
+
+
+@tf.function(autograph=False)
+def _run(path, chains, seed, steps, clamp):
+    """Runs steps of tempering; the swap rates returned are their average."""
+
+    def step(index, total, chains):
+        chains = tempering_step(path, chains, random.fold_in(seed, index), clamp)
+        return index + 1, total + chains.swap_rates, chains
+
+    state = (tf.constant(0), tf.zeros_like(chains.swap_rates), chains)
+    _, total, chains = tf.while_loop(lambda index, *_: index < steps, step, state)
+    rates = tf.math.divide_no_nan(total, tf.cast(steps, tf.float32))
+    return chains._replace(swap_rates=rates)
+
+
+def _per_row(betas, count):
+    """Returns the inverse temperature of each row of R · C, as a column."""
+    return tf.repeat(betas, count)[:, tf.newaxis]
+
+
+def _as_rows(chains):
+    """Returns the `ChainState` of R · C rows."""
+    layers = (chains.visible, chains.hidden_natural)
+    return ChainState(
+        *(tf.reshape(x, (-1, x.shape[2] or tf.shape(x)[2])) for x in layers)
+    )
+
+
+def _by_rows(function, states):
+    """Applies a function of (rows, width) to (R, C, width)."""
+    shape = tf.shape(states)
+    rows = function(tf.reshape(states, (shape[0] * shape[1], states.shape[2])))
+    return tf.reshape(rows, (shape[0], shape[1], rows.shape[1]))

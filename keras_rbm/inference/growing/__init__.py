@@ -1,0 +1,1 @@
+"""What a growing model needs: search, judgement and refitting of hidden units."""

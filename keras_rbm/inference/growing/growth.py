@@ -1,0 +1,168 @@
+"""One Frank-Wolfe step: a hidden unit found, weighed, fitted in, and judged."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.inference.growing.frank_wolfe import (
+    HiddenUnits,
+    best_coefficients,
+    find_units,
+)
+from keras_rbm.inference.growing.refitting import Refit, refit
+from keras_rbm.inference.growing.reweighting import (
+    effective_sample_size,
+    random_rows,
+    weighted_mean,
+)
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.units import FractionalParameters
+
+#: Standard deviation of a search's random start.
+_START = 0.01
+#: Input of a start near an example, at the example; minus that at the mean.
+_STEEPNESS = 2.0
+#: Least relative effective sample size of samples and held-out chains with a new unit.
+_LEAST_ESS = 0.02
+
+
+class Growth(NamedTuple):
+    """A hidden unit for a model, and the model with it.
+
+    Attributes:
+        weights, bias, coefficient: tensors (V,), () and (), the unit.
+        refit: `Refit` of the model with it.
+        search_ess: scalar, relative effective sample size of the samples in the search.
+        judged: bool scalar, whether enough samples and held-out chains count to tell
+            its gain.
+        accepted: bool scalar, whether the unit is worth keeping: it was judged, and its
+            gain is more than two errors.
+    """
+
+    weights: tf.Tensor
+    bias: tf.Tensor
+    coefficient: tf.Tensor
+    refit: Refit
+    search_ess: tf.Tensor
+    judged: tf.Tensor
+    accepted: tf.Tensor
+
+    @classmethod
+    def placeholder(cls, phases, held_out_chains):
+        """Returns zeros of its shapes, not accepted, for a loop to begin with."""
+        refit = Refit.placeholder(phases, held_out_chains)
+        zero = tf.constant(0.0)
+        weights = tf.zeros_like(refit.visible_bias)
+        no = tf.constant(False)
+        return cls(weights, zero, zero, refit, zero, no, no)
+
+
+def grow(
+    potentials,
+    phases,
+    held_out_chains,
+    seed,
+    *,
+    objective,
+    l2,
+    num_starts,
+    lbfgs_iterations,
+    line_search,
+    learn_temperature,
+    drift,
+    bias_steps,
+    gibbs_steps,
+):
+    """Finds a hidden unit and fits it in.
+
+    Args:
+        potentials: `Potentials` with `FractionalParameters` hidden units.
+        phases: `Phases`; its samples are the model's, of equal weight.
+        held_out_chains: `Descended`, other samples (J, V) of the model.
+        seed: int or integer tensor of shape (2,).
+        objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
+        line_search: bool, whether the unit may count less than once.
+        learn_temperature, drift, bias_steps, gibbs_steps: of the fit, see `refit`.
+
+    Returns:
+        `Growth`.
+    """
+    starts = _starts(phases, num_starts, random.fold_in(seed, 0))
+    units, values = find_units(phases, starts, l2, objective, lbfgs_iterations)
+    best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
+    unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
+    coefficient = _coefficient(unit, phases, l2) if line_search else tf.ones(1)
+
+    def change(visible):
+        return (coefficient * unit.softplus(visible))[:, 0]
+
+    fitted = refit(
+        _extended(potentials, unit, coefficient),
+        change,
+        phases,
+        held_out_chains,
+        random.fold_in(seed, 1),
+        learn_temperature=learn_temperature,
+        drift=drift,
+        bias_steps=bias_steps,
+        gibbs_steps=gibbs_steps,
+        before=_extended(potentials, unit, tf.zeros(1)),
+    )
+    ess = effective_sample_size(change(phases.samples)) / phases.samples.shape[0]
+    judged = tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS
+    return Growth(
+        weights=unit.weights[0],
+        bias=unit.bias[0],
+        coefficient=coefficient[0],
+        refit=fitted,
+        search_ess=ess,
+        judged=judged,
+        accepted=judged
+        & (fitted.gain > 2.0 * fitted.gain_error)
+        & (coefficient[0] > 0.0),
+    )
+
+
+def _coefficient(unit, phases, l2):
+    """Returns how often, from 0 to 1, a unit should count, (1,)."""
+    return best_coefficients(
+        weighted_mean(unit.softplus(phases.visible), phases.weights),
+        unit.softplus(phases.samples),
+        phases.sample_weights,
+        0.5 * l2 * unit.square(),
+        tf.ones(1),
+    )
+
+
+def _starts(phases, count, seed):
+    """Returns `HiddenUnits` to start from: near examples, and small random ones.
+
+    The former are on for an example and off for the mean. The latter end in the same
+    local optimum time after time, or at 0 where the penalty outweighs the curvature.
+    """
+    mean = weighted_mean(phases.visible, phases.weights)
+    small = count // 2
+    examples = random_rows(
+        phases.visible, phases.weights, count - small, random.fold_in(seed, 0)
+    )
+    away = examples - mean
+    square = tf.reduce_sum(tf.square(away), -1, keepdims=True)
+    weights = 2.0 * _STEEPNESS * tf.math.divide_no_nan(away, square)
+    bias = -tf.linalg.matvec(weights, mean) - _STEEPNESS
+    noise = _START * tf.random.stateless_normal(
+        (small, tf.shape(mean)[0] + 1), random.fold_in(seed, 1), alg="philox"
+    )
+    return HiddenUnits(
+        tf.concat([noise[:, :-1], weights], 0), tf.concat([noise[:, -1], bias], 0)
+    )
+
+
+def _extended(potentials, unit, coefficient):
+    """Returns the model with one more hidden unit."""
+    hidden = FractionalParameters(
+        tf.concat([potentials.hidden_bias, unit.bias], 0),
+        tf.concat([potentials.hidden.coefficients, coefficient], 0),
+    )
+    kernel = tf.concat([potentials.kernel, tf.transpose(unit.weights)], 1)
+    return Potentials(kernel, potentials.visible, hidden)

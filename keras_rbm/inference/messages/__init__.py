@@ -1,0 +1,1 @@
+"""Inference by messages and mean field: beliefs of binary models."""

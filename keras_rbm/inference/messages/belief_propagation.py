@@ -1,0 +1,282 @@
+"""Sum-product and max-product belief propagation in odds-ratio form.
+
+The messages of an edge are carried as ratios `m(1) / m(0)`: with `E = exp(W)`,
+beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `beta'`,
+
+    hidden to visible   r = (s beta' + E beta) / (s beta' + beta)
+    visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
+
+are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
+in place of four transcendental functions. Max-product puts a maximum in place of each
+sum. `s` follows from `r` and `alpha`, so `r` alone is kept. Sums of logarithms are
+logarithms of products of eight ratios, where those cannot overflow; where the ratios
+themselves might, `log_messages` takes their logarithms.
+"""
+
+import functools
+
+import tensorflow as tf
+
+from keras_rbm.inference.messages.beliefs import (
+    Beliefs,
+    BinaryModels,
+    as_limits,
+    check_options,
+    odds_of,
+    pairwise_products,
+    without_batch,
+)
+from keras_rbm.inference.messages.blocks import (
+    for_weights,
+    padded,
+    products,
+    sum_of_logs,
+)
+from keras_rbm.inference.messages.chunks import in_chunks
+from keras_rbm.inference.messages.log_messages import propagate
+
+
+def sum_product(
+    potentials,
+    *,
+    max_iterations=100,
+    tolerance=1e-3,
+    damping=0.0,
+    weights=None,
+    pairwise="mean",
+):
+    """Approximates the marginals of a binary model by loopy belief propagation [1].
+
+    Exact where the non-zero weights form a tree, after as many sweeps as its
+    diameter. Each model of a batch stops by itself, whatever the others do.
+
+    Args:
+        potentials: `Potentials` of binary units.
+        max_iterations: int ≥ 1, sweeps (messages both ways) at most; a tensor or
+            variable can change without a new trace.
+        tolerance: float ≥ 0; a model has converged when no belief changed by as much
+            in a sweep. 0 makes all `max_iterations`.
+        damping: float in [0, 1), weight of the old messages to visible units, in the
+            logarithmic domain; fixed points stay the same.
+        weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
+        pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
+
+    Returns:
+        `Beliefs`, `log_partition` is the Bethe estimate (a bound neither way).
+
+    Raises:
+        ValueError: if a unit is not binary or an option is out of range.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials([[2.0]], [0.0], [-1.0])
+    >>> beliefs = keras_rbm.inference.sum_product(model)
+    >>> exact = keras_rbm.inference.exact_log_partition(model)
+    >>> print(np.round([beliefs.log_partition, exact], 4))
+    [1.6265 1.6265]
+
+    References:
+        1. Ping, Ihler. Belief propagation in conditional RBMs for structured
+           prediction. AISTATS 2017.
+    """
+    check_options(max_iterations, tolerance, damping, pairwise)
+    limits = as_limits(max_iterations, tolerance)
+    return _propagate(potentials, weights, *limits, True, damping, pairwise)
+
+
+def max_product(
+    potentials,
+    *,
+    max_iterations=100,
+    tolerance=1e-3,
+    damping=0.0,
+    weights=None,
+    pairwise="mean",
+):
+    """Approximates the most probable joint state (v, h) by belief propagation.
+
+    Exact where the non-zero weights form a tree and the maximum is unique. A unit
+    is 1 in the decoded state if its belief, a normalised max-marginal, exceeds 1/2.
+
+    Args:
+        potentials: as all other arguments, see `sum_product`.
+
+    Returns:
+        `Beliefs`: `pairwise` is `v h'` of the decoded state, `log_partition` its
+        log-weight `-E(v, h)`, a lower bound of log Z.
+
+    Raises:
+        ValueError: if a unit is not binary or an option is out of range.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials([[2.0]], [0.5], [-1.0])
+    >>> beliefs = keras_rbm.inference.max_product(model)
+    >>> print((beliefs.visible > 0.5).numpy(), (beliefs.hidden > 0.5).numpy())
+    [ True] [ True]
+    """
+    check_options(max_iterations, tolerance, damping, pairwise)
+    limits = as_limits(max_iterations, tolerance)
+    beliefs = _propagate(potentials, weights, *limits, False, damping, None)
+    batch = potentials.batch_size is not None
+    models = BinaryModels.of(potentials, weights)
+    v, h = (
+        tf.cast((layer if batch else layer[tf.newaxis]) > 0.5, tf.float32)
+        for layer in (beliefs.visible, beliefs.hidden)
+    )
+    coupled = models.visible_bias + tf.matmul(h, models.kernel, transpose_b=True)
+    weight = tf.reduce_sum(v * coupled, -1) + tf.reduce_sum(h * models.hidden_bias, -1)
+    pairs = pairwise_products(v, h, models.weights, pairwise)
+    if not batch:
+        weight, pairs = weight[0], pairs[0] if pairwise == "each" else pairs
+    return beliefs._replace(log_partition=weight, pairwise=pairs)
+
+
+@tf.function(autograph=False)
+def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
+    models = BinaryModels.of(potentials, weights)
+    num_visible, num_hidden = models.kernel.shape
+    filled = padded(models)
+    odds = odds_of(filled.kernel)
+
+    def run(block):
+        def chunk(part):
+            if not block:
+                return propagate(
+                    filled.kernel, *part[1:], max_iterations, tolerance,
+                    sums=sums, damping=damping, pairwise=pairwise,
+                )  # fmt: skip
+            return _chunk(
+                odds, *part[1:], max_iterations, tolerance,
+                sums=sums, block=block, damping=damping, pairwise=pairwise,
+            )  # fmt: skip
+
+        beliefs = in_chunks(chunk, filled, pairwise)
+        # `tf.cond` has no place for None.
+        return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
+
+    beliefs = for_weights(models.kernel, run)
+    beliefs = beliefs._replace(
+        visible=beliefs.visible[:, :num_visible],
+        hidden=beliefs.hidden[:, :num_hidden],
+        pairwise=None
+        if pairwise is None
+        else beliefs.pairwise[..., :num_visible, :num_hidden],
+    )
+    if potentials.batch_size is None:
+        return without_batch(beliefs, pairwise)
+    return beliefs
+
+
+@functools.partial(tf.function, autograph=False, jit_compile=True)
+def _chunk(
+    odds, b, c, weights, max_iterations, tolerance, *, sums, block, damping, pairwise
+):
+    """Runs belief propagation on a few models.
+
+    Args:
+        odds: tensor (V, H), exp(W).
+        b, c: tensors (n, V) and (n, H).
+        weights: tensor (n,).
+        max_iterations, tolerance: scalar tensors.
+        sums: bool, whether messages sum over a state, or take the largest.
+        block: int, how many ratios to multiply before taking a logarithm.
+        damping, pairwise: as in `sum_product`.
+
+    Returns:
+        `Beliefs`.
+    """
+    combine = tf.add if sums else tf.maximum
+
+    def to_hidden(r, log_odds):
+        """Returns numerator and denominator of `s`."""
+        alpha, complement = _column(tf.sigmoid(log_odds)), _column(_off(log_odds))
+        rest = r * complement
+        return combine(rest, odds * alpha), combine(rest, alpha)
+
+    def to_visible(numerator, denominator, log_odds):
+        """Returns `r`, given `s` as a fraction."""
+        if block == 1:  # the weights are large: their products may overflow
+            numerator, denominator = numerator / denominator, 1.0
+        beta, complement = _row(tf.sigmoid(log_odds)), _row(_off(log_odds))
+        rest, on = numerator * complement, denominator * beta
+        return combine(rest, odds * on) / combine(rest, on)
+
+    def sweep(r, visible, hidden):
+        new = to_visible(*to_hidden(r, visible), hidden)
+        if damping:
+            new = r**damping * new ** (1.0 - damping)
+        visible = b + sum_of_logs(new, block, 2)
+        numerator, denominator = to_hidden(new, visible)
+        ratios = products(numerator, block, 1) / products(denominator, block, 1)
+        return new, visible, c + tf.reduce_sum(tf.math.log(ratios), 1)
+
+    def active(iteration, residual):
+        return (iteration < max_iterations) & (residual >= tolerance)
+
+    def step(count, r, visible, hidden, iterations, residual):
+        going = active(iterations, residual)
+        new = sweep(r, visible, hidden)
+        before = tf.where(count == 0, b, visible)
+        change = tf.maximum(_change(new[1], before), _change(new[2], hidden))
+        # XLA's maximum passes over NaN, which has not converged.
+        change = tf.where(tf.reduce_all(new[1] == new[1], -1), change, float("inf"))
+        r = tf.where(going[:, tf.newaxis, tf.newaxis], new[0], r)
+        visible = tf.where(going[:, tf.newaxis], new[1], visible)
+        hidden = tf.where(going[:, tf.newaxis], new[2], hidden)
+        residual = tf.where(going, change, residual)
+        iterations += tf.cast(going, tf.int32)
+        return count + 1, r, visible, hidden, iterations, residual
+
+    rows = b.shape[0]
+    # Nothing comes from the visible units yet: s = 1.
+    silent = tf.fill(b.shape, -float("inf"))
+    _, r, visible, hidden, iterations, residual = tf.while_loop(
+        lambda count, *state: tf.reduce_any(active(*state[3:])),
+        step,
+        (
+            tf.constant(0),
+            tf.ones((rows, *odds.shape)),
+            silent,
+            c,
+            tf.zeros(rows, tf.int32),
+            tf.fill([rows], float("inf")),
+        ),
+    )
+    numerator, _ = to_hidden(r, visible)
+    log_partition = (
+        tf.reduce_sum(b + tf.nn.softplus(-visible), -1)
+        + tf.reduce_sum(c + tf.nn.softplus(-hidden), -1)
+        + tf.reduce_sum(sum_of_logs(numerator, block, 2), -1)
+    )
+    pairs = None
+    if pairwise is not None:
+        pairs = odds * _column(tf.sigmoid(visible)) / numerator
+        pairs *= _row(tf.sigmoid(hidden))
+    if pairwise == "mean":
+        pairs = tf.reduce_sum(pairs * weights[:, tf.newaxis, tf.newaxis], 0)
+    return Beliefs(
+        tf.sigmoid(visible),
+        tf.sigmoid(hidden),
+        pairs,
+        log_partition,
+        iterations,
+        residual < tolerance,
+        residual,
+    )
+
+
+def _off(log_odds):
+    return tf.sigmoid(-log_odds)
+
+
+def _column(array):
+    return array[:, :, tf.newaxis]
+
+
+def _row(array):
+    return array[:, tf.newaxis, :]
+
+
+def _change(new, old):
+    return tf.reduce_max(tf.abs(tf.sigmoid(new) - tf.sigmoid(old)), -1)

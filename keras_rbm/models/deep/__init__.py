@@ -1,0 +1,1 @@
+"""Deep Boltzmann machines and deep belief networks."""

@@ -1,0 +1,278 @@
+"""The deep Boltzmann machine."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import inference as inference_module
+from keras_rbm import units
+from keras_rbm.checks import check_counts
+from keras_rbm.models.deep import layered
+from keras_rbm.models.deep.deep_model import DeepModel
+from keras_rbm.models.deep.fine_tuning import joint_classifier
+from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
+from keras_rbm.models.deep.pretraining import tied_rbms
+from keras_rbm.models.workflow.initializers import normal, reseeded
+from keras_rbm.models.workflow.inputs import check_input_shape
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DBM(DeepModel):
+    """Deep Boltzmann machine of binary units [1].
+
+    `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers meet
+    even ones alone, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
+    whose hidden layer `(h_1, h_3, ...)`: `potentials` returns that, and learning rules,
+    samplers and estimates of log Z take it as any other. In the positive phase the
+    layers above the data are inferred. Joint training, without pretraining, wants the
+    centred gradient [2, 3]: `rule=PersistentContrastiveDivergence(centered=True)`.
+
+    Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
+    side by side from below, (B, sum of hidden units). As a layer it is not trained by
+    what follows it: see `to_classifier`.
+
+    Args:
+        hidden_units: list of at least two ints ≥ 1, from below.
+        inference: str or `keras_rbm.inference.Inference` that yields marginals:
+            `MeanField`, or `BeliefPropagation("sum_product")`, which training then
+            takes its positive moments from.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
+        kernel_initializer: Keras initialiser; by default normal, 0.01.
+        kernel_regularizer: Keras regulariser or `None`.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
+
+    Attributes:
+        kernels: list of variables (V, H_1), (H_1, H_2), …
+        visible_bias: variable (V,).
+        hidden_biases: list of variables (H_1,), (H_2,), …
+        base_rate: variable (V,), see `RBM`.
+
+    Raises:
+        ValueError: if a size is not an int ≥ 1, there is one hidden layer alone, or the
+            inference yields states.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> dbm = keras_rbm.DBM([5, 4], seed=0)
+    >>> dbm.adapt(data)
+    >>> rule = keras_rbm.rules.PersistentContrastiveDivergence(centered=True)
+    >>> dbm.compile(keras.optimizers.SGD(0.05), rule=rule)
+    >>> history = dbm.fit(data, epochs=2, batch_size=50, verbose=0)
+    >>> dbm.predict(data, verbose=0).shape
+    (200, 9)
+    >>> dbm.log_likelihood_bound(data, "exact").shape
+    TensorShape([200])
+
+    References:
+        1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        2. Montavon, Müller. Deep Boltzmann machines and the centering trick. 2012.
+        3. Melchior, Fischer, Wiskott. How to center deep Boltzmann machines.
+           JMLR 2016.
+    """
+
+    def __init__(
+        self,
+        hidden_units,
+        *,
+        inference="mean_field",
+        num_visible=None,
+        seed=None,
+        kernel_initializer=None,
+        kernel_regularizer=None,
+        **kwargs,
+    ):
+        hidden_units = _checked_layers(hidden_units)
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
+        inference = inference_module.get(inference)
+        self._check_inference(inference)
+        super().__init__(seed=seed, **kwargs)
+        self.hidden_units = hidden_units
+        self._inference = inference
+        self.num_visible = None if num_visible is None else int(num_visible)
+        self.visible = self.hidden = units.Bernoulli()
+        self.kernel_initializer = keras.initializers.get(
+            kernel_initializer or normal(seed)
+        )
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        if num_visible is not None:
+            self.build((None, self.num_visible))
+
+    def build(self, input_shape):
+        check_input_shape(input_shape, self)
+        if self.built:
+            return
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
+        self._sizes = [input_shape[-1], *self.hidden_units]
+        self.kernels, self.hidden_biases = [], []
+        with self._strategy_scope():
+            self.visible_bias = self.add_weight(
+                name="visible_bias", shape=self._sizes[:1], initializer="zeros"
+            )
+            for layer, count in enumerate(self.hidden_units):
+                kernel = self.add_weight(
+                    name=f"kernel_{layer + 1}",
+                    shape=(self._sizes[layer], count),
+                    initializer=self._initializer(layer),
+                    regularizer=self.kernel_regularizer,
+                )
+                bias = self.add_weight(
+                    name=f"hidden_bias_{layer + 1}", shape=(count,), initializer="zeros"
+                )
+                self.kernels.append(kernel)
+                self.hidden_biases.append(bias)
+            self._add_record(self._sizes[0], 0.5)
+        self.kernel_mask = layered.connections(self._sizes)
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
+
+    def _initializer(self, layer):
+        """Returns the initialiser of a kernel, of its own seed."""
+        return reseeded(self.kernel_initializer, layer)
+
+    @property
+    def kernel(self):
+        return self.kernels[0]
+
+    def potentials(self, features=None):
+        """Returns the model as `Potentials`: even layers visible, odd ones hidden."""
+        self._assert_built("potentials")
+        kernels = [tf.cast(kernel, self.compute_dtype) for kernel in self.kernels]
+        biases = [self.visible_bias, *self.hidden_biases]
+        biases = [tf.cast(bias, self.variable_dtype) for bias in biases]
+        return inference_module.Potentials(
+            layered.joint_kernel(kernels),
+            layered.one_side(biases, 0),
+            layered.one_side(biases, 1),
+        )
+
+    def posterior(self, visible):
+        """Returns the model of the hidden layers given v as `Potentials`.
+
+        Args:
+            visible: tensor (B, V).
+
+        Returns:
+            `Potentials`: even hidden layers visible, odd ones hidden, whose biases
+            (B, …) hold the input from v.
+        """
+        joint = self.potentials()
+        width = self._sizes[0]
+        inputs = tf.matmul(tf.cast(visible, joint.kernel.dtype), joint.kernel[:width])
+        return inference_module.Potentials(
+            joint.kernel[width:],
+            joint.visible_bias[width:],
+            joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype),
+        )
+
+    def gradients(self, features, positive, negative):
+        """Returns negative minus positive mean statistics of the potentials."""
+        positive, negative = positive.mean(), negative.mean()
+        kernel = negative.kernel - positive.kernel
+        return {
+            "kernel": kernel if self.kernel_mask is None else kernel * self.kernel_mask,
+            "visible_bias": negative.visible.bias - positive.visible.bias,
+            "hidden_bias": negative.hidden.bias - positive.hidden.bias,
+        }
+
+    def descend(self, gradients):
+        """Descends along gradients of the potentials' parameters."""
+        visible, *hidden = layered.both_sides(
+            gradients["visible_bias"], gradients["hidden_bias"], self._sizes
+        )
+        kernels = layered.layer_kernels(gradients["kernel"], self._sizes)
+        by_name = {"visible_bias": visible}
+        for layer, parts in enumerate(zip(kernels, hidden, strict=True), 1):
+            by_name[f"kernel_{layer}"], by_name[f"hidden_bias_{layer}"] = parts
+        super().descend(by_name)
+
+    def mean_states(self):
+        """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
+        biases = self.hidden_biases[1::2]
+        hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
+        return tf.concat([super().mean_states(), *hidden], 0)
+
+    def pretrain(self, x, *, optimizer="sgd", rule="cd", epochs=1, **kwargs):
+        """Trains the layers one after the other, as a start for `fit`.
+
+        Each is an RBM in which a hidden layer of this model counts twice, for the input
+        that it will have from its other side [1]. The RBMs are new: what this model
+        has learned is lost.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            optimizer, rule: as of `DBN.compile`.
+            epochs: int ≥ 1, or a list of one for each layer.
+            **kwargs: `batch_size`, `validation_data`, `callbacks`, `sample_weight`,
+                `verbose`, as of `DBN.fit`. Callbacks that score a model of p(v) do not
+                fit these RBMs.
+
+        Returns:
+            list of `keras.callbacks.History`, one for each layer.
+
+        References:
+            1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        """
+        for count in one_each(epochs, "epochs", len(self.hidden_units)):
+            check_counts(epochs=count)
+        with self._strategy_scope():
+            rbms = tied_rbms(self)
+            rbms[0].adapt(x)
+            compile_each(rbms, optimizer, rule, {})
+        histories = fit_each(rbms, x, epochs=epochs, **kwargs)
+        if not self.built:
+            self.build((None, rbms[0].kernel.shape[0]))
+        below = [rbm.hidden_bias for rbm in rbms]
+        above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
+        for layer, rbm in enumerate(rbms):
+            self.kernels[layer].assign(rbm.kernel)
+            self.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
+        self.visible_bias.assign(rbms[0].visible_bias)
+        self._copy_record(rbms[0])
+        if self.rule is not None:
+            self.rule.adapt(self)
+        return histories
+
+    def to_classifier(self, num_classes, *, dropout=0.0):
+        """Returns a feed-forward network that starts with this model's weights.
+
+        Each layer has the input from below, and that from above by the features of a
+        copy of this model, which is not trained [1].
+
+        Args:
+            num_classes: int ≥ 2.
+            dropout: float in [0, 1), share of units dropped before each layer.
+
+        Returns:
+            `keras.Model`, of which compile and fit are as of any classifier.
+
+        References:
+            1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
+        """
+        self._assert_built("to_classifier")
+        return joint_classifier(self, num_classes, dropout)
+
+    def get_config(self):
+        config = super().get_config()
+        serialize = keras.saving.serialize_keras_object
+        return config | {
+            "hidden_units": list(self.hidden_units),
+            "inference": serialize(self.inference),
+            "num_visible": self.num_visible,
+            "seed": self.seed,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
+
+
+def _checked_layers(hidden_units):
+    if not hasattr(hidden_units, "__len__") or len(hidden_units) < 2:
+        raise ValueError(
+            "Expected a list of at least two numbers of hidden units. Received: "
+            f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
+        )
+    for count in hidden_units:
+        check_counts(hidden_units=count)
+    return [int(count) for count in hidden_units]

@@ -1,0 +1,215 @@
+"""The deep belief network."""
+
+import keras
+
+from keras_rbm.models.deep.fine_tuning import classifier
+from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
+from keras_rbm.models.deep.stacked_model import StackedModel
+from keras_rbm.models.rbm import RBM
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DBN(StackedModel):
+    """Deep belief network: RBMs stacked, each trained on the features of the last [1].
+
+    The top RBM is a prior of its visible layer's states, and the RBMs below it lead
+    down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
+    `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
+    greedily from below; an upper RBM learns from binary states that are drawn anew in
+    every epoch, which raises the bound `log_likelihood_bound` (of Gaussian hidden
+    units, from their means).
+
+    Called on data, the model returns the features of the top, `E[h | v]` layer by
+    layer, (B, hidden units of the top).
+
+    Args:
+        rbms: list of `RBM`, from the data upwards. Those above the first are built for
+            the width below them. They stay usable on their own, `dbn.rbms[0]`.
+        **kwargs: `name`, as for `keras.Model`.
+
+    Raises:
+        ValueError: if there is none, or one's visible layer is not the hidden layer of
+            the one below: another width or unit type.
+        TypeError: if one is not an `RBM`.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> dbn = keras_rbm.DBN([keras_rbm.RBM(5, seed=0), keras_rbm.RBM(4, seed=1)])
+    >>> dbn.compile(keras.optimizers.SGD(0.05), rule="cd")
+    >>> histories = dbn.fit(data, epochs=[3, 2], batch_size=50, verbose=0)
+    >>> [len(history.epoch) for history in histories]
+    [3, 2]
+    >>> dbn.predict(data, verbose=0).shape
+    (200, 4)
+    >>> classifier = dbn.to_classifier(num_classes=10)
+
+    References:
+        1. Hinton, Osindero, Teh. A fast learning algorithm for deep belief nets.
+           Neural Computation, 2006.
+    """
+
+    def __init__(self, rbms, **kwargs):
+        rbms = _checked(rbms)
+        super().__init__(**kwargs)
+        self.rbms = rbms
+        for below, rbm in zip(rbms, rbms[1:], strict=False):
+            rbm.build((None, below.hidden_units))
+        if rbms[0].built:
+            self.build((None, rbms[0].kernel.shape[0]))
+
+    def build(self, input_shape):
+        self.rbms[0].build(input_shape)
+        self.input_spec = self.rbms[0].input_spec
+        self.built = True
+
+    def compile(self, optimizer="sgd", *, rule="cd", **kwargs):
+        """Configures every RBM for training, as `RBM.compile` does.
+
+        RBMs that were compiled on their own need not be compiled here.
+
+        Args:
+            optimizer: str or optimizer, of which each RBM gets a copy; or a list, one
+                for each. A pipeline that reads an optimizer's iterations reads those
+                of a copy: `dbn.rbms[0].optimizer.iterations`.
+            rule: str or learning rule, likewise.
+            **kwargs: other arguments of `RBM.compile`.
+
+        Raises:
+            ValueError: if a list is not as long as the stack.
+        """
+        compile_each(self.rbms, optimizer, rule, kwargs)
+
+    def adapt(self, data):
+        """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
+        self.rbms[0].adapt(data)
+        self.build((None, self.rbms[0].kernel.shape[0]))
+
+    def fit(
+        self,
+        x,
+        *,
+        epochs=1,
+        batch_size=None,
+        validation_data=None,
+        callbacks=None,
+        sample_weight=None,
+        verbose="auto",
+    ):
+        """Trains the RBMs one after the other, from below.
+
+        An RBM above the first whose visible biases are all 0 still starts at the base
+        rate of its features (`RBM.adapt`). A stack that was loaded from a file skips
+        the RBMs that are done: `epochs=[0, 20]`. A script that may be cut, and is run
+        again, gives each RBM a backup that stays when it is done:
+
+        ```python
+        def backup(index):
+            folder = f"out/backup_{index}"
+            return [keras.callbacks.BackupAndRestore(folder, delete_checkpoint=False)]
+
+        dbn.fit(images, epochs=[50, 20], callbacks=backup)
+        ```
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            epochs: int, or a list of one for each RBM; 0 leaves an RBM as it is.
+            batch_size: int, of arrays.
+            validation_data: array or dataset, like x.
+            callbacks: list of callbacks for the training of every RBM, or a function
+                of the RBM's index that returns such a list, as callbacks need that
+                write files.
+            sample_weight: array (N,), for arrays.
+            verbose: as in Keras; the layer is named before it is trained.
+
+        Returns:
+            list of `keras.callbacks.History`, `None` for an RBM that was skipped.
+
+        Raises:
+            ValueError, TypeError: if an RBM is not compiled, or as in `RBM.fit`;
+                nothing is trained then.
+        """
+        histories = fit_each(
+            self.rbms,
+            x,
+            epochs=epochs,
+            batch_size=batch_size,
+            validation_data=validation_data,
+            callbacks=callbacks,
+            sample_weight=sample_weight,
+            verbose=verbose,
+        )
+        self.build((None, self.rbms[0].kernel.shape[0]))
+        return histories
+
+    def evaluate(self, x, *, verbose="auto"):
+        """Returns a list of each RBM's loss on the features that it learns from.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            verbose: as in Keras.
+        """
+        return evaluate_each(self.rbms, x, verbose)
+
+    def to_classifier(self, num_classes, *, dropout=0.0):
+        """Returns a feed-forward network that starts with the stack's weights.
+
+        Args:
+            num_classes: int ≥ 2.
+            dropout: float in [0, 1), share of units dropped before each layer.
+
+        Returns:
+            `keras.Sequential` of `Dense` layers, a copy: sigmoid ones of the RBMs'
+            hidden units, and a softmax. Compile and fit it as any classifier.
+
+        Raises:
+            ValueError: if a hidden layer is not binary, or the model not built.
+        """
+        self._assert_built("to_classifier")
+        return classifier(self.rbms, num_classes, dropout)
+
+    def get_config(self):
+        rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]
+        for rbm in rbms:  # so that `load_model(compile=False)` is obeyed
+            rbm.pop("compile_config", None)
+        return {"name": self.name, "rbms": rbms}
+
+    def get_compile_config(self):
+        return {"rbms": [rbm.get_compile_config() for rbm in self.rbms]}
+
+    def compile_from_config(self, config):
+        for rbm, own in zip(self.rbms, config["rbms"], strict=True):
+            if own:
+                rbm.compile_from_config(own)
+
+    @classmethod
+    def from_config(cls, config):
+        rbms = [keras.saving.deserialize_keras_object(rbm) for rbm in config["rbms"]]
+        return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
+
+
+def _checked(rbms):
+    """Returns the list of RBMs; raises an error unless they can be stacked."""
+    if not isinstance(rbms, (list, tuple)) or not all(
+        isinstance(rbm, RBM) for rbm in rbms
+    ):
+        raise TypeError(f"Expected a list of RBM. Received: {rbms!r}.")
+    if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
+        raise ValueError(
+            f"Expected at least one RBM, each once. Received: {len(rbms)} of them."
+        )
+    for below, rbm in zip(rbms, rbms[1:], strict=False):
+        width = rbm.num_visible or (rbm.kernel.shape[0] if rbm.built else None)
+        if width not in (None, below.hidden_units):
+            raise ValueError(
+                f"Expected an RBM of {below.hidden_units} visible units on one of "
+                f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
+                f"{width}."
+            )
+        if type(rbm.visible) is not type(below.hidden):
+            raise ValueError(
+                f"Expected visible units like the {type(below.hidden).__name__} hidden "
+                f"units below. Received: '{rbm.name}' with "
+                f"{type(rbm.visible).__name__} units. Set visible= of it."
+            )
+    return list(rbms)

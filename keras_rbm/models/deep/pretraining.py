@@ -1,0 +1,101 @@
+"""Layer-by-layer training of what will be one deep Boltzmann machine."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.inference import Potentials
+from keras_rbm.models.rbm import RBM
+
+
+def _no_model():
+    def refuse(self):
+        raise AttributeError(
+            "Expected a model of p(v). Received: a layer in pretraining. Score the "
+            "deep model."
+        )
+
+    return property(refuse)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class TiedRBM(RBM):
+    """An RBM whose layers count several times, copies with the same weights.
+
+    It predicts and is saved as any RBM; it has no score, as it is no model of p(v).
+
+    Args:
+        hidden_units: int ≥ 1, of one copy.
+        visible_copies, hidden_copies: ints ≥ 1.
+        **kwargs: as for `RBM`; binary units.
+    """
+
+    free_energy = pseudo_log_likelihood = log_likelihood = _no_model()
+    annealed_log_likelihood = log_partition = sample = _no_model()
+
+    def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
+        super().__init__(hidden_units, **kwargs)
+        self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
+
+    def get_config(self):
+        copies = ("visible_copies", "hidden_copies")
+        return super().get_config() | {name: getattr(self, name) for name in copies}
+
+    def potentials(self, features=None):
+        own = super().potentials()
+        copies = self.visible_copies, self.hidden_copies
+        return Potentials(
+            tf.tile(own.kernel, copies),
+            tf.tile(own.visible_bias, copies[:1]),
+            tf.tile(own.hidden_bias, copies[1:]),
+        )
+
+    def _complete(self, visible):
+        return tf.tile(visible, (1, self.visible_copies))
+
+    def _scored(self, potentials, visible):
+        width, copies = self.kernel.shape[0], self.visible_copies
+        kernel = copies * potentials.kernel[:width]
+        bias = copies * potentials.visible_bias[:width]
+        return Potentials(kernel, bias, potentials.hidden), visible[:, :width]
+
+    def mean_states(self):
+        return tf.tile(super().mean_states(), (self.visible_copies,))
+
+    def call(self, inputs):
+        return super().call(self._complete(inputs))[:, : self.hidden_units]
+
+    def _reconstruct(self, visible):
+        return super()._reconstruct(self._complete(visible))[:, : visible.shape[1]]
+
+    def descend(self, gradients):
+        """Descends along the sums of the copies' gradients."""
+        rows, columns = self.visible_copies, self.hidden_copies
+        folded = {
+            "kernel": ((rows, -1, columns, self.hidden_units), (0, 2)),
+            "visible_bias": ((rows, -1), 0),
+            "hidden_bias": ((columns, -1), 0),
+        }
+        super().descend(
+            {
+                name: tf.reduce_sum(tf.reshape(gradients[name], shape), axes)
+                for name, (shape, axes) in folded.items()
+            }
+        )
+
+
+def tied_rbms(dbm):
+    """Returns untrained RBMs of a deep Boltzmann machine's layers, from below."""
+    sizes = [dbm.kernel.shape[0] if dbm.built else dbm.num_visible, *dbm.hidden_units]
+    top = len(dbm.hidden_units) - 1
+    return [
+        TiedRBM(
+            count,
+            num_visible=sizes[layer],
+            visible_copies=1 if layer == top else 2,
+            hidden_copies=1 if layer == 0 else 2,
+            seed=None if dbm.seed is None else dbm.seed + layer,
+            kernel_initializer=dbm._initializer(layer),
+            kernel_regularizer=dbm.kernel_regularizer,
+        )
+        for layer, count in enumerate(dbm.hidden_units)
+    ]

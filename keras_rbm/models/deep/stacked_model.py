@@ -1,0 +1,151 @@
+"""What follows from a stack of RBMs: features, a likelihood's bound, samples."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.gibbs import (
+    sample_hidden_given_visible,
+    sample_visible_given_hidden,
+)
+from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.workflow.exporting import (
+    Endpoint,
+    chain_endpoints,
+    export_saved_model,
+    named,
+    number,
+    rows,
+)
+
+
+class StackedModel(keras.Model):
+    """A model of p(v) by `rbms`, from the data upwards, of which the top is a prior.
+
+    Called on data it returns the features of the top, layer by layer in means.
+    """
+
+    def call(self, inputs):
+        for rbm in self.rbms:
+            inputs = rbm(inputs)
+        return inputs
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.rbms[-1].hidden_units)
+
+    def predict(self, x, *args, **kwargs):
+        """Returns the features of the top for data, as `keras.Model.predict` does."""
+        x = self.rbms[0]._checked_features(x, "predict")
+        return super().predict(x, *args, **kwargs)
+
+    def _assert_built(self, method):
+        """Raises a ValueError if the model has no variables yet."""
+        self.rbms[0]._assert_built(method)
+        if not self.built:  # the first RBM has been, on its own
+            self.build((None, self.rbms[0].kernel.shape[0]))
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Exports the model as a SavedModel, as `RBM.export` does."""
+        if format == "tf_saved_model":
+            export_saved_model(self, filepath, verbose, **kwargs)
+        else:
+            self._assert_built("export")
+            super().export(filepath, format, verbose, **kwargs)
+
+    def endpoints(self):
+        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        visible = [rows(self.rbms[0].kernel.shape[0])]
+        transform = Endpoint(named("features", self.call), visible)
+
+        return {
+            "serving_default": transform,
+            "transform": transform,
+            "reconstruct": Endpoint(named("visible", self.reconstruct), visible),
+        } | chain_endpoints(self.sample, number("num_samples"))
+
+    def reconstruct(self, x):
+        """Returns the expected visible state after one way up and down, in means.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B, V).
+        """
+        states = self.rbms[0]._visible_rows(x, "reconstruct")
+        for rbm in self.rbms:
+            states = rbm(states)
+        for rbm in reversed(self.rbms):
+            potentials = rbm.potentials()
+            states = potentials.visible.mean(potentials.visible_natural(states))
+        return states
+
+    def sample(self, num_samples, *, steps=1000, seed=None, **kwargs):
+        """Draws visible states: a chain in the top RBM, then one way down.
+
+        Args:
+            num_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            seed: int; by default drawn from the top RBM's generator.
+            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
+                `RBM.sample` of the top RBM.
+
+        Returns:
+            tensor (num_samples, V).
+        """
+        self._assert_built("sample")
+        top = self.rbms[-1]
+        seed = top.next_seed() if seed is None else random.as_seed(seed)
+        states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        down = random.fold_in(seed, -2)
+        for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
+            fresh = random.fold_in(down, level)
+            states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
+        return states
+
+    def log_likelihood_bound(self, x, log_partition=None, *, num_samples=10, seed=0):
+        """Estimates the variational lower bound of `log p(v)`.
+
+        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` of two RBMs, the mean
+        over samples of the way up. Tight where q is the posterior.
+
+        Args:
+            x: array (B, V).
+            log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
+                annealed importance sampling, with which the bound is optimistic.
+            num_samples: int ≥ 1, ways up for each example.
+            seed: int.
+
+        Returns:
+            tensor (B,), nats, float64: unbiased up to the error of log Z.
+
+        References:
+            1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+               networks. ICML 2008.
+        """
+        check_counts(num_samples=num_samples)
+        rows = self.rbms[0]._visible_rows(x, "log_likelihood_bound")
+        top = self.rbms[-1]
+        log_partition = top._log_partition_value(log_partition)
+        total = tf.zeros(len(rows), tf.float64)
+        for index in range(num_samples):
+            states, gain = self._way_up(rows, random.fold_in(seed, index))
+            total += gain + top.log_likelihood(states, log_partition)
+        return total / num_samples
+
+    def _way_up(self, states, seed):
+        """Returns the states below the top RBM, and log p - log q of those below."""
+        gain = tf.zeros(len(states), tf.float64)
+        for level, rbm in enumerate(self.rbms[:-1]):
+            potentials = rbm.potentials()
+            hidden = sample_hidden_given_visible(
+                potentials, states, random.fold_in(seed, level)
+            )
+            down = potentials.visible_natural(hidden)
+            up = potentials.hidden_natural(states)
+            difference = log_conditional(potentials.visible, states, down)
+            difference -= log_conditional(potentials.hidden, hidden, up)
+            gain += tf.cast(difference, tf.float64)
+            states = hidden
+        return states, gain

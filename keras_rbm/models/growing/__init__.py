@@ -1,0 +1,1 @@
+"""RBMs whose hidden layer grows."""

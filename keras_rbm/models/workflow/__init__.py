@@ -1,0 +1,1 @@
+"""The Keras side of every model: data, state, export, chains."""

@@ -1,0 +1,87 @@
+"""Export of models as SavedModels with named endpoints."""
+
+import inspect
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+
+class Endpoint(NamedTuple):
+    """A function that an exported model answers.
+
+    Attributes:
+        function: of tensors; returns a dict of tensors.
+        signature: list of `tf.TensorSpec`, its arguments with their names.
+    """
+
+    function: object
+    signature: list
+
+
+def export_saved_model(model, filepath, verbose=None, **kwargs):
+    """Writes a model's `endpoints()` as a SavedModel; arguments as of `export`."""
+    model._assert_built("export")
+    if kwargs:
+        raise ValueError(
+            "Expected no further arguments: the endpoints' signatures are given. "
+            f"Received: {', '.join(kwargs)}."
+        )
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    inference = getattr(model, "inference", None)
+    if inference is not None and inference.variables:
+        archive.add_variable_collection("inference", inference.variables)
+    for name, (function, signature) in model.endpoints().items():
+        archive.add_endpoint(name, _with_names(function, signature), signature)
+    archive.write_out(filepath, verbose=bool(verbose))
+
+
+def _with_names(function, signature):
+    """Returns a function whose arguments have the signature's names."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [inspect.Parameter(spec.name, kind) for spec in signature]
+
+    def endpoint(*values, **others):
+        return function(*values, *others.values())
+
+    endpoint.__signature__ = inspect.Signature(arguments)
+    return endpoint
+
+
+def rows(width, name="x"):
+    """Returns the `TensorSpec` of a batch of any size."""
+    return tf.TensorSpec((None, width), tf.float32, name=name)
+
+
+def number(name):
+    """Returns the `TensorSpec` of an integer."""
+    return tf.TensorSpec((), tf.int32, name=name)
+
+
+def named(name, function):
+    """Returns a function whose result is in a dict under a name."""
+    return lambda *arguments: {name: function(*arguments)}
+
+
+def chain_endpoints(sample, first):
+    """Returns the two endpoints that draw samples, with a seed and without.
+
+    Args:
+        sample: a model's `sample(first, *, steps, seed)`.
+        first: `tf.TensorSpec` of its first argument.
+    """
+
+    def seeded(first, steps, seed):
+        high = tf.bitwise.right_shift(seed, 31)
+        pair = tf.bitwise.bitwise_and(tf.stack([seed, high]), 0x7FFFFFFF)
+        return {"visible": sample(first, steps=steps, seed=pair)}
+
+    def stateful(first, steps):
+        return {"visible": sample(first, steps=steps)}
+
+    signature = [first, number("steps")]
+    return {
+        "sample": Endpoint(seeded, [*signature, number("seed")]),
+        "sample_stateful": Endpoint(stateful, signature),
+    }

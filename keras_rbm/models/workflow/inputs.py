@@ -1,0 +1,192 @@
+"""What comes into a model from outside: looking at it, and checking it."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def is_array(data):
+    """Returns whether `data` is one array (not a dataset, generator or loader)."""
+    return hasattr(data, "__array__") or isinstance(data, (list, tuple))
+
+
+def first_batch(data):
+    """Returns a first batch of data for `fit`, and the data with nothing missing.
+
+    Args:
+        data: array, `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+
+    Returns:
+        `(batch, data)`; a generator that was peeked into is chained anew.
+    """
+    if is_array(data):
+        return data, data
+    if isinstance(data, keras.utils.PyDataset):
+        return data[0], data
+    check_source(data)
+    for batch in data:
+        return batch, _chained(batch, data) if hasattr(data, "__next__") else data
+    raise ValueError("Expected data of at least one batch. Received: no batch.")
+
+
+def check_source(data):
+    """Raises a TypeError unless batches can be drawn from data that is no array."""
+    loaders = (tf.data.Dataset, keras.utils.PyDataset)
+    iterable = hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict))
+    if not isinstance(data, loaders) and not iterable:
+        raise TypeError(
+            "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
+            f"{type(data).__name__}."
+        )
+
+
+def check_input_shape(shape, model):
+    """Raises a ValueError unless a model can be built, or is, for such inputs."""
+    if model.built:
+        width = model.input_spec.axes[-1]
+        if shape[-1] != width:
+            raise ValueError(
+                f"Expected an input of width {width}, for which '{model.name}' is "
+                f"built. Received: input_shape={tuple(shape)}. Make a new model."
+            )
+        return
+    if len(shape) != 2 or shape[-1] is None or shape[-1] < 1:
+        raise ValueError(
+            "Expected an input of shape (examples, units) of known width. Received: "
+            f"input_shape={tuple(shape)}. Flatten each example to a vector, or pass "
+            "num_visible=."
+        )
+
+
+def as_arrays(x, y, sample_weight):
+    """Returns the parts of array data as arrays or `None`, of one length."""
+    parts = {"x": x, "y": y, "sample_weight": sample_weight}
+    arrays = [_as_array(part, name) for name, part in parts.items()]
+    check_weights(arrays[2])
+    lengths = [
+        part.shape[0] if part.shape else 0 for part in arrays if part is not None
+    ]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            "Expected arrays of one length. Received: x, y, sample_weight of lengths "
+            f"{lengths}."
+        )
+    return arrays
+
+
+def _as_array(part, name):
+    if part is None or tf.is_tensor(part):
+        return part
+    try:
+        return np.asarray(part)
+    except ValueError as error:
+        raise ValueError(
+            f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
+            "of different shapes. Pass pairs as x and y."
+        ) from error
+
+
+def check_weights(weights):
+    """Raises a ValueError unless `weights` can be the weights of examples."""
+    if weights is None:
+        return
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(
+            "Expected sample_weight to be numbers. Received: sample_weight of dtype "
+            f"{weights.dtype}."
+        )
+    if weights.ndim not in (1, 2) or weights.size != len(weights):
+        raise ValueError(
+            "Expected a sample_weight for each example. Received: sample_weight "
+            f"of shape {weights.shape}."
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(
+            "Expected finite sample_weight ≥ 0. Received: sample_weight with "
+            "negative, infinite or NaN values."
+        )
+
+
+def unpack(data):
+    """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
+
+    A distributed dataset has no place for `None`.
+    """
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    return x, None if isinstance(y, tuple) and not y else y, sample_weight
+
+
+def with_weights(x, y, sample_weight, batch_size):
+    """Returns arrays as what Keras takes: with weights and no y, as a dataset.
+
+    Keras drops `sample_weight` from arrays without `y`.
+
+    Returns:
+        `(x, y, sample_weight)`.
+    """
+    if y is not None or sample_weight is None:
+        return x, y, sample_weight
+    dataset = tf.data.Dataset.from_tensor_slices((x, sample_weight))
+    dataset = dataset.batch(batch_size or 32)
+    return dataset.map(lambda x, weight: (x, (), weight)), None, None
+
+
+def _chained(first, rest):
+    # Not itertools.chain: Keras takes generators alone.
+    yield first
+    yield from rest
+
+
+def is_numeric(values):
+    """Returns whether a NumPy array holds real numbers."""
+    return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
+
+
+def check_rows(rows, name, width=None, support=None):
+    """Raises a ValueError unless `rows` can be states of a layer.
+
+    Args:
+        rows: tensor or array that should be (examples, width).
+        name: str, the argument's name.
+        width: int or `None`.
+        support: `(low, high)` or `None`, what values must lie in.
+    """
+    if not hasattr(rows, "shape"):
+        raise TypeError(
+            f"Expected {name} as an array. Received: {type(rows).__name__}."
+        )
+    if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
+        return
+    shape = tuple(rows.shape)
+    if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
+        raise ValueError(
+            f"Expected {name} of shape (examples, {width or 'units'}). Received: "
+            f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
+            "dataset: dataset.batch(100)."
+        )
+    if isinstance(rows, tf.TensorSpec):
+        return
+    if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
+        return
+    values = np.asarray(rows)
+    if not values.size:
+        raise ValueError(
+            f"Expected {name} of at least one example. Received: {name}.shape={shape}."
+        )
+    if not is_numeric(values):
+        raise TypeError(
+            f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
+        )
+    low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
+    if not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"Expected finite {name}. Received: NaN or infinite values. Remove or "
+            "impute them first."
+        )
+    if support is not None and (low < support[0] or high > support[1]):
+        raise ValueError(
+            f"Expected {name} in [{support[0]:g}, {support[1]:g}], the states of the "
+            f"model's units. Received: values from {low:g} to {high:g}. Scale the "
+            "data (or, in an RBM, use visible='gaussian')."
+        )

@@ -1,0 +1,85 @@
+"""Arrays and datasets as rows of float32, all at once or a few at a time."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.models.workflow.inputs import is_numeric
+
+_ROWS_AT_ONCE = 1000
+
+
+def as_rows(data):
+    """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
+    values = as_values(data)
+    if tf.is_tensor(values):
+        return tf.cast(values, tf.float32)
+    return tf.convert_to_tensor(values.astype(np.float32))
+
+
+def as_values(data):
+    """Returns the same as an array of numbers, not copied where it is one already."""
+    if isinstance(data, tf.data.Dataset):
+        batches = list(_batches(data))
+        width = first_spec(data).shape[-1:]
+        return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
+    if tf.is_tensor(data) and (data.dtype.is_integer or data.dtype.is_floating):
+        return data
+    try:
+        values = np.asarray(data)
+        if values.dtype.kind == "O" and data is not None:
+            values = values.astype(np.float32)
+        numeric = is_numeric(values)
+    except (TypeError, ValueError):
+        numeric = False
+    if not numeric:
+        raise TypeError(
+            "Expected an array of numbers of shape (examples, units), or a "
+            f"tf.data.Dataset. Received: {getattr(data, 'dtype', type(data).__name__)}."
+        )
+    return values
+
+
+def first_spec(dataset):
+    """Returns the `TensorSpec` of the first component of a dataset's elements."""
+    spec = dataset.element_spec
+    return spec[0] if isinstance(spec, (tuple, list)) else spec
+
+
+def _batches(dataset):
+    if isinstance(dataset.element_spec, (tuple, list)):
+        dataset = dataset.map(lambda x, *rest: x)
+    rank = dataset.element_spec.shape.rank
+    return dataset.batch(_ROWS_AT_ONCE) if rank == 1 else dataset
+
+
+def row_chunks(data):
+    """Yields float32 tensors of some rows each, of an array or a dataset."""
+    if isinstance(data, tf.data.Dataset):
+        yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
+        return
+    values = as_values(data)
+    count = values.shape[0] if values.shape else 0
+    for start in range(0, max(count, 1), _ROWS_AT_ONCE):
+        part = values[start : start + _ROWS_AT_ONCE] if values.shape else values
+        yield as_rows(part)
+
+
+def map_rows(function, values):
+    """Applies a function of float32 tensors (B, V) to many rows, some at a time."""
+    if not tf.executing_eagerly() or len(values) <= _ROWS_AT_ONCE:
+        return function(tf.cast(values, tf.float32))
+    return tf.concat([function(rows) for rows in row_chunks(values)], 0)
+
+
+def moments(chunks):
+    """Returns mean and variance (V,), float32, of the rows of tensors (n, V)."""
+    count, mean, squares = 0, 0.0, 0.0
+    for chunk in chunks:
+        rows = np.asarray(chunk, np.float64)
+        own = rows.mean(0)
+        total = count + len(rows)
+        squares = squares + np.square(rows - own).sum(0)
+        squares += np.square(own - mean) * count * len(rows) / total
+        mean = mean + (own - mean) * len(rows) / total
+        count = total
+    return mean.astype(np.float32), (squares / count).astype(np.float32)

@@ -1,0 +1,65 @@
+"""Samples of a model by Markov chains, with the checks of their arguments."""
+
+import tensorflow as tf
+
+from keras_rbm import inference, random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.gibbs import checked_mask
+
+
+def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
+    """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
+    initial_visible, clamp, seed = checked_chains(
+        model, shape, steps, initial_visible, clamp, seed
+    )
+    if initial_visible is None:
+        natural = tf.broadcast_to(base, shape)
+        noise = random.uniform(shape, random.fold_in(seed, -1))
+        initial_visible = potentials.visible.sample(natural, noise)
+    return inference.gibbs_chain(
+        potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
+    )
+
+
+def draw_tempered(
+    model, potentials, base, shape, steps, betas, initial_visible, clamp, seed
+):
+    """Draws visible states (chains, V) by parallel tempering, see `sample`."""
+    betas = inference.temperatures(betas)
+    initial_visible, clamp, seed = checked_chains(
+        model, shape, steps, initial_visible, clamp, seed
+    )
+    return inference.parallel_tempering(
+        potentials,
+        num_samples=shape[0],
+        steps=steps,
+        betas=betas,
+        base=base,
+        initial_visible=initial_visible,
+        clamp=clamp,
+        seed=seed,
+    ).visible[-1]
+
+
+def checked_chains(model, shape, steps, initial_visible, clamp, seed):
+    """Returns the states to start from, the mask and the seed, all checked."""
+    if not tf.is_tensor(steps):
+        check_counts(0, steps=steps)
+    if clamp is not None and initial_visible is None:
+        raise ValueError(
+            "Expected initial_visible to go with clamp: it holds the clamped "
+            "values. Received: initial_visible=None."
+        )
+    if initial_visible is not None:
+        initial_visible = model._visible_rows(
+            initial_visible, "sample", "initial_visible"
+        )
+        if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
+            raise ValueError(
+                f"Expected initial_visible of shape {shape}. Received: shape "
+                f"{tuple(initial_visible.shape)}."
+            )
+    if clamp is not None:
+        clamp = checked_mask(clamp, shape)
+    seed = model.next_seed() if seed is None else random.as_seed(seed)
+    return initial_visible, clamp, seed

@@ -1,0 +1,135 @@
+"""What `fit` makes of its data: checked parts, before anything is changed."""
+
+import numbers
+from typing import NamedTuple
+
+from keras_rbm.datasets.pipeline import shuffled_batches
+from keras_rbm.models.workflow.inputs import (
+    as_arrays,
+    check_weights,
+    first_batch,
+    is_array,
+    unpack,
+    with_weights,
+)
+
+
+class TrainingData(NamedTuple):
+    """Data for `fit`, with a first batch to build a model for.
+
+    Attributes:
+        first: `(x, y, sample_weight)`; all of it, of arrays.
+        x, y, sample_weight: arrays, or `x` a source of batches alone.
+        validation: validation data as Keras takes them, or `None`.
+    """
+
+    first: tuple
+    x: object
+    y: object
+    sample_weight: object
+    validation: object
+
+    def shuffled(self, batch_size, epoch_key):
+        """Returns arrays as batches in an order that is a function of the epoch."""
+        if not is_array(self.x):
+            return self
+        parts = self.x if self.y is None else (self.x, self.y)
+        if self.sample_weight is not None:
+            parts = (self.x, () if self.y is None else self.y, self.sample_weight)
+        batches = shuffled_batches(
+            parts, batch_size or 32, seed=0, iterations=epoch_key
+        )
+        return self._replace(x=batches, y=None, sample_weight=None)
+
+    def for_keras(self, batch_size):
+        """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
+        return with_weights(self.x, self.y, self.sample_weight, batch_size)
+
+
+def training_data(
+    model, x, y, sample_weight, batch_size, validation_split, validation_data
+):
+    """Returns the `TrainingData` of the arguments of `fit`.
+
+    Raises:
+        TypeError, ValueError: if the model cannot learn from them.
+    """
+    split_is_number = isinstance(validation_split, numbers.Real)
+    if not split_is_number or not 0.0 <= validation_split < 1.0:
+        raise ValueError(
+            "Expected validation_split in [0, 1). Received: "
+            f"validation_split={validation_split}."
+        )
+    if is_array(x):
+        parts = as_arrays(x, y, sample_weight)
+        if validation_split and validation_data is None:
+            parts, validation_data = _split(parts, validation_split)
+        first = parts
+    else:
+        _check_alone(x, y, validation_split)
+        batch, x = first_batch(x)
+        first, parts = unpack(batch), (x, None, sample_weight)
+    _check_batch(model, *first)
+    if validation_data is not None:
+        validation_data = _validation(model, validation_data, first, batch_size)
+    return TrainingData(first, *parts, validation_data)
+
+
+def _split(parts, share):
+    """Returns the parts to train with, and those to validate with."""
+    count = len(parts[0])
+    cut = int(count * (1.0 - share))
+    if not 0 < cut < count:
+        raise ValueError(
+            "Expected a validation_split that leaves an example on either side. "
+            f"Received: validation_split={share} of {count} examples."
+        )
+    return (
+        [part if part is None else part[:cut] for part in parts],
+        tuple(part if part is None else part[cut:] for part in parts),
+    )
+
+
+def _check_alone(x, y, validation_split):
+    """Raises an error if what goes with arrays alone comes with another source."""
+    name = type(x).__name__
+    if y is not None:
+        raise TypeError(
+            f"Expected x as an array beside y. Received: x of type {name}. Convert it "
+            "(a sparse matrix: x.toarray()), or pass a dataset of (x, y) alone."
+        )
+    if validation_split:
+        raise ValueError(
+            "Expected an array, to split validation data from. Received: "
+            f"validation_split={validation_split} with {name}. Pass validation_data."
+        )
+
+
+def _check_batch(model, x, y, weights):
+    """Raises an error unless the model can learn from batches like this one."""
+    model._check_batch(x, y)
+    if is_array(weights):
+        check_weights(weights)
+
+
+def _validation(model, data, training, batch_size):
+    """Returns validation data as Keras takes them; `training` is a first batch."""
+    data = tuple(data) if isinstance(data, list) else data
+    data = data if isinstance(data, tuple) or not is_array(data) else (data,)
+    arrays = isinstance(data, tuple) and is_array(data[0])
+    if arrays:
+        first = as_arrays(*unpack(data))
+    else:
+        batch, data = first_batch(data[0] if isinstance(data, tuple) else data)
+        first = unpack(batch)
+    _check_batch(model, *first)
+    for ours, theirs in zip(training[:2], first[:2], strict=True):
+        if ours is not None and ours.shape[-1] != theirs.shape[-1]:
+            raise ValueError(
+                "Expected validation_data as wide as the training data. Received: "
+                f"shapes {tuple(theirs.shape)} and {tuple(ours.shape)}."
+            )
+    if not arrays:
+        return data
+    x, y, weights = with_weights(*first, batch_size)
+    return (x, y, weights) if is_array(x) else x

@@ -1,0 +1,31 @@
+"""Models that predict by an inference."""
+
+from keras_rbm import inference as inference_module
+
+
+class WithInference:
+    """Gives a Boltzmann machine an inference that can be exchanged at any time."""
+
+    def _check_inference(self, inference):
+        """Raises a ValueError if the model cannot predict by this inference."""
+
+    @property
+    def inference(self):
+        return self._inference
+
+    @inference.setter
+    def inference(self, inference):
+        inference = inference_module.get(inference)
+        self._check_inference(inference)
+        previous, self._inference = self._inference, inference
+        if self.rule is not None:
+            try:
+                self._check_rule(self.rule)
+            except ValueError:
+                self._inference = previous
+                raise
+            self.jit_compile = self._wants_jit(
+                self._requested_jit, self.rule, self.run_eagerly
+            )
+        # Traced with the previous inference.
+        self.train_function = self.test_function = self.predict_function = None

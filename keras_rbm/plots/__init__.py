@@ -1,0 +1,14 @@
+"""Pictures of a model and of its training, as matplotlib figures.
+
+Each function returns a `matplotlib.figure.Figure` that belongs to nobody else: save
+it by `figure.savefig("filters.png")`, or leave it as the last line of a notebook
+cell. matplotlib is imported when the first picture is drawn
+(`pip install keras-rbm[examples]`).
+"""
+
+from keras_rbm.plots.curves import history as history
+from keras_rbm.plots.curves import score_report as score_report
+from keras_rbm.plots.images import comparison as comparison
+from keras_rbm.plots.images import filters as filters
+from keras_rbm.plots.images import reconstructions as reconstructions
+from keras_rbm.plots.images import samples as samples

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import scipy.optimize
+from scipy.special import expit
+
+from keras_rbm.inference.annealing.bidirectional import bidirectional, checked
+from keras_rbm.inference.estimates import LogPartition
+
+
+def gaussian_work(chains, variance, rng, value=7.0):
+    """Returns log weights both ways of Gaussian work: E e^u = e^value, E e^-r too."""
+    deviation = np.sqrt(variance)
+    forward = rng.normal(value - 0.5 * variance, deviation, chains)
+    return forward, rng.normal(value + 0.5 * variance, deviation, chains)
+
+
+@pytest.mark.parametrize("variance", [0.01, 1.0, 4.0])
+def test_gaussian_work(variance):
+    rng = np.random.default_rng(0)
+    scores = []
+    for _ in range(200):
+        forward, backward = gaussian_work(100, variance, rng)
+        z = bidirectional(forward, backward)
+        scores.append((z.value - 7) / z.stderr)
+        assert z.is_finite
+    scores = np.array(scores)
+    assert abs(scores.mean()) < 4 / np.sqrt(200)
+    assert 0.8 < scores.std() < 1.2
+    want = scipy.optimize.brentq(
+        lambda f: np.sum(expit(forward - f)) - np.sum(expit(f - backward)), -50, 50
+    )
+    np.testing.assert_allclose(z.value, want, atol=1e-6)
+
+
+def test_ways_that_do_not_meet():
+    z = bidirectional(*gaussian_work(100, 100.0, np.random.default_rng(0)))
+    assert z.upper == z.stderr == np.inf
+    assert np.isfinite(z.lower) and z.lower < 7
+
+
+def test_a_mode_that_no_chain_met_forwards_is_counted():
+    """All chains had one weight, ess 100, no error; log Z was log 1/0.97 more."""
+    rng = np.random.default_rng(0)
+    forward = rng.normal(0, 0.01, 100)
+    backward = np.append(rng.normal(0, 0.01, 97), [9.0, 9.5, 10.0])
+    z = bidirectional(forward, backward)
+    assert abs(z.value + np.log(0.97)) < 3 * z.stderr < 0.1
+    alone = LogPartition.from_log_weights(forward)
+    both = checked(alone, z)
+    assert both.value == alone.value and both.upper > -np.log(0.97) > alone.upper
+
+
+def test_states_of_one_ancestor_count_as_one():
+    forward, backward = gaussian_work(100, 1.0, np.random.default_rng(0))
+    backward = np.repeat(backward[:20], 5)
+    alone, family = (
+        bidirectional(forward, backward, ancestors)
+        for ancestors in (None, np.repeat(np.arange(20), 5)[:, np.newaxis])
+    )
+    assert alone.value == family.value and family.stderr > 1.3 * alone.stderr
+    few = bidirectional(forward, backward, np.repeat(np.arange(5), 20)[:, np.newaxis])
+    assert few.stderr == np.inf
+
+
+def test_refuted_by_what_is_known_otherwise():
+    forward, backward = gaussian_work(100, 1.0, np.random.default_rng(0))
+    assert bidirectional(forward, backward, least=6.5).is_finite
+    refuted = bidirectional(forward, backward, least=9.0)
+    assert refuted.upper == np.inf and refuted.lower == 9.0
+
+
+def test_many_models():
+    rng = np.random.default_rng(0)
+    pairs = [gaussian_work(50, 1.0, rng, value) for value in (0.0, 100.0, -5.0)]
+    forward, backward = (np.stack(x, 1) for x in zip(*pairs, strict=True))
+    together = bidirectional(forward, backward)
+    for index, pair in enumerate(pairs):
+        alone = bidirectional(*pair)
+        np.testing.assert_allclose(together.value[index], alone.value)
+        np.testing.assert_allclose(together.stderr[index], alone.stderr, rtol=1e-6)

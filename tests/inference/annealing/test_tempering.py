@@ -1,0 +1,461 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import (
+    Enumerated,
+    binary_states,
+    random_gaussian_potentials,
+    random_potentials,
+    rbm_like,
+    tempered_sweep,
+)
+
+import keras_rbm
+from keras_rbm import inference, random
+from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm.inference.annealing.tempering import start_tempering, tempering_step
+from keras_rbm.inference.gibbs import ChainState
+
+CHAINS = 20_000
+
+
+def path_of(potentials, seed=5):
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=potentials.num_visible)
+    return TemperedPath(potentials, tf.constant(base, tf.float32))
+
+
+def exact_start(path, betas, count):
+    """Returns chains in equilibrium, and the law of the states at each beta."""
+    laws = [tempered_sweep(path.potentials, path.base, beta)[0] for beta in betas]
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(len(law), count, p=law) for law in laws])
+    visible = binary_states(path.potentials.num_visible)[rows]
+    visible = tf.constant(visible, tf.float32)
+    return start_tempering(path.potentials, visible, betas), laws
+
+
+def steps(path, chains, count, jit_compile=False):
+    @tf.function(jit_compile=jit_compile)
+    def step(chains, index):
+        return tempering_step(path, chains, random.fold_in(3, index))
+
+    for index in range(count):
+        chains = step(chains, tf.constant(index))
+    return chains
+
+
+def state_numbers(visible):
+    visible = np.asarray(visible).astype(int)
+    return visible @ 2 ** np.arange(visible.shape[-1])[::-1]
+
+
+def assert_follows(law, outcomes):
+    """Compares frequencies with a law: chi-square within five standard deviations."""
+    count, cells = len(outcomes), len(law)
+    difference = np.bincount(outcomes, minlength=cells) / count - law
+    chi_square = count * np.sum(difference**2 / law)
+    variance = 2 * (cells - 1) + (np.sum(1 / law) - cells**2 - 2 * cells + 2) / count
+    assert chi_square < cells - 1 + 5 * np.sqrt(variance)
+
+
+def assert_joint_law(laws, visible):
+    """Compares the states (R, C, V) of all replicas with the product of their laws."""
+    joint, outcomes = np.ones(1), 0
+    for law, states in zip(laws, visible, strict=True):
+        joint = np.outer(joint, law).ravel()
+        outcomes = len(law) * outcomes + state_numbers(states)
+    assert_follows(joint, outcomes)
+
+
+def log_weight(path, visible, beta):
+    """Returns f_beta(v) = (1 - beta) a'v + beta b'v + sum_j log(1 + exp(beta …))."""
+    kernel, b, c = (
+        np.asarray(field, np.float64)
+        for field in (
+            path.potentials.kernel,
+            path.potentials.visible_bias,
+            path.potentials.hidden_bias,
+        )
+    )
+    natural = visible @ kernel + c
+    bias = (1 - beta) * np.asarray(path.base, np.float64) + beta * b
+    return visible @ bias + np.logaddexp(0, beta * natural).sum(-1)
+
+
+def acceptance(path, low, high, visible_low, visible_high):
+    """Returns the probability of a swap, literally."""
+    after = log_weight(path, visible_high, low) + log_weight(path, visible_low, high)
+    now = log_weight(path, visible_low, low) + log_weight(path, visible_high, high)
+    return np.exp(np.minimum(after - now, 0))
+
+
+@pytest.mark.parametrize(
+    ("betas", "jit_compile"),
+    [
+        ([0.0, 1.0], False),
+        ([0.0, 0.4, 1.0], False),
+        ([0.0, 0.3, 0.6, 1.0], True),
+        ([0.0, 0.1, 0.4, 0.5, 1.0], False),
+    ],
+    ids=["R=2", "R=3", "R=4", "R=5"],
+)
+def test_every_temperature_keeps_its_distribution(betas, jit_compile):
+    path = path_of(random_potentials(5, 4, scale=1.5))
+    chains, laws = exact_start(path, betas, CHAINS)
+    chains = steps(path, chains, 4, jit_compile)
+    for law, visible in zip(laws, chains.visible, strict=True):
+        assert_follows(law, state_numbers(visible))
+    rates = chains.swap_rates.numpy()
+    assert ((0.05 < rates) & (rates < 0.98)).all()
+    for visible, natural in zip(chains.visible, chains.hidden_natural, strict=True):
+        want = path.potentials.hidden_natural(visible)
+        np.testing.assert_allclose(natural, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("betas", [[0, 1], [0, 0.3, 1], [0, 0.3, 0.6, 1]], ids=len)
+@pytest.mark.parametrize("num_steps", [1, 3])
+def test_replicas_keep_their_joint_distribution(betas, num_steps):
+    path = path_of(random_potentials(2, 3, scale=1.5))
+    chains, laws = exact_start(path, betas, CHAINS)
+    assert_joint_law(laws, steps(path, chains, num_steps).visible)
+
+
+def test_sweeps_and_swaps_have_noise_of_their_own():
+    """Many seeds of a single chain: in many chains of one seed it would not show."""
+    path, betas, count = path_of(random_potentials(2, 3, scale=1.5)), [0, 1], 4000
+    chains, laws = exact_start(path, betas, count)
+
+    def step(index):
+        visible = chains.visible[:, index, tf.newaxis]
+        chain = start_tempering(path.potentials, visible, betas)
+        return tempering_step(path, chain, random.fold_in(3, index)).visible[:, 0]
+
+    @tf.function
+    def step_alone():
+        return tf.map_fn(step, tf.range(count), fn_output_signature=tf.float32)
+
+    assert_joint_law(laws, np.swapaxes(step_alone(), 0, 1))
+
+
+def one_term(path, chains, low, high):
+    """The formula for swaps of joint states, with the free energy for energy."""
+    visible = chains.visible
+    gain = -path.potentials.free_energy(visible) - tf.linalg.matvec(visible, path.base)
+    return (high - low)[:, 0] * gain
+
+
+def without_base(path, *arguments):
+    path = path._replace(base=tf.zeros_like(path.base))
+    return RIGHT_DIFFERENCE(path, *arguments)
+
+
+RIGHT_DIFFERENCE = TemperedPath.log_weight_difference
+
+
+@pytest.mark.parametrize("wrong", [one_term, without_base])
+def test_drift_by_a_wrong_swap_would_be_seen(wrong, monkeypatch):
+    path = path_of(random_potentials(5, 4, scale=1.5))
+    chains, laws = exact_start(path, [0.0, 0.4, 1.0], CHAINS)
+    monkeypatch.setattr(TemperedPath, "log_weight_difference", wrong)
+    visible = steps(path, chains, 4).visible
+    with pytest.raises(AssertionError):
+        for law, states in zip(laws, visible, strict=True):
+            assert_follows(law, state_numbers(states))
+
+
+def swapped(path, visible, betas, monkeypatch):
+    """Returns the chains after the swaps of a step alone, from states (R, C, V)."""
+    rows = tf.constant(visible.reshape(-1, visible.shape[2]))
+    sweep = ChainState(rows, path.potentials.hidden_natural(rows))
+    monkeypatch.setattr(TemperedPath, "sweep", lambda *_: sweep)
+    chains = start_tempering(path.potentials, visible, betas)
+    return tempering_step(path, chains, seed=1)
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_swaps_have_the_stated_probability(replicas, monkeypatch):
+    """For random states of the last pair, 500 proposals each; the others are equal."""
+    path = path_of(random_potentials(6, 5, scale=1.5))
+    rng, repeats, betas = np.random.default_rng(1), 500, [0.2, 0.6, 0.9]
+    betas = betas[-replicas:]
+    low, high = rng.integers(0, 2, (2, 300, 6)).astype(np.float32)
+    differ = (low != high).any(1)
+    low, high = low[differ], high[differ]
+    visible = np.repeat(np.stack([low] * (replicas - 1) + [high]), repeats, axis=1)
+    chains = swapped(path, visible, betas, monkeypatch)
+    moved = (chains.visible[-1] == low.repeat(repeats, 0)).numpy().all(1)
+    other = np.where(moved[:, None], visible[-1], visible[-2])
+    np.testing.assert_array_equal(chains.visible[-2], other)
+    np.testing.assert_array_equal(chains.visible[:-2], visible[:-2])
+    want = acceptance(path, *betas[-2:], low, high)
+    got = moved.reshape(-1, repeats).mean(1)
+    error = np.sqrt(want * (1 - want) / repeats)
+    assert (abs(got - want) <= 5 * error + 1e-6).all()
+    assert ((0.05 < want) & (want < 0.95)).sum() > 50
+    rates = [1.0] * (replicas - 2) + [moved.mean()]
+    np.testing.assert_allclose(chains.swap_rates, rates, rtol=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1 - 2.0**-23])
+def test_certain_swaps_are_made_and_impossible_ones_never(noise, monkeypatch):
+    """A uniform number of 0 used to accept any swap, once in 2^23."""
+    potentials = Potentials(tf.zeros((1, 1)), [100.0], [0.0])
+    path = TemperedPath(potentials, tf.constant([-100.0]))
+    visible = np.float32([[[0], [1], [0]], [[1], [0], [0]]])
+    monkeypatch.setattr(random, "uniform", lambda shape, _: tf.fill(shape, noise))
+    chains = swapped(path, visible, [0.0, 1.0], monkeypatch)
+    want = [[0, 0, 0], [1, 1, 0]]
+    np.testing.assert_array_equal(chains.visible[:, :, 0], want)
+    np.testing.assert_allclose(chains.swap_rates, [2 / 3])
+
+
+def test_even_pairs_swap_first_then_odd_pairs(monkeypatch):
+    potentials = Potentials(tf.zeros((3, 2)), [1.0] * 3, [0.0] * 2)
+    path = TemperedPath(potentials, tf.ones(3))  # one model at all temperatures
+    visible = binary_states(3)[:5, None].astype(np.float32)
+    chains = swapped(path, visible, [0.0, 0.1, 0.2, 0.5, 1.0], monkeypatch)
+    np.testing.assert_array_equal(state_numbers(chains.visible)[:, 0], [1, 3, 0, 4, 2])
+    np.testing.assert_array_equal(chains.swap_rates, np.ones(4))
+
+
+def test_swap_rates_are_averages_over_the_steps():
+    path = path_of(random_potentials(5, 4, scale=1.5))
+    chains = inference.parallel_tempering(
+        path.potentials, num_samples=1000, steps=300, betas=3, base=path.base
+    )
+    betas, states = chains.betas.numpy(), binary_states(5)
+    laws = [tempered_sweep(path.potentials, path.base, beta)[0] for beta in betas]
+    want = [
+        laws[r]
+        @ acceptance(path, betas[r], betas[r + 1], states[:, None], states)
+        @ laws[r + 1]
+        for r in range(3)
+    ]
+    np.testing.assert_allclose(chains.swap_rates, want, atol=0.01)
+
+
+def test_tempering_visits_both_modes_where_gibbs_stays_in_one():
+    potentials = Potentials(tf.fill((8, 8), 2.0), [-8.0] * 8, [-7.9] * 8)
+    truth, start = Enumerated(potentials), tf.zeros((1000, 8))
+    units_on = truth.v.sum(1)
+    likely = truth.p_visible[units_on > 4].sum()
+    assert 0.3 < likely < 0.7 and truth.p_visible[units_on == 4].sum() < 1e-3
+    gibbs = inference.gibbs_chain(potentials, start, 0, num_sweeps=150)
+    assert np.mean(np.sum(gibbs, 1) > 4) < 0.02
+    chains = inference.parallel_tempering(
+        potentials, num_samples=1000, steps=150, betas=8, initial_visible=start
+    )
+    share = np.mean(np.sum(chains.visible[-1], 1) > 4)
+    assert abs(share - likely) < 5 * np.sqrt(likely * (1 - likely) / 1000)
+
+
+def test_gaussian_visible_units_at_every_temperature():
+    path = path_of(random_gaussian_potentials(2, 3, scale=1.0))
+    potentials, count = path.potentials, 10_000
+    chains = inference.parallel_tempering(
+        potentials, num_samples=count, steps=40, betas=[0, 0.2, 0.7, 1], base=path.base
+    )
+    for beta, visible in zip(chains.betas, chains.visible, strict=True):
+        bias = (1 - beta) * path.base + beta * potentials.visible_bias
+        units = potentials.visible._replace(bias=bias)
+        hidden_bias = beta * potentials.hidden_bias
+        model = Potentials(beta * potentials.kernel, units, hidden_bias)
+        want = inference.exact_moments(model).visible
+        for got, exact in zip(units.statistics(visible), want, strict=True):
+            error = np.std(got, 0) / np.sqrt(count)
+            assert (abs(np.mean(got, 0) - exact.numpy()) < 5 * error).all()
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 8])
+def test_equalized_betas_cut_the_barrier_into_equal_parts(replicas):
+    rng = np.random.default_rng(replicas)
+    betas = np.concatenate([[0], np.sort(rng.uniform(size=replicas - 2)), [1]])
+    for rates in rng.uniform(size=(20, replicas - 1)):
+        barrier = np.concatenate([[0], np.cumsum(1 - rates + 1e-3)])
+        want = np.interp(np.linspace(0, barrier[-1], replicas), barrier, betas)
+        got = inference.equalized_betas(betas, rates)
+        np.testing.assert_allclose(got, want, atol=1e-5)
+        assert got[0] == 0 and got[-1] == 1 and (np.diff(got) > 0).all()
+
+
+@pytest.mark.parametrize("rates", [0.0, 1.0, 1.0 + 1e-6])
+def test_equal_rates_leave_the_betas_where_they_are(rates):
+    betas = np.float32([0, 0.1, 0.2, 0.9, 1])
+    got = inference.equalized_betas(betas, np.full(4, rates))
+    np.testing.assert_allclose(got, betas, atol=1e-5)
+
+
+def test_one_pair_that_never_swaps_draws_the_betas_to_it():
+    got = inference.equalized_betas(np.linspace(0, 1, 6), [1, 1, 0, 1, 1]).numpy()
+    assert (np.diff(got) > 0).all() and (abs(got[1:-1] - 0.5) <= 0.1).all()
+
+
+def test_adapted_temperatures_swap_more_evenly():
+    potentials = random_potentials(12, 10, seed=2, scale=2.0)
+    betas = [0.0, 0.02, 0.04, 0.06, 0.3, 1.0]
+    plain, adapted = (
+        inference.parallel_tempering(
+            potentials, num_samples=200, steps=200, betas=betas, adapt=adapt
+        )
+        for adapt in (0, 150)
+    )
+    np.testing.assert_array_equal(plain.betas, np.float32(betas))
+    got = adapted.betas.numpy()
+    assert got[0] == 0 and got[-1] == 1 and (np.diff(got) > 0).all()
+    assert np.ptp(plain.swap_rates) > 0.5 > 0.2 > np.ptp(adapted.swap_rates)
+
+
+def test_starts_from_the_base_rate_model_or_where_it_is_told():
+    potentials = Potentials(tf.zeros((2, 1)), [5.0, -5.0], [0.0])
+    options = {"num_samples": CHAINS, "steps": 0, "betas": 2}
+    base = tf.constant([1.0, -2.0])
+    chains = inference.parallel_tempering(potentials, base=base, **options)
+    assert chains.visible.shape == (3, CHAINS, 2)
+    want = tf.sigmoid(base).numpy()
+    error = np.sqrt(want * (1 - want) / CHAINS)
+    assert (abs(np.mean(chains.visible, 1) - want) < 5 * error).all()
+    start = tf.cast(tf.random.stateless_uniform((CHAINS, 2), (0, 1)) < 0.5, tf.float32)
+    chains = inference.parallel_tempering(potentials, initial_visible=start, **options)
+    for visible in chains.visible:
+        np.testing.assert_array_equal(visible, start)
+    np.testing.assert_array_equal(chains.swap_rates, [0, 0])
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_clamped_units_keep_their_values_in_every_replica(by_row):
+    potentials = random_potentials(6, 4)
+    start = tf.cast(tf.random.stateless_uniform((40, 6), (0, 1)) < 0.5, tf.float32)
+    clamp = np.array([True, False, False, True, False, True])
+    if by_row:
+        clamp = np.random.default_rng(0).random((40, 6)) < 0.5
+    chains = inference.parallel_tempering(
+        potentials, num_samples=40, steps=9, betas=3, initial_visible=start, clamp=clamp
+    )
+    same = chains.visible.numpy() == start.numpy()
+    assert same[:, np.broadcast_to(clamp, (40, 6))].all() and not same.all()
+
+
+def test_clamped_samples_follow_the_conditional():
+    """Swaps were decided by values of the clamped units that were then undone."""
+    potentials = random_potentials(5, 4, scale=1.5)
+    truth, count = Enumerated(potentials), 40_000
+    clamp = np.array([True, False, True, False, False])
+    start = np.tile(np.float32([1, 0, 0, 0, 0]), (count, 1))
+    visible = rbm_like(potentials).sample(
+        count,
+        method="tempering",
+        steps=20,
+        betas=4,
+        initial_visible=start,
+        clamp=clamp,
+        seed=0,
+    )
+    np.testing.assert_array_equal(visible.numpy()[:, clamp], start[:, clamp])
+    allowed = (truth.v[:, clamp] == start[0, clamp]).all(1)
+    law = truth.p_visible[allowed] / truth.p_visible[allowed].sum()
+    assert_follows(law, state_numbers(visible.numpy()[:, ~clamp]))
+
+
+def test_samples_of_a_model():
+    potentials = random_potentials(5, 4, scale=1.5)
+    rbm = rbm_like(potentials)
+    visible = rbm.sample(CHAINS, method="tempering", steps=60, betas=4, seed=0)
+    assert_follows(Enumerated(potentials).p_visible, state_numbers(visible))
+    few = {"method": "tempering", "steps": 3}
+    a, b = (rbm.sample(30, seed=4, **few) for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+    assert (rbm.sample(30, seed=5, **few) != a).numpy().any()
+    assert (rbm.sample(30, **few) != rbm.sample(30, **few)).numpy().any()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_samples_inside_a_function(jit_compile):
+    rbm = rbm_like(random_potentials(5, 4))
+
+    @tf.function(jit_compile=jit_compile)
+    def sample():
+        return rbm.sample(30, method="tempering", steps=5, seed=4)
+
+    want = rbm.sample(30, method="tempering", steps=5, seed=4)
+    np.testing.assert_array_equal(sample(), want)
+
+
+def test_number_of_samples_and_steps_may_be_tensors():
+    rbm = rbm_like(random_potentials(5, 4))
+
+    @tf.function
+    def sample(count, steps):
+        return rbm.sample(count, method="tempering", steps=steps, seed=4)
+
+    want = rbm.sample(30, method="tempering", steps=5, seed=4)
+    np.testing.assert_array_equal(sample(tf.constant(30), tf.constant(5)), want)
+
+
+def test_unknown_method():
+    rbm = rbm_like(random_potentials(5, 4))
+    before = rbm.seed_generator.state.numpy()
+    with pytest.raises(ValueError, match="'gibbs' or 'tempering'.*method='annealing'"):
+        rbm.sample(3, method="annealing")
+    np.testing.assert_array_equal(rbm.seed_generator.state, before)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"num_samples": 0}, "num_samples ≥ 1. Received: num_samples=0"),
+        ({"steps": -1}, "steps ≥ 0. Received: steps=-1"),
+        ({"adapt": -1}, "adapt ≥ 0. Received: adapt=-1"),
+        ({"betas": [0.0, 0.5]}, "increase strictly from 0 to 1"),
+        ({"betas": 0}, "increase strictly from 0 to 1"),
+        ({"base": np.zeros(2)}, r"base of shape \(3,\). Received: shape \(2,\)"),
+        (
+            {"num_samples": 2, "initial_visible": np.zeros((2, 2))},
+            r"initial_visible of shape \(2, 3\). Received: shape \(2, 2\)",
+        ),
+        ({"clamp": [1, 0, 1]}, r"bool array of shape \(3,\) or \(100, 3\).*int32"),
+        ({"clamp": [True]}, r"bool array of shape \(3,\).*shape \(1,\)"),
+    ],
+    ids=str,
+)
+def test_options_out_of_range(option, message):
+    """Negative counts used to be taken for none."""
+    with pytest.raises(ValueError, match=message):
+        inference.parallel_tempering(random_potentials(3, 2), **option)
+
+
+def test_arguments_of_any_number_type():
+    """States of float64, NumPy's own, ended in an error of the loop's types."""
+    options = {"num_samples": 2, "steps": 2, "betas": 2, "seed": 1}
+    states = np.array([[0, 1, 1], [1, 0, 1]])
+    a, b = (
+        inference.parallel_tempering(
+            random_potentials(3, 2),
+            initial_visible=states.astype(dtype),
+            clamp=[True, False, False],
+            **options,
+        ).visible
+        for dtype in ("float32", "int64")
+    )
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(a[:, :, 0], [states[:, 0]] * 3)
+
+
+def test_equalized_betas_of_other_shapes():
+    for rates in ([0.5], [0.5, 0.5, 0.5], [[0.5, 0.5]], 0.5):
+        with pytest.raises(ValueError, match="betas and one swap rate less"):
+            inference.equalized_betas([0.0, 0.5, 1.0], rates)
+
+
+def test_several_models():
+    potentials = Potentials(tf.zeros((3, 2)), tf.zeros((4, 3)), tf.zeros(2))
+    with pytest.raises(ValueError, match="single model for tempering. Received"):
+        inference.parallel_tempering(potentials)
+
+
+def test_bad_temperatures_leave_the_generator_alone():
+    rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    before = rbm.seed_generator.state.numpy()
+    with pytest.raises(ValueError, match="increase strictly from 0 to 1"):
+        rbm.sample(2, method="tempering", betas=[0.0, 0.5])
+    np.testing.assert_array_equal(rbm.seed_generator.state, before)
