@@ -12,6 +12,8 @@ from keras_rbm.inference.pareto import pareto_k
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
 ALPHA = 0.05
 MARKOV = -math.log(ALPHA)
+#: The same where two bounds are taken together.
+HALF_MARKOV = -math.log(ALPHA / 2.0)
 #: Standard errors on either side of an estimate whose weights behave well.
 WIDTH = 3.0
 #: Log weights with a heavier tail have no error that could be estimated.

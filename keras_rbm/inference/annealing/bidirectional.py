@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.estimates import (
+    HALF_MARKOV,
     MARKOV,
     WIDTH,
     LogPartition,
@@ -32,13 +33,13 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
     the same ancestor count as one. The interval is open above where chains of the two
     ways hardly overlap, where the states annealed back have few ancestors, and where
     other estimates refute it: annealing forwards, from any base, exceeds log Z by more
-    than log 20 in 5 % of the cases at most. Its lower end is Markov's then.
+    than log 40 in 2.5 % of the cases at most. Its lower end is Markov's then.
 
     Args:
         forward, backward: tensors (M,) or (M, B), float64, log weights with log Z_0.
         ancestors: int array (M, B), equal where states annealed back are not
             independent; by default all are.
-        least: array (B,), a lower bound of log Z that is known otherwise.
+        least: array (B,), a lower bound of log Z that is known otherwise, at 97.5 %.
 
     Returns:
         `LogPartition`; its `ess` is M where both ways agree everywhere.
@@ -64,7 +65,7 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
     stderr = tf.math.reduce_std(parts, 1) / math.sqrt(chains - 1)
     overlap = 2.0 * tf.reduce_mean(tf.sigmoid(low - value), 0)
 
-    least = tf.maximum(weighted(low)[0] - MARKOV, least)
+    least = tf.maximum(weighted(low)[0] - HALF_MARKOV, least)
     tests = {
         f"fewer than {_LEAST_ANCESTORS} independent states were annealed back": (
             tf.constant(families >= _LEAST_ANCESTORS)

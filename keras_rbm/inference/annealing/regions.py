@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from scipy.special import logsumexp
 
-from keras_rbm.inference.estimates import rows_by_weight, weighted
+from keras_rbm.inference.estimates import HALF_MARKOV, rows_by_weight, weighted
 
 #: Clusters of the chains of each model.
 _CLUSTERS = 8
@@ -82,6 +83,15 @@ class Pool:
         states = chains.visible.numpy().reshape(-1, self.batch, chains.visible.shape[1])
         self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
         self._runs.append(log_weights)
+
+    def lower_bound(self, most_runs):
+        """Returns a lower bound of log Z, (B,), at 97.5 %.
+
+        Each run's estimate of Z is unbiased, and so is their mean; the largest of
+        several is not. As to when runs ended may have depended on what they said, the
+        sum is divided by the number there could have been.
+        """
+        return logsumexp(self.values, 0) - np.log(most_runs) - HALF_MARKOV
 
     def log_weights(self):
         """Returns the log weights of all states, (n, B)."""

@@ -19,7 +19,7 @@ from keras_rbm.inference.annealing.loop import block_ends
 from keras_rbm.inference.annealing.regions import Pool, Regions
 from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
-from keras_rbm.inference.estimates import MARKOV, effective_number
+from keras_rbm.inference.estimates import effective_number
 from keras_rbm.inference.gibbs import (
     ChainState,
     metropolis_step,
@@ -54,7 +54,7 @@ class StartingPoint(NamedTuple):
         ancestors: int array (M, B), states with the same one are not independent.
         betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
             from 0 up to each.
-        least: array (B,), a lower bound of log Z, at 95 %.
+        least: array (B,), a lower bound of log Z, at 97.5 %.
     """
 
     base: tf.Tensor
@@ -156,8 +156,8 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     reached = of_models(mean_of_each(means[:rows]))
     pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
     centres = units.natural_for_mean(pool.regions.centres)
-    bases = [for_models(first), for_models(nowhere), centres]
-    annealed(tf.concat(bases, 0), look, few)
+    looks = tf.concat([for_models(first), for_models(nowhere), centres], 0)
+    annealed(looks, look, few)
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
@@ -184,7 +184,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         if np.min(effective_number(ancestors)) >= enough:
             break
     _, states = settled(states)
-    least = np.max(pool.values, 0) - MARKOV
+    least = pool.lower_bound(len(looks) + 2 * len(_REFINE))
     if visited is not None:
         least = np.maximum(least, visited.log_mass)
     return StartingPoint(natural, states, ancestors, betas, lengths, least)

@@ -38,6 +38,14 @@ def test_an_estimate_by_chance_does_not_refute_what_was_visited():
     assert pool.lows[1] == pytest.approx(0.0, abs=1e-6)
 
 
+def test_the_largest_of_many_estimates_is_no_bound():
+    """Of 14 one was 4 nats too high, as one in 50 may be, and refuted the truth."""
+    pool = pool_of(*[(at(0, 40), np.zeros(40))] * 13, (at(0, 40), 4.0 * np.ones(40)))
+    assert pool.lower_bound(16)[0] < 0.0
+    pool = pool_of(*[(at(0, 40), np.full(40, 7.0))] * 16)
+    assert pool.lower_bound(16)[0] == pytest.approx(7.0 - np.log(40.0))
+
+
 def test_a_region_is_weighed_by_the_runs_that_were_there():
     """Five runs of one mode and one of another say what each holds, not how often."""
     first, second = (at(0, 40), np.zeros(40)), (at(1, 40), np.log(3.0) * np.ones(40))
