@@ -85,8 +85,7 @@ class LogLikelihood(keras.callbacks.Callback):
         self.method = method
 
     def on_train_begin(self, logs=None):
-        energy = "variational_free_energy" if self._is_deep() else "free_energy"
-        check_model(self, self.model, energy, "log_partition")
+        check_model(self, self.model, self._energy(), "log_partition")
         check_states(self.model, self.data, "data")
 
     def on_epoch_end(self, epoch, logs=None):
@@ -98,12 +97,12 @@ class LogLikelihood(keras.callbacks.Callback):
             betas=self.betas,
             seed=self.seed,
         )
-        model = self.model
-        energy = model.variational_free_energy if self._is_deep() else model.free_energy
+        energy = getattr(self.model, self._energy())
         score = -float(tf.reduce_mean(tf.cast(energy(self.data), tf.float64)))
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)
 
-    def _is_deep(self):
-        return getattr(self.model, "deep", False)
+    def _energy(self):
+        bound = "variational_free_energy"  # where there is no exact one
+        return bound if hasattr(self.model, bound) else "free_energy"

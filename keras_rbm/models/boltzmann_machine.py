@@ -30,14 +30,12 @@ class BoltzmannMachine(RuleModel):
         grows: bool, whether its hidden layer grows in training.
         inference: `keras_rbm.inference.Inference` that it predicts by, or `None`.
         kernel_mask: tensor (V, H), 1 where units are connected, or `None` if all are.
-        deep: bool, whether a part of its visible layer is hidden, too.
     """
 
     conditional = False
     grows = False
     inference = None
     kernel_mask = None
-    deep = False
 
     def compile(
         self,

@@ -60,12 +60,6 @@ class MaximumLikelihood(LearningRule):
                     "Expected binary units for MaximumLikelihood, which needs "
                     f"inference. Received: {side}={unit!r}. Use the rule 'cd' or 'pcd'."
                 )
-        if model.deep:
-            raise ValueError(
-                "Expected a model whose visible layer are the data, for "
-                f"MaximumLikelihood. Received: {type(model).__name__} '{model.name}'. "
-                "Use the rule 'pcd'."
-            )
         inference = self.inference or model.inference
         if inference is not None and inference.finds_state:
             raise ValueError(

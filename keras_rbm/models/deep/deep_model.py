@@ -18,6 +18,7 @@ from keras_rbm.models.workflow.exporting import (
 from keras_rbm.models.workflow.rows import map_rows
 from keras_rbm.models.workflow.sampling import checked_chains
 from keras_rbm.models.workflow.with_inference import WithInference
+from keras_rbm.rules import MaximumLikelihood
 
 
 class DeepModel(WithInference, UnconditionalModel):
@@ -27,8 +28,6 @@ class DeepModel(WithInference, UnconditionalModel):
     and `_inference`, and implements `potentials`, `posterior`, `gradients`, `update`.
     Called on data it returns `E[h | v]` of all hidden layers, side by side from below.
     """
-
-    deep = True
 
     def _check_inference(self, inference):
         if inference.finds_state:
@@ -40,6 +39,12 @@ class DeepModel(WithInference, UnconditionalModel):
 
     def _check_rule(self, rule, optimizer=None):
         super()._check_rule(rule, optimizer)
+        if isinstance(rule, MaximumLikelihood):
+            raise ValueError(
+                "Expected a model whose visible layer are the data, for "
+                f"MaximumLikelihood. Received: {type(self).__name__} '{self.name}'. "
+                "Use the rule 'pcd'."
+            )
         if getattr(rule, "sparsity_cost", 0.0):
             raise ValueError(
                 "Expected no sparsity target for a deep model: it would reach every "
