@@ -25,7 +25,7 @@ class DeepModel(WithInference, UnconditionalModel):
     """A model of p(v) with several hidden layers, inferred given v.
 
     A subclass makes its variables, `_sizes` (the layers' units, from the data upwards)
-    and `_inference`, and implements `potentials`, `posterior`, `gradients`, `update`.
+    and `_inference`, and implements `potentials`, `posterior`, `gradients`, `descend`.
     Called on data it returns `E[h | v]` of all hidden layers, side by side from below.
     """
 

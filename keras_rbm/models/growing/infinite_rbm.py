@@ -6,13 +6,12 @@ import tensorflow as tf
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.growing.rbm_conversion import RBMConversion
-from keras_rbm.models.growing.unit_editing import UnitEditing
+from keras_rbm.models.growing import rbm_conversion, unit_editing
 from keras_rbm.models.workflow.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
+class InfiniteRBM(GenerativeModel):
     """Restricted Boltzmann machine with as many hidden units as the data ask for.
 
     `log p(v) = b' v + sum_i c_i log(1 + exp(v' w_i + d_i)) - log Z`: unit i counts
@@ -209,6 +208,69 @@ class InfiniteRBM(UnitEditing, RBMConversion, GenerativeModel):
         """bool: whether there is no room for another hidden unit."""
         in_use = self.hidden_units if self.temperature > 0.0 else 0
         return in_use >= self.max_hidden_units
+
+    def insert_unit(self, weights, bias, coefficient=1.0):
+        """Adds a hidden unit.
+
+        Args:
+            weights: tensor (V,).
+            bias: scalar.
+            coefficient: scalar ≥ 0, how often the unit counts.
+
+        Raises:
+            ValueError: if there is no room, or a value is not finite or of another
+                shape; checked outside of a `tf.function` only.
+        """
+        unit_editing.insert_unit(self, weights, bias, coefficient)
+
+    def remove_unit(self, index):
+        """Removes a hidden unit; the units after it move up.
+
+        Args:
+            index: int from 0, or scalar integer tensor.
+
+        Raises:
+            ValueError: if there is no such unit; checked outside of a `tf.function`
+                only.
+        """
+        unit_editing.remove_unit(self, index)
+
+    def set_coefficient(self, index, value):
+        """Sets how often a hidden unit counts; arguments as of the others."""
+        unit_editing.set_coefficient(self, index, value)
+
+    def to_rbm(self, approximate=False):
+        """Returns the RBM that this model is, for example to train it further.
+
+        Args:
+            approximate: bool. A unit with c between whole numbers is no unit of an
+                RBM. If `True` what it counts beyond them becomes a unit with weights
+                `c w` and bias `c d`, c that rest: `2^(c-1) (1 + e^(c a)) <=
+                (1 + e^a)^c <= 1 + e^(c a)` for 0 < c <= 1 [1, proposition 3.2].
+
+        Returns:
+            `RBM` of as many units as the coefficients count, not compiled.
+
+        Raises:
+            ValueError: if a coefficient is not whole and `approximate` is `False`,
+                or no unit counts yet.
+        """
+        return rbm_conversion.to_rbm(self, approximate)
+
+    @classmethod
+    def from_rbm(cls, rbm, max_hidden_units, **kwargs):
+        """Returns a model that goes on growing from a trained RBM.
+
+        Args:
+            rbm: `RBM` of binary units, or `InfiniteRBM`, for more room.
+            max_hidden_units: int, at least as many as the RBM has.
+            **kwargs: as for the constructor.
+
+        Raises:
+            TypeError: if `rbm` is neither.
+            ValueError: if the units are not binary, or there is no room.
+        """
+        return rbm_conversion.from_rbm(cls, rbm, max_hidden_units, **kwargs)
 
     @classmethod
     def from_config(cls, config):

@@ -8,96 +8,69 @@ from keras_rbm.checks import check_counts
 from keras_rbm.models.rbm import RBM
 
 
-class RBMConversion:
-    """What makes an `RBM` of an `InfiniteRBM`, and the other way round."""
-
-    def to_rbm(self, approximate=False):
-        """Returns the RBM that this model is, for example to train it further.
-
-        Args:
-            approximate: bool. A unit with c between whole numbers is no unit of an
-                RBM. If `True` what it counts beyond them becomes a unit with weights
-                `c w` and bias `c d`, c that rest: `2^(c-1) (1 + e^(c a)) <=
-                (1 + e^a)^c <= 1 + e^(c a)` for 0 < c <= 1 [1, proposition 3.2].
-
-        Returns:
-            `RBM` of as many units as the coefficients count, not compiled.
-
-        Raises:
-            ValueError: if a coefficient is not whole and `approximate` is `False`,
-                or no unit counts yet.
-        """
-        count = self.hidden_units
-        kernel, bias, coefficients = (
-            tf.convert_to_tensor(variable).numpy()[..., :count]
-            for variable in (self.kernel, self.hidden_bias, self.coefficients)
+def to_rbm(model, approximate):
+    """See `InfiniteRBM.to_rbm`."""
+    count = model.hidden_units
+    kernel, bias, coefficients = (
+        tf.convert_to_tensor(variable).numpy()[..., :count]
+        for variable in (model.kernel, model.hidden_bias, model.coefficients)
+    )
+    whole = np.floor(coefficients)
+    rest = coefficients - whole
+    if rest.any() and not approximate:
+        raise ValueError(
+            "Expected whole coefficients: others are no units of an RBM. "
+            f"Received: coefficients from {coefficients.min():.3g} to "
+            f"{coefficients.max():.3g}. Pass approximate=True for an RBM near it."
         )
-        whole = np.floor(coefficients)
-        rest = coefficients - whole
-        if rest.any() and not approximate:
-            raise ValueError(
-                "Expected whole coefficients: others are no units of an RBM. "
-                f"Received: coefficients from {coefficients.min():.3g} to "
-                f"{coefficients.max():.3g}. Pass approximate=True for an RBM near it."
-            )
-        units_of = [np.repeat(np.arange(count), whole.astype(int)), np.nonzero(rest)[0]]
-        chosen = np.concatenate(units_of)
-        if not len(chosen):
-            raise ValueError(
-                "Expected a model with hidden units. Received: model "
-                f"'{self.name}', whose visible units are still independent. Call "
-                "fit() first."
-            )
-        scale = np.concatenate([np.ones(len(units_of[0])), rest[units_of[1]]])
-        options = {"seed": self.seed, "dtype": self.dtype_policy}
-        rbm = RBM(len(chosen), num_visible=len(kernel), **options)
-        rbm.kernel.assign(kernel[:, chosen] * scale)
-        rbm.hidden_bias.assign(bias[chosen] * scale)
-        rbm.visible_bias.assign(self.visible_bias)
-        rbm._copy_record(self)
-        return rbm
+    units_of = [np.repeat(np.arange(count), whole.astype(int)), np.nonzero(rest)[0]]
+    chosen = np.concatenate(units_of)
+    if not len(chosen):
+        raise ValueError(
+            "Expected a model with hidden units. Received: model "
+            f"'{model.name}', whose visible units are still independent. Call "
+            "fit() first."
+        )
+    scale = np.concatenate([np.ones(len(units_of[0])), rest[units_of[1]]])
+    options = {"seed": model.seed, "dtype": model.dtype_policy}
+    rbm = RBM(len(chosen), num_visible=len(kernel), **options)
+    rbm.kernel.assign(kernel[:, chosen] * scale)
+    rbm.hidden_bias.assign(bias[chosen] * scale)
+    rbm.visible_bias.assign(model.visible_bias)
+    rbm._copy_record(model)
+    return rbm
 
-    @classmethod
-    def from_rbm(cls, rbm, max_hidden_units, **kwargs):
-        """Returns a model that goes on growing from a trained RBM.
 
-        Args:
-            rbm: `RBM` of binary units, or `InfiniteRBM`, for more room.
-            max_hidden_units: int, at least as many as the RBM has.
-            **kwargs: as for the constructor.
-
-        Raises:
-            TypeError: if `rbm` is neither.
-            ValueError: if the units are not binary, or there is no room.
-        """
-        if not isinstance(rbm, (RBM, cls)):
-            raise TypeError(
-                "Expected an RBM or InfiniteRBM. Received: rbm of type "
-                f"{type(rbm).__name__}."
-            )
-        rbm._assert_built("from_rbm")
-        for side in ("visible", "hidden"):
-            if not isinstance(getattr(rbm, side), units.Bernoulli):
-                raise ValueError(
-                    "Expected an RBM of binary units. Received: "
-                    f"{side}={getattr(rbm, side)!r}."
-                )
-        check_counts(max_hidden_units=max_hidden_units)
-        count = rbm.hidden_units
-        if max_hidden_units < count:
+def from_rbm(cls, rbm, max_hidden_units, **kwargs):
+    """See `InfiniteRBM.from_rbm`."""
+    if not isinstance(rbm, (RBM, cls)):
+        raise TypeError(
+            "Expected an RBM or InfiniteRBM. Received: rbm of type "
+            f"{type(rbm).__name__}."
+        )
+    rbm._assert_built("from_rbm")
+    for side in ("visible", "hidden"):
+        if not isinstance(getattr(rbm, side), units.Bernoulli):
             raise ValueError(
-                f"Expected max_hidden_units ≥ {count}, the RBM's hidden units. "
-                f"Received: max_hidden_units={max_hidden_units}."
+                "Expected an RBM of binary units. Received: "
+                f"{side}={getattr(rbm, side)!r}."
             )
-        width = rbm.kernel.shape[0]
-        options = {"seed": rbm.seed, "dtype": rbm.dtype_policy} | kwargs
-        model = cls(max_hidden_units, num_visible=width, **options)
-        coefficients = getattr(rbm, "coefficients", tf.ones(count))
-        empty = [0, max_hidden_units - count]
-        model.kernel.assign(tf.pad(rbm.kernel[:, :count], [[0, 0], empty]))
-        model.hidden_bias.assign(tf.pad(rbm.hidden_bias[:count], [empty]))
-        model.coefficients.assign(tf.pad(coefficients[:count], [empty]))
-        model.num_units.assign(count)
-        model.visible_bias.assign(rbm.visible_bias)
-        model._copy_record(rbm)
-        return model
+    check_counts(max_hidden_units=max_hidden_units)
+    count = rbm.hidden_units
+    if max_hidden_units < count:
+        raise ValueError(
+            f"Expected max_hidden_units ≥ {count}, the RBM's hidden units. "
+            f"Received: max_hidden_units={max_hidden_units}."
+        )
+    width = rbm.kernel.shape[0]
+    options = {"seed": rbm.seed, "dtype": rbm.dtype_policy} | kwargs
+    model = cls(max_hidden_units, num_visible=width, **options)
+    coefficients = getattr(rbm, "coefficients", tf.ones(count))
+    empty = [0, max_hidden_units - count]
+    model.kernel.assign(tf.pad(rbm.kernel[:, :count], [[0, 0], empty]))
+    model.hidden_bias.assign(tf.pad(rbm.hidden_bias[:count], [empty]))
+    model.coefficients.assign(tf.pad(coefficients[:count], [empty]))
+    model.num_units.assign(count)
+    model.visible_bias.assign(rbm.visible_bias)
+    model._copy_record(rbm)
+    return model
