@@ -12,7 +12,7 @@ class IterationSchedule(keras.callbacks.Callback):
     predicts by: the rule's own, else the model's. As weights grow belief propagation
     takes longer to converge, so Ping and Ihler give it `7 + epoch` sweeps [1, sec. 6].
 
-    The sweeps are a variable: no step is traced anew. After the last epoch they stay
+    The sweeps are a variable: no step is traced again. After the last epoch they stay
     as they are, and are saved with the model, whose predictions should use as many
     as its training did. The logs get `max_iterations`.
 

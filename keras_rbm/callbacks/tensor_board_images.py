@@ -23,7 +23,7 @@ class TensorBoardImages(keras.callbacks.Callback):
         every: int ≥ 1, epochs from one set of images to the next.
         max_units: int ≥ 1, at most so many filters, the first ones.
         num_samples: int ≥ 1, number of chains.
-        steps: int ≥ 0, sweeps of each chain; they start anew for each image.
+        steps: int ≥ 0, sweeps of each chain; they start again for each image.
         initial_visible: array (num_samples, V) to start the chains from; by
             default drawn from the data's base rate.
         image_shape: `(height, width)`, or `None` for square images.

@@ -14,7 +14,7 @@ def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
 
     `model.fit(corrupt(...))` then sees `x` = corrupted and `y` = clean. The random
     numbers behind an element are a function of `(seed, epoch, position in dataset)`
-    alone, and independent of those of `binarize` under the same seed.
+    only, and independent of those of `binarize` under the same seed.
 
     With `redraw=False` the noise belongs to the position: corrupt *before*
     `shuffled_batches`, which keeps each pair together. For fresh noise in every epoch

@@ -80,7 +80,7 @@ def load(
       binarize: None for the values as they are, `"threshold"` for pixel > 127/255, or
         `"sample"` for pixel ~ Bernoulli(intensity); see `kr.datasets.binarize`. To
         shuffle as well, binarise after `kr.datasets.shuffled_batches`.
-      redraw: bool, whether `"sample"` draws anew for every epoch. Pass False for
+      redraw: bool, whether `"sample"` draws again for every epoch. Pass False for
         validation and test data.
       seed: int, the key of the samples.
       with_labels: bool, whether elements are pairs of a vector and its class.

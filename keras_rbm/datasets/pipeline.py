@@ -36,7 +36,7 @@ def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
     `"threshold"` sets a pixel to 1 if its intensity is above 127/255, `"sample"` draws
     it from a Bernoulli distribution with its intensity as the mean ("statistical
     binarisation", Salakhutdinov & Murray, 2008). The uniform numbers behind a sampled
-    element are a function of `(seed, epoch, position in dataset)` alone.
+    element are a function of `(seed, epoch, position in dataset)` only.
 
     Apply it *after* `shuffled_batches`, which keeps what it is given in memory and so
     would freeze the samples; elements may be single vectors or batches.
@@ -231,7 +231,7 @@ def _each_epoch(read, shape, make_epoch, cardinality):
     """Dataset that calls `read` once an iterator and continues with its value.
 
     `read` returns an int64 tensor of this shape. What it does is no part of the
-    dataset, whose functions TensorFlow optimises anew for each iterator.
+    dataset, whose functions TensorFlow optimises again for each iterator.
     """
 
     def epoch(_):

@@ -83,7 +83,7 @@ class PixelError(keras.metrics.Mean):
             )
         states, y_true = (tf.cast(part, self.dtype) for part in (states, y_true))
         on, wanted = states > self.threshold, y_true > self.threshold
-        # Not `!=`: with a batch size known of one alone its result has no known rank.
+        # Not `!=`: with a batch size known of only one its result has no known rank.
         differs = tf.math.logical_xor(on, wanted)
         return tf.cast(differs | tf.math.is_nan(states), self.dtype)
 

@@ -1,4 +1,4 @@
-"""What follows from a model's potentials alone: scores, features back, samples."""
+"""What follows from a model's potentials only: scores, features back, samples."""
 
 import tensorflow as tf
 

@@ -45,7 +45,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
     Args:
         learning_rate: float ≥ 0 or `keras.optimizers.schedules.LearningRateSchedule`;
             the rate of everything but matrices, and of `weight_decay` everywhere.
-        matrix_learning_rate: float ≥ 0, schedule or `None`. A float can be set anew
+        matrix_learning_rate: float ≥ 0, schedule or `None`. A float can be set again
             at any time, as `learning_rate` can.
         method: str, `"newton_schulz"` or `"svd"`. Both compute in float32, in float64
             for gradients of float64.

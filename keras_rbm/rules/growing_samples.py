@@ -13,7 +13,7 @@ from keras_rbm.inference.growing.reweighting import Descended, random_rows
 _BURN_IN = 20
 #: Judges at least: with fewer their error is a matter of chance itself.
 _LEAST_JUDGES = 20
-#: Standard error of log Z, in nats, from which it is estimated anew by annealing.
+#: Standard error of log Z, in nats, from which it is estimated again by annealing.
 _LARGEST_ERROR = 0.2
 
 
@@ -61,7 +61,7 @@ class GrowingSamples:
         self._left_at = rule.add_variable("left_at", (4,), "zeros")
 
     def begin(self, model):
-        """Starts anew with a model that something else than the rule has changed."""
+        """Starts again with a model that something else than the rule has changed."""
         left = self._started.numpy() and np.allclose(
             self._left_at.numpy(), _fingerprint(model), rtol=1e-5
         )
@@ -72,7 +72,7 @@ class GrowingSamples:
             self._anneal(model)
 
     def anchor(self, model, logs):
-        """Estimates log Z anew where its error has become large; called each epoch."""
+        """Estimates log Z again where its error has become large; called each epoch."""
         if self.log_partition_error > _LARGEST_ERROR:
             self._anneal(model)
             for name in ("log_partition", "log_partition_error"):

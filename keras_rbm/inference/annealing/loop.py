@@ -83,7 +83,7 @@ def _block(path, state, lows, highs, span, seed, reverse):
 
     def step(index, chains, log_weights):
         low, high = tf.gather(lows, index), tf.gather(highs, index)
-        # Not noise[i]: slicing at an argument would compile anew for each value.
+        # Not noise[i]: slicing at an argument would compile again for each value.
         draws = noise.of_sweep(index - first)
         if not reverse:
             log_weights += path.log_weight_difference(chains, low, high)
@@ -126,7 +126,7 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
 def _run(block, *kind):
     """Returns the loop over blocks, traced once for all sizes of a growing model.
 
-    It is given models of one kind alone, between which little but H differs.
+    It is given models of one kind only, between which little but H differs.
     """
     blocks = functools.partial(_blocks, block)
     return tf.function(blocks, autograph=False, reduce_retracing=True)

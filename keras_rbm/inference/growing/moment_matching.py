@@ -69,7 +69,7 @@ def match_means(
     `C^-1 (target - mean) / k`, the k-th, so that later sweeps average out the
     chance of earlier ones; the chains' weights follow at once, as chains that have
     yet to move would lead it too far. It ends as
-    `(target - mean)' C^-1 (target - mean)` is what chance alone would leave.
+    `(target - mean)' C^-1 (target - mean)` is what mere chance would leave.
 
     Args:
         potentials: `Potentials` of binary visible units.

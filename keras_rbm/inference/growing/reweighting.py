@@ -135,7 +135,7 @@ def carry_over(
         between: function of t in [0, 1] that returns the `Potentials` of
             `p*_old exp(t change)`, or `None` for a single step.
         is_large: bool scalar, whether the change is known to be large: samples of the
-            old model alone cannot tell, where the new one has modes that it lacks.
+            old model cannot tell, where the new one has modes that it lacks.
 
     Returns:
         `CarriedOver`.

@@ -8,7 +8,7 @@ beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `b
 
 are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
 in place of four transcendental functions. Max-product puts a maximum in place of each
-sum. `s` follows from `r` and `alpha`, so `r` alone is kept. Sums of logarithms are
+sum. `s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are
 logarithms of products of eight ratios, where those cannot overflow; where the ratios
 themselves might, `log_messages` takes their logarithms.
 """

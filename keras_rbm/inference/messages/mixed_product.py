@@ -1,6 +1,6 @@
 """Mixed-product belief propagation: the most probable visible state.
 
-Messages to hidden units depend on the decoded state `v` alone, so none are stored:
+Messages to hidden units depend on the decoded state `v` only, so none are stored:
 the log-odds of `v_i` are `F(v with v_i = 0) - F(v with v_i = 1)`, and a sweep sets all
 visible units to their better value at once.
 """

@@ -20,7 +20,7 @@ class DBM(DeepModel):
     """Deep Boltzmann machine of binary units [1].
 
     `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers meet
-    even ones alone, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
+    even ones only, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
     whose hidden layer `(h_1, h_3, ...)`: `potentials` returns that, and learning rules,
     samplers and estimates of log Z take it as any other. In the positive phase the
     layers above the data are inferred. Joint training, without pretraining, wants the
@@ -48,7 +48,7 @@ class DBM(DeepModel):
         base_rate: variable (V,), see `RBM`.
 
     Raises:
-        ValueError: if a size is not an int ≥ 1, there is one hidden layer alone, or the
+        ValueError: if a size is not an int ≥ 1, there is only one hidden layer, or the
             inference yields states.
 
     Example:

@@ -15,7 +15,7 @@ class DBN(StackedModel):
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
     down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
     `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
-    greedily from below; an upper RBM learns from binary states that are drawn anew in
+    greedily from below; an upper RBM learns from binary states that are drawn again in
     every epoch, which raises the bound `log_likelihood_bound` (of Gaussian hidden
     units, from their means).
 

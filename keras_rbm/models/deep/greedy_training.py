@@ -127,7 +127,7 @@ def one_each(value, name, count):
 class Features:
     """What an RBM of a stack learns from: the data, or the features below it.
 
-    Of binary features these are means; states are drawn from them for training, anew
+    Of binary features these are means; states are drawn from them for training, again
     in each epoch, and once for validation.
     """
 
@@ -149,7 +149,7 @@ class Features:
             )
         elif weights is not None:
             raise ValueError(
-                "Expected sample_weight with arrays alone. Received: sample_weight "
+                "Expected sample_weight with arrays only. Received: sample_weight "
                 "with a dataset. Make elements (x, (), weight)."
             )
         return cls(data, weights, batch_size)

@@ -19,7 +19,7 @@ class InfiniteRBM(GenerativeModel):
     temperature `alpha` the sum of all c_i [1]. With c_i = 1 it is an RBM. The rule
     `FrankWolfe` adds one unit a step; until then the visible units are independent.
 
-    There is room for `max_hidden_units`; computation grows with those in use alone.
+    There is room for `max_hidden_units`; computation grows with those in use only.
     Called on data, the model returns `E[h | v] = c_i sigmoid(v' w_i + d_i)`,
     (B, units in use).
 
@@ -61,7 +61,7 @@ class InfiniteRBM(GenerativeModel):
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         super().__init__(seed=seed, **kwargs)
-        self.supports_jit = False  # growing slices would be compiled anew each time
+        self.supports_jit = False  # growing slices would be compiled again each time
         self.max_hidden_units = int(max_hidden_units)
         self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
@@ -150,7 +150,7 @@ class InfiniteRBM(GenerativeModel):
         if kwargs.get("jit_compile") is True:
             raise ValueError(
                 "Expected jit_compile=False (or 'auto'): a growing model would be "
-                "compiled anew for each size. Received: jit_compile=True."
+                "compiled again for each size. Received: jit_compile=True."
             )
         if self.distribute_strategy.num_replicas_in_sync > 1:
             raise ValueError(

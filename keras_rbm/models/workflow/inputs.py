@@ -17,7 +17,7 @@ def first_batch(data):
         data: array, `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
 
     Returns:
-        `(batch, data)`; a generator that was peeked into is chained anew.
+        `(batch, data)`; a generator that was peeked into is chained again.
     """
     if is_array(data):
         return data, data
@@ -133,7 +133,7 @@ def with_weights(x, y, sample_weight, batch_size):
 
 
 def _chained(first, rest):
-    # Not itertools.chain: Keras takes generators alone.
+    # Not itertools.chain: Keras takes generators only.
     yield first
     yield from rest
 

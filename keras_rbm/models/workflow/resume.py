@@ -6,7 +6,7 @@ import keras
 
 
 class EpochKey(keras.callbacks.Callback):
-    """A number for each epoch, a function of the model's saved state alone.
+    """A number for each epoch, a function of the model's saved state only.
 
     It is taken when the epoch begins: the pipeline that shuffles by it runs beside
     the training steps, and would read `optimizer.iterations` at any moment.

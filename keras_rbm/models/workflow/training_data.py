@@ -19,7 +19,7 @@ class TrainingData(NamedTuple):
 
     Attributes:
         first: `(x, y, sample_weight)`; all of it, of arrays.
-        x, y, sample_weight: arrays, or `x` a source of batches alone.
+        x, y, sample_weight: arrays, or `x` a source of batches only.
         validation: validation data as Keras takes them, or `None`.
     """
 
@@ -91,12 +91,12 @@ def _split(parts, share):
 
 
 def _check_alone(x, y, validation_split):
-    """Raises an error if what goes with arrays alone comes with another source."""
+    """Raises an error if what goes with arrays only comes with another source."""
     name = type(x).__name__
     if y is not None:
         raise TypeError(
             f"Expected x as an array beside y. Received: x of type {name}. Convert it "
-            "(a sparse matrix: x.toarray()), or pass a dataset of (x, y) alone."
+            "(a sparse matrix: x.toarray()), or pass a dataset of (x, y) only."
         )
     if validation_split:
         raise ValueError(
