@@ -1,7 +1,6 @@
 """`load`: values, splits, labels, errors."""
 
 import collections
-import subprocess
 import sys
 
 import numpy as np
@@ -162,18 +161,6 @@ def test_bad_requests(args, kwargs, message, tmp_path):
 
 
 @pytest.mark.multiprocess
-def test_import_is_cheap():
-    """Keras itself imports scikit-learn, and so SciPy, where they are installed."""
-    code = (
-        "import sys, keras, tensorflow; before = set(sys.modules); "
-        "import keras_rbm.datasets; new = set(sys.modules) - before; "
-        "print(new & {'tensorflow_datasets', 'requests', 'scipy', 'sklearn'})"
-    )
-    run = [sys.executable, "-c", code]
-    output = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    assert output.strip() == "set()"
-
-
 def test_importing_a_folder_registers_its_builder(data_dir):
     import tensorflow_datasets as tfds
 
