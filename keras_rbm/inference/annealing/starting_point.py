@@ -32,6 +32,8 @@ from keras_rbm.inference.gibbs import (
 _SWEEPS, _FEWER_SWEEPS = 100, 50
 #: Chains of each kind of start, and of each run that looks around, as a share of M.
 _FEW = 0.4
+#: Chains of all models whose noise is in memory at a time.
+_ROWS_AT_ONCE = 10_000
 #: Temperatures of an annealing run that looks around, and of those from the new base,
 #: one after the other until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
@@ -157,7 +159,9 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
     centres = units.natural_for_mean(pool.regions.centres)
     looks = tf.concat([for_models(first), for_models(nowhere), centres], 0)
-    annealed(looks, look, few)
+    size = max(1, _ROWS_AT_ONCE // rows)
+    for number in range(0, len(looks), size):
+        annealed(looks[number : number + size], look, few)
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
