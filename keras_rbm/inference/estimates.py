@@ -16,6 +16,8 @@ MARKOV = -math.log(ALPHA)
 HALF_MARKOV = -math.log(ALPHA / 2.0)
 #: Standard errors on either side of an estimate whose weights behave well.
 WIDTH = 3.0
+#: Chains, or families of them, at least: the spread of fewer is chance itself.
+FEWEST = 10
 #: Log weights with a heavier tail have no error that could be estimated.
 LARGEST_PARETO_K = 0.7
 #: The tail is asked where the largest weight is so many times the mean: that of weights
@@ -102,8 +104,9 @@ class LogPartition(NamedTuple):
         `E[w] = Z`, so `log Z ~ logmeanexp(log w)`, with the standard error of the delta
         method, `sd(w) / (sqrt(M) mean(w))`. Where a generalised Pareto distribution of
         their largest values has a shape below 0.7 [1], or the largest is less than
-        twice the mean, the interval is `log(Z ± 3 standard errors)`. Else, or where the
-        lower end of that is not positive, all that is known is Markov's inequality,
+        twice the mean, and there are at least ten, the interval is
+        `log(Z ± 3 standard errors)`. Else, or where the lower end of that is not
+        positive, all that is known is Markov's inequality,
         `P(log mean w ≥ log Z + a) ≤ exp(-a)`: the interval is
         `[value - log 20, inf)`, at 95 %.
 
@@ -122,7 +125,8 @@ class LogPartition(NamedTuple):
         value, stderr, ess = weighted(signed)
         equal = tf.reduce_max(signed, 0) - value < math.log(_LARGE_WEIGHT)
         light = equal | (pareto_k(signed) < LARGEST_PARETO_K)
-        known = (WIDTH * stderr < 1.0) & light
+        enough = len(signed) >= FEWEST
+        known = (WIDTH * stderr < 1.0) & light & enough
         infinite = tf.constant(math.inf, tf.float64)
         error = with_rounding(stderr, value)
         below = value + tf.math.log1p(-tf.minimum(WIDTH * error, 1.0))
@@ -183,13 +187,15 @@ def rows_by_weight(log_weights, labels, count, seed):
         seed: int tensor (2,).
 
     Returns:
-        int array (count, B), rows.
+        `(rows, absent)`: int array (count, B), and (B,), the share of the weights of
+        labels that none of the rows has.
 
     References:
         1. Douc, Cappé, Moulines. Comparison of resampling schemes for particle
            filtering. ISPA 2005.
     """
     order = np.argsort(labels, 0, kind="stable")
+    all_weights = log_weights
     log_weights = np.take_along_axis(log_weights, order, 0)
     weights = np.exp(log_weights - log_weights.max(0))
     ends = np.cumsum(weights / weights.sum(0), 0)[:-1]
@@ -197,7 +203,12 @@ def rows_by_weight(log_weights, labels, count, seed):
     places = (np.arange(count)[:, np.newaxis] + shift) / count
     pairs = zip(ends.T, places.T, strict=True)
     rows = np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
-    return np.take_along_axis(order, rows, 0)
+    rows = np.take_along_axis(order, rows, 0)
+    weights = np.exp(all_weights - all_weights.max(0))
+    drawn = np.take_along_axis(labels, rows, 0)
+    missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
+    absent = (weights * np.stack(missing, 1)).sum(0) / weights.sum(0)
+    return rows, absent
 
 
 def effective_number(ancestors):

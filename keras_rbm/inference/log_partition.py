@@ -58,7 +58,7 @@ def estimate_log_partition(
     | `"ais"` | anneals forwards | weights behave well, and no mode was missed |
     | `"bidirectional"` | anneals both ways | the two ways overlap |
     | `"reverse_ais"` | anneals model samples back | weights behave well |
-    | `"tempering"` | bridges tempered replicas | they exchange and travel |
+    | `"tempering"` | bridges tempered replicas | they exchange, travel and mix |
     | `"bethe"` | `sum_product`, binary units | never: error not known |
     | `"mean_field"` | a lower bound, binary units | never |
 
@@ -78,7 +78,7 @@ def estimate_log_partition(
         betas: int, number of temperatures (of tempering, replicas less one), spaced at
             equal thermodynamic distances (tempering: equal swap rates), by default 1000
             (20); or the values, as `temperatures` takes them.
-        num_chains: int ≥ 2.
+        num_chains: int ≥ 2; with fewer than 10 the interval is open.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             those of the search. With B models C is a multiple of B, and row i belongs
             to model i modulo B.
@@ -136,7 +136,7 @@ def estimate_log_partition(
             ancestors=start.ancestors[:, 0],
             seed=seeds["tempering"],
         )
-        return _explained(result, method, base)
+        return _explained(result.unless_refuted(start.least), method, base)
     betas = start.temperatures(betas)
     given = initial_visible is not None
     if not given:
@@ -170,13 +170,14 @@ def estimate_log_partition(
     if given:  # states that the caller vouches for
         return _explained(reverse, method, base)
     forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
-    both = bidirectional(forward, backward, start.ancestors, start.least)
+    both = bidirectional(forward, backward, start.ancestors, start.least, start.absent)
     if method == "bidirectional":
         return _explained(both, method, base)
     if method == "ais":
-        result = checked(LogPartition.from_log_weights(forward), both)
+        result = LogPartition.from_log_weights(forward)
+        result = checked(result, both, start.absent)
     else:
-        result = checked(reverse, both, reverse=True)
+        result = checked(reverse, both, start.absent, reverse=True)
     return _explained(result, method, base)
 
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.estimates import (
+    FEWEST,
     HALF_MARKOV,
     MARKOV,
     WIDTH,
@@ -17,11 +18,9 @@ from keras_rbm.inference.estimates import (
 
 #: Share of the chains of one way that could be those of the other, at least.
 _LEAST_OVERLAP = 0.1
-#: Independent states, at least, that the chains back come from.
-_LEAST_ANCESTORS = 10
 
 
-def bidirectional(forward, backward, ancestors=None, least=-math.inf):
+def bidirectional(forward, backward, ancestors=None, least=-math.inf, absent=0.0):
     """Returns the estimate of log Z that annealing both ways gives together [1, 2].
 
     With log weights u of chains annealed forwards and r of as many annealed back from
@@ -40,6 +39,8 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
         ancestors: int array (M, B), equal where states annealed back are not
             independent; by default all are.
         least: array (B,), a lower bound of log Z that is known otherwise, at 97.5 %.
+        absent: array (B,), share of the mass that is known to lie where none of the
+            states annealed back is; it is added to the error.
 
     Returns:
         `LogPartition`; its `ess` is M where both ways agree everywhere.
@@ -63,12 +64,13 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
         tf.transpose(low)[tf.newaxis], tf.transpose(high)[tf.newaxis], numbers
     )
     stderr = tf.math.reduce_std(parts, 1) / math.sqrt(chains - 1)
+    stderr = tf.sqrt(tf.square(stderr) + np.square(np.log1p(-np.asarray(absent))))
     overlap = 2.0 * tf.reduce_mean(tf.sigmoid(low - value), 0)
 
     least = tf.maximum(weighted(low)[0] - HALF_MARKOV, least)
     tests = {
-        f"fewer than {_LEAST_ANCESTORS} independent states were annealed back": (
-            tf.constant(families >= _LEAST_ANCESTORS)
+        f"fewer than {FEWEST} independent states were annealed back": (
+            tf.constant(families >= FEWEST)
         ),
         "chains annealed forwards and back hardly meet": overlap > _LEAST_OVERLAP,
         "other estimates find more mass": least < value + WIDTH * stderr,
@@ -87,27 +89,28 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf):
     return result._replace(lower=lower, note=", and ".join(failed))
 
 
-def checked(one, both, reverse=False):
+def checked(one, both, absent=0.0, reverse=False):
     """Returns an estimate by annealing one way, with what both say of its error.
 
     A mode that no chain meets on its way forwards is invisible to it, and states that
     are no model samples to annealing back. Where the other way sees no more, the
     difference of the two estimates is added to the error; else the interval is open
-    above, and of annealing back below.
+    above. Its lower end is Markov's then; of annealing back, whose states are samples
+    as far as the search has found, that of both.
 
     Args:
         one: `LogPartition`, of annealing one way.
         both: `LogPartition`, of the same chains and those of the other way.
+        absent: as of `bidirectional`.
         reverse: bool, whether the one way is back.
     """
     difference = tf.abs(one.value - both.value)
+    difference -= np.reshape(np.log1p(-np.asarray(absent)), difference.shape)
     stderr = tf.sqrt(tf.square(one.stderr) + tf.square(difference))
     known = one.is_finite & both.is_finite
     infinite = tf.fill(tf.shape(stderr), tf.constant(math.inf, tf.float64))
-    if reverse:
-        ends = -infinite, tf.where(one.is_finite, one.value + MARKOV, one.upper)
-    else:
-        ends = tf.where(one.is_finite, one.value - MARKOV, one.lower), infinite
+    lower = tf.where(one.is_finite, one.value - MARKOV, one.lower)
+    ends = both.lower if reverse else lower, infinite
     return one._replace(
         note=both.note,
         stderr=tf.where(known, stderr, infinite),

@@ -10,7 +10,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing.tempered_path import TemperedPath
 from keras_rbm.inference.annealing.tempering import parallel_tempering, tempering_step
-from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import check_finite, check_normalizable
 
@@ -123,7 +123,7 @@ def _between_families(parts, ancestors):
         ancestors = np.arange(chains)
     _, family = np.unique(ancestors, return_inverse=True)
     families = family.max() + 1
-    if families < 2:
+    if families < FEWEST:
         return tf.constant(math.inf, tf.float64)
     sums = tf.math.unsorted_segment_sum(parts, family, families)
     total = tf.reduce_sum(tf.square(sums)) * families / (families - 1)

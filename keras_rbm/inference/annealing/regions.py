@@ -112,9 +112,12 @@ class Pool:
         return np.concatenate(result)
 
     def draw(self, count, seed):
-        """Returns states (count · B, V), as often as their weights say, and which."""
+        """Returns states (count · B, V), as often as their weights say, and which.
+
+        And the share of the mass in regions that none of them is in, (B,).
+        """
         labels = [labels.reshape(-1, self.batch) for labels in self._labels]
         labels = np.concatenate(labels)
-        chosen = rows_by_weight(self.log_weights(), labels, count, seed)
+        chosen, absent = rows_by_weight(self.log_weights(), labels, count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
-        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
+        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent

@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from keras_rbm import random
 from keras_rbm.inference.estimates import rows_by_weight
 from keras_rbm.inference.potentials import binary_layers
-from keras_rbm.units import BernoulliParameters
 
 #: Sweeps at most and at least, and evaluations of a visible unit's log-partition.
 _SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 1e8
@@ -87,59 +86,68 @@ def _sweeps(potentials, hidden, seed, count):
 
 
 class Visited(NamedTuple):
-    """Hidden states that chains have been in, with their exact weights.
+    """States of one layer that chains have been in, with their exact weights.
+
+    The layer is the hidden one, where it is binary, else the visible one.
 
     Attributes:
-        hidden: tensor (n, B, H), states for each of B models.
-        log_weights: array (n, B), float64, log p*(h) with v summed out; minus infinity
-            of a state that is there already.
+        states: tensor (n, B, units), states for each of B models.
+        log_weights: array (n, B), float64, log p* with the other layer summed out;
+            minus infinity of a state that is there already.
         log_mass: array (B,), log of the sum of the weights: a lower bound of log Z,
             and nearly log Z where few states matter.
+        of_hidden: bool, whether the states are of the hidden layer.
     """
 
-    hidden: tf.Tensor
+    states: tf.Tensor
     log_weights: np.ndarray
     log_mass: np.ndarray
+    of_hidden: bool
 
     @classmethod
     def by(cls, potentials, visible):
-        """Returns the likeliest hidden state of each visible one as `Visited`.
+        """Returns each visible state, or the likeliest hidden one, as `Visited`.
 
         Args:
             potentials: `Potentials`, B models if the biases have a batch dimension.
             visible: tensor (n · B, V), row i that of model i modulo B.
 
-        `None` where the hidden units are not binary.
+        `None` where neither layer is binary.
         """
-        if not isinstance(potentials.hidden, BernoulliParameters):
+        layers = binary_layers(potentials)
+        if not layers:
             return None
+        of_hidden = "hidden" in layers
         batch = 1 if potentials.batch_size is None else int(potentials.batch_size)
         models = potentials.repeat(len(visible) // batch)
-        hidden = tf.cast(models.hidden_natural(visible) > 0.0, tf.float32)
+        states = visible
+        if of_hidden:
+            states = tf.cast(models.hidden_natural(visible) > 0.0, tf.float32)
+            models = models.transpose()
         exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), models)
-        states = tf.cast(hidden, tf.float64)
-        log_weights = tf.reduce_sum(states * exact.hidden_bias, -1)
-        of_visible = exact.visible.log_partition(exact.visible_natural(states))
-        log_weights += tf.reduce_sum(of_visible, -1)
+        log_weights = -exact.free_energy(tf.cast(states, tf.float64))
         log_weights = log_weights.numpy().reshape(-1, batch)
-        hidden = tf.reshape(hidden, (*log_weights.shape, -1))
-        log_weights[_repeated(hidden.numpy())] = -np.inf
-        return cls(hidden, log_weights, logsumexp(log_weights, 0))
+        states = tf.reshape(states, (*log_weights.shape, -1))
+        log_weights[_repeated(states.numpy())] = -np.inf
+        return cls(states, log_weights, logsumexp(log_weights, 0), of_hidden)
 
     def draw(self, potentials, regions, count, seed):
-        """Returns visible states (count · B, V), drawn by their hidden states."""
+        """Returns visible states (count · B, V) by the weights, and what is absent."""
         batch = len(self.log_mass)
-        hidden = tf.reshape(self.hidden, (-1, self.hidden.shape[2]))
-        models = potentials.repeat(len(hidden) // batch)
-        means = models.visible.mean(models.visible_natural(hidden))
+        means = tf.reshape(self.states, (-1, self.states.shape[2]))
+        if self.of_hidden:
+            models = potentials.repeat(len(means) // batch)
+            means = models.visible.mean(models.visible_natural(means))
         labels = regions.labels(np.reshape(means, (-1, batch, means.shape[1])))
         seeds = [random.fold_in(seed, number) for number in range(2)]
-        chosen = rows_by_weight(self.log_weights, labels, count, seeds[0])
+        chosen, absent = rows_by_weight(self.log_weights, labels, count, seeds[0])
         chosen = np.stack([chosen, np.tile(np.arange(batch), (count, 1))], -1)
-        hidden = tf.gather_nd(self.hidden, chosen.reshape(-1, 2))
-        natural = potentials.repeat(count).visible_natural(hidden)
-        noise = random.uniform(natural.shape, seeds[1])
-        return potentials.visible.sample(natural, noise)
+        states = tf.gather_nd(self.states, chosen.reshape(-1, 2))
+        if self.of_hidden:
+            natural = potentials.repeat(count).visible_natural(states)
+            noise = random.uniform(natural.shape, seeds[1])
+            states = potentials.visible.sample(natural, noise)
+        return states, absent
 
 
 def _repeated(hidden):

@@ -57,6 +57,8 @@ class StartingPoint(NamedTuple):
         betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
             from 0 up to each.
         least: array (B,), a lower bound of log Z, at 97.5 %.
+        absent: array (B,), share of the mass that is known to lie in regions where
+            none of the states is.
     """
 
     base: tf.Tensor
@@ -65,6 +67,7 @@ class StartingPoint(NamedTuple):
     betas: np.ndarray
     lengths: np.ndarray
     least: np.ndarray
+    absent: np.ndarray
 
     def temperatures(self, betas=None, default=1000):
         """Returns inverse temperatures: those given, or a number of them, well spaced.
@@ -155,6 +158,13 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     if chains is not None and batch is None:
         starts.append(tf.cast(chains[:few], tf.float32))
     means, others = settled(tf.concat(starts, 0), _SWEEPS)
+    # Moves between modes leave a small one as soon as it was met: some stay where
+    # they start.
+    models = potentials.repeat(few)
+    staying = _given_any_hidden(models, rows, next(seeds))
+    unmoved, stayed = _means(models, staying, tf.constant(_SWEEPS), next(seeds))
+    means = tf.concat([means, unmoved], 0)
+    others = tf.concat([others, stayed], 0)
     reached = of_models(mean_of_each(means[:rows]))
     pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
     centres = units.natural_for_mean(pool.regions.centres)
@@ -165,33 +175,40 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
-        """Returns states (M · B, V) that are nearly samples, and their ancestors."""
-        states, ancestors = pool.draw(num_chains, next(seeds))
+        """Returns states (M · B, V), nearly samples, ancestors, and what is absent."""
+        states, ancestors, absent = pool.draw(num_chains, next(seeds))
         if visited is None:
-            return states, ancestors
+            return states, ancestors, absent
         nearly_all = visited.log_mass > np.max(pool.lows, 0) - _NEARLY_ALL
-        exact = visited.draw(potentials, pool.regions, num_chains, next(seeds))
+        exact, unseen = visited.draw(potentials, pool.regions, num_chains, next(seeds))
         own = np.tile(nearly_all, num_chains)[:, np.newaxis]
         numbers = np.arange(num_chains)[:, np.newaxis]
-        return tf.where(own, exact, states), np.where(nearly_all, numbers, ancestors)
+        return (
+            tf.where(own, exact, states),
+            np.where(nearly_all, numbers, ancestors),
+            np.where(nearly_all, unseen, absent),
+        )
 
     broad = units.mean(first) if base is not None else reached
     enough = min(_ENOUGH_ANCESTORS, num_chains // 4)
-    states, ancestors = drawn()
+    states, ancestors, _ = drawn()
     for count in _REFINE:
         means = of_models(mean_of_each(settled(states)[0]))
         natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
         bases = for_models(natural)
-        path = StartingPoint(natural, None, None, *annealed(bases, look, few), None)
+        lengths = annealed(bases, look, few)
+        path = StartingPoint(natural, None, None, *lengths, None, None)
         betas, lengths = annealed(bases, path.temperatures(count))
-        states, ancestors = drawn()
+        states, ancestors, absent = drawn()
         if np.min(effective_number(ancestors)) >= enough:
             break
-    _, states = settled(states)
+    # Without moves between modes: each has as many states as its mass says.
+    models = potentials.repeat(num_chains)
+    _, states = _means(models, states, tf.constant(_FEWER_SWEEPS), next(seeds))
     least = pool.lower_bound(len(looks) + 2 * len(_REFINE))
     if visited is not None:
         least = np.maximum(least, visited.log_mass)
-    return StartingPoint(natural, states, ancestors, betas, lengths, least)
+    return StartingPoint(natural, states, ancestors, betas, lengths, least, absent)
 
 
 def _given_any_hidden(potentials, rows, seed):

@@ -229,11 +229,13 @@ def test_ess_is_what_was_measured():
 
 
 def test_chains_of_one_family_count_as_one():
-    parts = tf.constant([1.0, 1.0, -1.0, -1.0], tf.float64)
+    parts = tf.constant(np.repeat([1.0, -1.0], 10), tf.float64)
     alone = bridge_sampling._between_families(parts, None)
-    joined = bridge_sampling._between_families(parts, np.array([7, 7, 9, 9]))
-    np.testing.assert_allclose([alone, joined], [np.sqrt(4 / 3) / 2, np.sqrt(16) / 4])
-    assert bridge_sampling._between_families(parts, np.zeros(4)) == np.inf
+    joined = bridge_sampling._between_families(parts, np.arange(20) // 2)
+    want = [np.sqrt(20 / 19 / 20), np.sqrt(10 / 9 * 10 * 4) / 20]
+    np.testing.assert_allclose([alone, joined], want)
+    for few in (np.zeros(20), np.arange(20) // 4):
+        assert bridge_sampling._between_families(parts, few) == np.inf
 
 
 @pytest.mark.parametrize(

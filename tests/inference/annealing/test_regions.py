@@ -51,9 +51,9 @@ def test_a_region_is_weighed_by_the_runs_that_were_there():
     first, second = (at(0, 40), np.zeros(40)), (at(1, 40), np.log(3.0) * np.ones(40))
     both = np.repeat([0.0, np.log(3.0)], 20) + np.log(2.0)
     for runs in ([first] * 5 + [second], [(np.r_[at(0, 20), at(1, 20)], both), first]):
-        states, rows = pool_of(*runs).draw(400, SEED)
+        states, rows, absent = pool_of(*runs).draw(400, SEED)
         assert states.numpy().sum(0) == pytest.approx([100, 300, 0], abs=1)
-        assert rows.shape == (400, 1)
+        assert rows.shape == (400, 1) and absent == pytest.approx([0.0])
 
 
 def test_chains_of_one_mode_have_a_centre_of_their_own():
@@ -81,9 +81,11 @@ def test_each_label_is_drawn_as_often_as_its_weights_say():
     labels = rng.integers(0, 10, (300, 2))
     weights = np.exp(log_weights) / np.exp(log_weights).sum(0)
     for seed in range(5):
-        rows = rows_by_weight(log_weights, labels, 100, tf.constant([seed, 0]))
+        rows, absent = rows_by_weight(log_weights, labels, 100, tf.constant([seed, 0]))
         for model in range(2):
             drawn = labels[rows[:, model], model]
+            lacking = ~np.isin(labels[:, model], drawn)
+            assert absent[model] == pytest.approx(weights[lacking, model].sum())
             for label in range(10):
                 share = weights[labels[:, model] == label, model].sum()
                 assert abs((drawn == label).sum() - 100 * share) < 2

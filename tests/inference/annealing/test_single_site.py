@@ -68,7 +68,7 @@ def test_what_was_visited_bounds_log_z():
     some = Visited.by(potentials, every[:5])
     assert some.log_mass < visited.log_mass
     new = np.isfinite(visited.log_weights[:, 0])
-    hidden = visited.hidden.numpy()[new, 0]
+    hidden = visited.states.numpy()[new, 0]
     assert len(np.unique(hidden, axis=0)) == len(hidden) < 64
     index = hidden.astype(int) @ [8, 4, 2, 1]
     mass = truth.p_hidden[index]
@@ -77,7 +77,7 @@ def test_what_was_visited_bounds_log_z():
     )
     shares = np.exp(visited.log_weights[new, 0] - visited.log_mass)
     np.testing.assert_allclose(shares, mass / mass.sum(), rtol=1e-4)
-    draws = visited.draw(potentials, whole(6), 20_000, SEED).numpy()
+    draws = visited.draw(potentials, whole(6), 20_000, SEED)[0].numpy()
     weights = (mass / mass.sum()) @ (
         1
         / (
@@ -89,9 +89,24 @@ def test_what_was_visited_bounds_log_z():
     assert (abs(draws.mean(0) - weights) < 5 * error).all()
 
 
-def test_no_list_of_states_without_binary_hidden_units():
+def test_visible_states_are_listed_where_hidden_units_are_not_binary():
     potentials = random_gaussian_potentials(3, 4).transpose()
-    assert Visited.by(potentials, tf.zeros((5, 4))) is None
+    states = tf.constant(np.repeat(binary_states(4), 2, 0), tf.float32)
+    visited = Visited.by(potentials, states)
+    truth = inference.exact_log_partition(potentials)
+    np.testing.assert_allclose(visited.log_mass, [truth], rtol=1e-5)
+    assert np.isfinite(visited.log_weights).sum() == 16 and not visited.of_hidden
+    draws, absent = visited.draw(potentials, whole(4), 20_000, SEED)
+    means = inference.exact_moments(potentials).visible.bias
+    error = np.sqrt(means * (1 - means) / 20_000)
+    assert (abs(draws.numpy().mean(0) - means) < 5 * error).numpy().all()
+    assert absent == 0.0
+
+
+def test_no_list_of_states_without_a_binary_layer():
+    units = random_gaussian_potentials(3, 4).visible
+    potentials = Potentials(0.1 * tf.eye(3), units, units)
+    assert Visited.by(potentials, tf.zeros((5, 3))) is None
 
 
 def test_each_of_several_models_has_its_own_list():
@@ -100,11 +115,11 @@ def test_each_of_several_models_has_its_own_list():
     models = Potentials(kernel, tf.zeros(6), biases)
     states = tf.constant(np.repeat(binary_states(6), 3, 0), tf.float32)
     visited = Visited.by(models, states)
-    draws = visited.draw(models, whole(6, 3), 20_000, SEED).numpy().reshape(-1, 3, 6)
+    draws = visited.draw(models, whole(6, 3), 20_000, SEED)[0].numpy().reshape(-1, 3, 6)
     for model in range(3):
         alone = Potentials(kernel, tf.zeros(6), biases[model])
         own = Visited.by(alone, states[model::3])
         np.testing.assert_allclose(visited.log_mass[model], own.log_mass[0])
-        means = own.draw(alone, whole(6), 20_000, SEED).numpy().mean(0)
+        means = own.draw(alone, whole(6), 20_000, SEED)[0].numpy().mean(0)
         error = 5 * np.sqrt(2 * means * (1 - means) / 20_000) + 1e-3
         assert (abs(draws[:, model].mean(0) - means) < error).all()
