@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.inference.pareto import pareto_k
 
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
@@ -150,6 +149,9 @@ class LogPartition(NamedTuple):
             lower=tf.where(refuted, least, self.lower),
             upper=tf.where(refuted, infinite, self.upper),
             stderr=tf.where(refuted, infinite, self.stderr),
+            note="other estimates find more mass"
+            if tf.reduce_any(refuted)
+            else self.note,
         )
 
     def __repr__(self):
@@ -172,43 +174,6 @@ def weighted(log_weights):
     variance = tf.reduce_sum(tf.square(weights - 1.0), 0) / (chains - 1.0)
     ess = tf.square(tf.reduce_sum(weights, 0)) / tf.reduce_sum(tf.square(weights), 0)
     return value, tf.sqrt(variance / chains), ess
-
-
-def rows_by_weight(log_weights, labels, count, seed):
-    """Draws states of each model by systematic sampling [1].
-
-    A label's states are drawn as often as their share of the weights says, but for
-    one: a small mode is neither missed nor met too often by chance.
-
-    Args:
-        log_weights: array (M, B).
-        labels: int array (M, B).
-        count: int, how many.
-        seed: int tensor (2,).
-
-    Returns:
-        `(rows, absent)`: int array (count, B), and (B,), the share of the weights of
-        labels that none of the rows has.
-
-    References:
-        1. Douc, Cappé, Moulines. Comparison of resampling schemes for particle
-           filtering. ISPA 2005.
-    """
-    order = np.argsort(labels, 0, kind="stable")
-    all_weights = log_weights
-    log_weights = np.take_along_axis(log_weights, order, 0)
-    weights = np.exp(log_weights - log_weights.max(0))
-    ends = np.cumsum(weights / weights.sum(0), 0)[:-1]
-    shift = random.uniform(labels.shape[1:], seed).numpy()
-    places = (np.arange(count)[:, np.newaxis] + shift) / count
-    pairs = zip(ends.T, places.T, strict=True)
-    rows = np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
-    rows = np.take_along_axis(order, rows, 0)
-    weights = np.exp(all_weights - all_weights.max(0))
-    drawn = np.take_along_axis(labels, rows, 0)
-    missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
-    absent = (weights * np.stack(missing, 1)).sum(0) / weights.sum(0)
-    return rows, absent
 
 
 def effective_number(ancestors):

@@ -7,7 +7,8 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import logsumexp
 
-from keras_rbm.inference.estimates import HALF_MARKOV, rows_by_weight, weighted
+from keras_rbm import random
+from keras_rbm.inference.estimates import HALF_MARKOV, weighted
 
 #: Clusters of the chains of each model.
 _CLUSTERS = 8
@@ -121,3 +122,37 @@ class Pool:
         chosen, absent = rows_by_weight(self.log_weights(), labels, count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent
+
+
+def rows_by_weight(log_weights, labels, count, seed):
+    """Draws states of each model by systematic sampling [1].
+
+    A label's states are drawn as often as their share of the weights says, but for
+    one: a small mode is neither missed nor met too often by chance.
+
+    Args:
+        log_weights: array (M, B).
+        labels: int array (M, B).
+        count: int, how many.
+        seed: int tensor (2,).
+
+    Returns:
+        `(rows, absent)`: int array (count, B), and (B,), the share of the weights of
+        labels that none of the rows has.
+
+    References:
+        1. Douc, Cappé, Moulines. Comparison of resampling schemes for particle
+           filtering. ISPA 2005.
+    """
+    weights = np.exp(log_weights - log_weights.max(0))
+    weights /= weights.sum(0)
+    order = np.argsort(labels, 0, kind="stable")
+    ends = np.cumsum(np.take_along_axis(weights, order, 0), 0)[:-1]
+    shift = random.uniform(labels.shape[1:], seed).numpy()
+    places = (np.arange(count)[:, np.newaxis] + shift) / count
+    pairs = zip(ends.T, places.T, strict=True)
+    rows = np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
+    rows = np.take_along_axis(order, rows, 0)
+    drawn = np.take_along_axis(labels, rows, 0)
+    missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
+    return rows, (weights * np.stack(missing, 1)).sum(0)

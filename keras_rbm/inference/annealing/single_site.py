@@ -8,7 +8,7 @@ import tensorflow as tf
 from scipy.special import logsumexp
 
 from keras_rbm import random
-from keras_rbm.inference.estimates import rows_by_weight
+from keras_rbm.inference.annealing.regions import rows_by_weight
 from keras_rbm.inference.potentials import binary_layers
 
 #: Sweeps at most and at least, and evaluations of a visible unit's log-partition.

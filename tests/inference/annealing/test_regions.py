@@ -3,8 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_rbm.inference.annealing.loop import Annealed
-from keras_rbm.inference.annealing.regions import Pool, Regions
-from keras_rbm.inference.estimates import rows_by_weight
+from keras_rbm.inference.annealing.regions import Pool, Regions, rows_by_weight
 
 SEED = tf.constant([0, 1])
 
