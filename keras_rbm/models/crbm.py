@@ -77,26 +77,18 @@ class CRBM(ConditionalModel):
         **kwargs,
     ):
         check_counts(hidden_units=hidden_units)
-        for name, count in (
-            ("num_visible", num_visible),
-            ("num_features", num_features),
-        ):
-            if count is not None:
-                check_counts(**{name: count})
+        if num_features is not None:
+            check_counts(num_features=num_features)
         inference = inference_module.get(inference)
-        super().__init__(seed=seed, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = int(hidden_units)
         self._inference = inference
-        self.num_visible = None if num_visible is None else int(num_visible)
         self.num_features = None if num_features is None else int(num_features)
         self.visible = self.hidden = units.Bernoulli()
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer or normal(seed)
-        )
+        self._set_kernel(kernel_initializer, kernel_regularizer)
         self.feature_initializer = keras.initializers.get(
             feature_initializer or reseeded(normal(seed))
         )
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))
 

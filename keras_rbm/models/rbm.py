@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.workflow.initializers import normal
 from keras_rbm.models.workflow.inputs import check_input_shape
 
 
@@ -75,18 +74,12 @@ class RBM(GenerativeModel):
         **kwargs,
     ):
         check_counts(hidden_units=hidden_units)
-        if num_visible is not None:
-            check_counts(num_visible=num_visible)
         visible, hidden = units.get(visible), units.get(hidden)
-        super().__init__(seed=seed, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = int(hidden_units)
-        self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = visible
         self.hidden = hidden
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer or normal(seed)
-        )
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self._set_kernel(kernel_initializer, kernel_regularizer)
         if num_visible is not None:
             self.build((None, self.num_visible))
 

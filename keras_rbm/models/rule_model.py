@@ -5,7 +5,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
+from keras_rbm.models.workflow.initializers import normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import load_named, save_named
 from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
@@ -24,6 +26,7 @@ class RuleModel(keras.Model):
 
     Args:
         seed: int or `None`. Seeds everything random in the model.
+        num_visible: int or `None`, V. `None` takes it from the first data.
         **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
     """
 
@@ -31,7 +34,9 @@ class RuleModel(keras.Model):
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
 
-    def __init__(self, seed=None, **kwargs):
+    def __init__(self, seed=None, num_visible=None, **kwargs):
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
         super().__init__(**kwargs)
         if self.variable_dtype != "float32":
             raise ValueError(
@@ -39,10 +44,18 @@ class RuleModel(keras.Model):
                 f"dtype={self.dtype_policy.name!r}. Use 'float32', 'mixed_bfloat16' or "
                 "'mixed_float16'."
             )
+        self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule = None
         self._fit_start = 0  # the optimizer's iterations when the last fit began
+
+    def _set_kernel(self, initializer, regularizer):
+        """Takes up how kernels start, by default normal, and their regularizer."""
+        self.kernel_initializer = keras.initializers.get(
+            initializer or normal(self.seed)
+        )
+        self.kernel_regularizer = keras.regularizers.get(regularizer)
 
     def potentials(self, features=None):
         """Returns the model's `Potentials`, given its input."""

@@ -11,7 +11,7 @@ from keras_rbm.models.deep.deep_model import DeepModel
 from keras_rbm.models.deep.fine_tuning import joint_classifier
 from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
 from keras_rbm.models.deep.pretraining import tied_rbms
-from keras_rbm.models.workflow.initializers import normal, reseeded
+from keras_rbm.models.workflow.initializers import reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
 
 
@@ -83,19 +83,13 @@ class DBM(DeepModel):
         **kwargs,
     ):
         hidden_units = _checked_layers(hidden_units)
-        if num_visible is not None:
-            check_counts(num_visible=num_visible)
         inference = inference_module.get(inference)
         self._check_inference(inference)
-        super().__init__(seed=seed, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = hidden_units
         self._inference = inference
-        self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer or normal(seed)
-        )
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self._set_kernel(kernel_initializer, kernel_regularizer)
         if num_visible is not None:
             self.build((None, self.num_visible))
 

@@ -58,12 +58,9 @@ class InfiniteRBM(GenerativeModel):
 
     def __init__(self, max_hidden_units, *, num_visible=None, seed=None, **kwargs):
         check_counts(max_hidden_units=max_hidden_units)
-        if num_visible is not None:
-            check_counts(num_visible=num_visible)
-        super().__init__(seed=seed, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.supports_jit = False  # growing slices would be compiled again each time
         self.max_hidden_units = int(max_hidden_units)
-        self.num_visible = None if num_visible is None else int(num_visible)
         self.visible = self.hidden = units.Bernoulli()
         self._first_units = 1
         if num_visible is not None:
