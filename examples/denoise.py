@@ -66,7 +66,7 @@ def main():
         100.0 * args.learning_rate,  # its loss is a mean over pixels, not a sum
         loss="binary_crossentropy",
     )
-    logistic.fit(train, epochs=args.epochs, verbose=2)
+    logistic.fit(train, epochs=args.epochs, shuffle=False, verbose=2)
 
     print("\nConditional RBM")
     infer = kr.inference.BeliefPropagation(max_iterations=7)

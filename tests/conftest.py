@@ -23,11 +23,14 @@ _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
     _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
 )
-# Passes over a graph that take longer here than they save. Without any of them tests
-# would take a sixth less time, and 8 GB for each process.
-tf.config.optimizer.set_experimental_options(
-    dict.fromkeys(("constant_folding", "layout_optimizer", "remapping"), False)
-)
+# Passes over a graph take longer here than they save. Only functions are inlined:
+# without that each process would take 8 GB.
+_PASSES = """
+    arithmetic_optimization auto_mixed_precision constant_folding debug_stripper
+    dependency_optimization layout_optimizer loop_optimization pin_to_host_optimization
+    remapping scoped_allocator_optimization shape_optimization
+"""
+tf.config.optimizer.set_experimental_options(dict.fromkeys(_PASSES.split(), False))
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
     tf.config.threading.set_intra_op_parallelism_threads(1)
 

@@ -43,7 +43,7 @@ def counted(infer, crbm):
 
 @pytest.mark.parametrize(
     ("infer", "sweeps"),
-    [("sum_product", 4), ("max_product", 3), ("mixed_product", 2), ("mean_field", 6)],
+    [("sum_product", 4), ("mixed_product", 2), ("mean_field", 6)],
 )
 def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
     monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 10)  # 34: the last has 4

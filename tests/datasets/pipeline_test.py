@@ -1,12 +1,10 @@
 """Order and noise as functions of a seed and a counter."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_test_case import two_cpus
 
 from keras_rbm.datasets import binarize, shuffled_batches
 
@@ -225,15 +223,7 @@ def test_a_resumed_fit_sees_the_same_order():
     assert len({tuple(epoch) for epoch in orders}) == 3
 
 
-MIRRORED = """
-import keras, numpy as np, tensorflow as tf
-from keras_rbm.datasets import binarize, shuffled_batches
-
-(cpu,) = tf.config.list_physical_devices("CPU")
-two = [tf.config.LogicalDeviceConfiguration()] * 2
-tf.config.set_logical_device_configuration(cpu, two)
-
-class Model(keras.Sequential):
+class Regression(keras.Sequential):
     def train_step(self, data):
         x, y, _ = keras.utils.unpack_x_y_sample_weight(data)
         with tf.GradientTape() as tape:
@@ -243,10 +233,11 @@ class Model(keras.Sequential):
             self.optimizer.apply(gradients, self.trainable_variables)
         return {"loss": loss}
 
-def weights(strategy):
+
+def _fitted(strategy):
     with strategy.scope():
         layers = [keras.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")]
-        model = Model(layers)
+        model = Regression(layers)
         model.compile(keras.optimizers.SGD(0.1), "mse")
         model.optimizer.build(model.trainable_variables)
     x = np.linspace(0, 1, 96, dtype="float32").reshape(24, 4)
@@ -258,16 +249,8 @@ def weights(strategy):
     assert int(iterations.numpy()) == 12
     return model.get_weights()
 
-one = weights(tf.distribute.get_strategy())
-two = weights(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
-for a, b in zip(one, two, strict=True):
-    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-"""
 
-
-@pytest.mark.multiprocess
 def test_two_replicas_see_what_one_sees():
-    """In a process of its own: logical devices are set before TensorFlow starts."""
-    run = [sys.executable, "-c", MIRRORED]
-    result = subprocess.run(run, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-2000:]
+    one, two = _fitted(tf.distribute.get_strategy()), _fitted(two_cpus())
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -14,19 +14,11 @@ from keras_rbm import DBM
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
-def run(script, options, out):
-    command = [sys.executable, EXAMPLES / script, *options.split(), "--out", out]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=out.parent)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 @pytest.mark.slow
-@pytest.mark.multiprocess
-def test_dbn_classifier(tmp_path):
+def test_dbn_classifier(run_script, tmp_path):
     options = "--layers 8 6 --epochs 1 1 --tuning 2 --labels 100 --batch-size 50 "
     options += "--least-steps 10"
-    shown = run("dbn_classifier.py", options, tmp_path / "out")
+    shown = run_script("dbn_classifier.py", options, tmp_path / "out")
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     errors = scores["errors"]
     assert f"{errors['pretrained, 100 labels']:.2f} % pretrained" in shown
@@ -35,10 +27,9 @@ def test_dbn_classifier(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.multiprocess
-def test_dbm_generate(tmp_path):
+def test_dbm_generate(run_script, tmp_path):
     options = "--layers 8 6 --epochs 1 --batch-size 400 --temperatures 50"
-    shown = run("dbm_generate.py", options, tmp_path / "out")
+    shown = run_script("dbm_generate.py", options, tmp_path / "out")
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert f"{scores['bound']:.2f}  [{scores['lower']:.2f}, " in shown
     assert scores["lower"] <= scores["bound"] <= scores["upper"] < 0
@@ -48,15 +39,20 @@ def test_dbm_generate(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.multiprocess
-def test_serve(tmp_path):
-    shown = run("serve.py", "--hidden 8 --epochs 1 --calls 2", tmp_path / "out")
+def test_serve(run_script, tmp_path):
+    shown = run_script("serve.py", "--hidden 8 --epochs 1 --calls 2", tmp_path / "out")
     assert float(re.search(r"from predict's: (\S+)", shown).group(1)) < 1e-6
     assert "ms served" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_train_on_two_devices(tmp_path):
+    """In a process of its own: it divides the CPU before TensorFlow starts."""
     options = "--devices 2 --hidden 8 --epochs 1"
-    shown = run("train_distributed.py", options, tmp_path / "out")
-    assert re.search(r"2 replicas, 1 epochs: log-likelihood -\d+\.\d\d ± \d", shown)
+    script = EXAMPLES / "train_distributed.py"
+    run = [sys.executable, script, *options.split(), "--out", tmp_path / "out"]
+    result = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    shown = r"2 replicas, 1 epochs: log-likelihood -\d+\.\d\d ± \d"
+    assert re.search(shown, result.stdout)

@@ -1,34 +1,22 @@
 """The denoising example runs from end to end on a tiny setting."""
 
-import pathlib
 import re
-import subprocess
-import sys
 
 import keras
 import pytest
 
 import keras_rbm
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "examples" / "denoise.py"
 
-
-@pytest.mark.multiprocess
 @pytest.mark.parametrize(
     "task", ["flip", pytest.param("occlude", marks=pytest.mark.slow)]
 )
-def test_restores_and_saves(tmp_path, task):
+def test_restores_and_saves(run_script, tmp_path, task):
     options = f"--task {task} --hidden 8 --epochs 3 --batch-size 100"
-    result = subprocess.run(
-        [sys.executable, SCRIPT, *options.split(), "--out", tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert result.returncode == 0, result.stderr
+    shown = run_script("denoise.py", options, tmp_path / "out")
     row = r"(\d+\.\d+)% +(\d+\.\d+)%"
     for name in ("logistic regression", "conditional RBM"):
-        every, changed = re.search(f"{name} +{row}", result.stdout).groups()
+        every, changed = re.search(f"{name} +{row}", shown).groups()
         assert 0 < float(every) < 50 and 0 < float(changed) < 100
     for name in ("restored.png", "history.png"):
         assert (tmp_path / "out" / name).stat().st_size > 1000

@@ -1,5 +1,6 @@
 """The experiments with Frank-Wolfe run, go on after a cut, and are reported."""
 
+import functools
 import importlib
 import json
 import pathlib
@@ -8,6 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import keras_rbm as kr
 
 PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
 
@@ -31,6 +34,8 @@ def script(monkeypatch):
     monkeypatch.setattr(script, "load", load)
     monkeypatch.setattr(script, "STRIDE", 2)
     monkeypatch.setattr(script, "CLASSIFIED", 2)
+    eagerly = functools.partialmethod(kr.InfiniteRBM.compile, run_eagerly=True)
+    monkeypatch.setattr(kr.InfiniteRBM, "compile", eagerly)
     return script
 
 

@@ -136,6 +136,7 @@ def test_two_processes_learn_as_one(tmp_path):
     assert first["log_partition"] == pytest.approx(first["exact"], abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
     assert run_workers(tmp_path, "fall") is None

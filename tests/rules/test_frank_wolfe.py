@@ -17,6 +17,7 @@ NOISE = np.random.default_rng(0).random(PATTERNS.shape) < 0.1
 DATA = np.abs(PATTERNS - NOISE).astype("float32")
 #: The same for most tests, which run eagerly and so share the trace of the search.
 SAMPLES = 4000
+QUICK = {"num_samples": SAMPLES, "lbfgs_iterations": 20}
 SMALL = {"num_samples": 200, "gibbs_steps": 3, "bias_steps": 5, "lbfgs_iterations": 20}
 VARIANTS = {
     "default": {},
@@ -31,9 +32,7 @@ def exact(model, data=DATA):
 
 def grown(epochs=3, capacity=20, data=DATA, **kwargs):
     model = InfiniteRBM(capacity, seed=0)
-    model.compile(
-        rule=FrankWolfe(**{"num_samples": SAMPLES} | kwargs), run_eagerly=True
-    )
+    model.compile(rule=FrankWolfe(**QUICK | kwargs), run_eagerly=True)
     history = model.fit(data, batch_size=len(data), epochs=epochs, verbose=0)
     return model, history.history
 
@@ -52,7 +51,7 @@ def test_model_test():
 )
 def test_likelihood_rises_as_logged(options):
     model = InfiniteRBM(20, seed=0)
-    model.compile(rule=FrankWolfe(num_samples=SAMPLES, **options))
+    model.compile(rule=FrankWolfe(**QUICK, **options), run_eagerly=True)
     model.adapt(DATA)
     last = exact(model)
     independent = last
@@ -114,7 +113,7 @@ def test_from_rbm_raises_the_penalized_likelihood():
     rbm.fit(DATA, epochs=10, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 10)
     l2 = 0.02
-    model.compile(rule=FrankWolfe(l2, num_samples=SAMPLES), run_eagerly=True)
+    model.compile(rule=FrankWolfe(l2, **QUICK), run_eagerly=True)
     before = exact(model)
     model.fit(DATA, batch_size=len(DATA), epochs=3, verbose=0)
     added = model.potentials().kernel[:, 2:], model.potentials().hidden_bias[2:]
@@ -123,6 +122,7 @@ def test_from_rbm_raises_the_penalized_likelihood():
     assert exact(model) - penalty > before
 
 
+@pytest.mark.slow
 def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     train, test = (
         keras_rbm.datasets.load("digits", split, binarize="threshold")
@@ -135,7 +135,7 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     rbm.compile(keras.optimizers.SGD(0.1), rule=keras_rbm.rules.SDCP(3, 2))
     rbm.fit(train, batch_size=50, epochs=10, verbose=0)
     model = InfiniteRBM.from_rbm(rbm, 20)
-    model.compile(rule=FrankWolfe(l2=0.01, num_samples=SAMPLES), run_eagerly=True)
+    model.compile(rule=FrankWolfe(l2=0.01, **QUICK), run_eagerly=True)
     history = model.fit(train, batch_size=len(train), epochs=1, verbose=0).history
     assert model.hidden_units == 17
     before, after = (m.log_partition("ais", betas=500) for m in (rbm, model.to_rbm()))
@@ -157,7 +157,7 @@ def test_away_steps_drop_a_bad_unit_and_no_good_one(step):
     model.insert_unit(bad, 0.0)
     with_bad = exact(model)
     kept = model.potentials().kernel.numpy()[:, :count]
-    rule = FrankWolfe(num_samples=SAMPLES, step=step, away_steps=True)
+    rule = FrankWolfe(**QUICK, step=step, away_steps=True)
     model.compile(rule=rule, run_eagerly=True)
     history = model.fit(DATA, batch_size=len(DATA), epochs=2, verbose=0).history
     assert history["removed"] == [1.0, 0.0]
@@ -179,7 +179,7 @@ def test_no_away_step_for_a_gain_of_rounding():
 
 def test_penalty_by_schedule():
     decay = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.01, 1e4])
-    rule = FrankWolfe(decay, num_samples=SAMPLES)
+    rule = FrankWolfe(decay, **QUICK)
     again = keras_rbm.rules.deserialize(keras_rbm.rules.serialize(rule))
     assert again.l2.get_config() == decay.get_config()
     model = InfiniteRBM(8, seed=0)
@@ -213,6 +213,7 @@ def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
     assert logs["judge_ess"] == pytest.approx([judge_ess])
 
 
+@pytest.mark.slow
 def test_resumed_in_the_middle_of_growing(tmp_path):
     class Cut(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
@@ -242,7 +243,7 @@ def test_early_stopping_restores_the_model_of_most_validation_likelihood():
     model.adapt(train)
     independent = exact(model, validation)
     scores = []
-    model.compile(rule=FrankWolfe(l2=0.002, num_samples=2000))
+    model.compile(rule=FrankWolfe(l2=0.002, num_samples=2000), run_eagerly=True)
     gap = keras_rbm.callbacks.FreeEnergyGap(train, validation)
     score = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: scores.append(exact(model, validation))
@@ -323,7 +324,7 @@ def test_log_z_is_not_a_number_until_fit_has_annealed_it():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
     rbm.visible_bias.assign([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
     model = InfiniteRBM.from_rbm(rbm, 8)
-    model.compile(rule=FrankWolfe(num_samples=SAMPLES), run_eagerly=True)
+    model.compile(rule=FrankWolfe(**QUICK), run_eagerly=True)
     logs = model.train_on_batch(DATA, return_dict=True)
     assert np.isnan(logs["log_partition"]) and np.isfinite(logs["gain"])
     logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
@@ -352,7 +353,7 @@ def test_weights_are_counts():
     rows = np.repeat(DATA, weights.astype(int), axis=0)
     a, b = (InfiniteRBM(8, seed=0) for _ in range(2))
     for model in (a, b):
-        model.compile(rule=FrankWolfe(num_samples=SAMPLES), run_eagerly=True)
+        model.compile(rule=FrankWolfe(**QUICK), run_eagerly=True)
     a.fit(DATA, sample_weight=weights, shuffle=False, verbose=0)
     b.fit(rows, shuffle=False, verbose=0)
     assert abs(exact(a, rows) - exact(b, rows)) < 0.05

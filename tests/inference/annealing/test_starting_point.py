@@ -163,7 +163,16 @@ def test_few_chains_do_not_tell_their_error(method):
     assert z.stderr == np.inf and not z.is_finite
 
 
-@pytest.mark.parametrize("method", ["ais", "bidirectional", "reverse_ais"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "ais",
+        *(
+            pytest.param(m, marks=pytest.mark.slow)
+            for m in ("bidirectional", "reverse_ais")
+        ),
+    ],
+)
 def test_modes_share_states_as_their_masses_say(method):
     """Two modes that no chain leaves: the estimate was 3 to 6 of its errors off.
 

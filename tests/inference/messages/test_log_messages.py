@@ -45,7 +45,7 @@ def test_exact_on_trees(scale, seed):
     np.testing.assert_allclose(best.log_partition, most, rtol=1e-6)
 
 
-@pytest.mark.parametrize("damping", [0.0, 0.4])
+@pytest.mark.parametrize("damping", [pytest.param(0.0, marks=pytest.mark.slow), 0.4])
 def test_agrees_with_ratios_where_both_work(damping):
     potentials = reference.random_batch(6, 5, 4, scale=2.0)
     options = {"max_iterations": 7, "tolerance": 0.0, "damping": damping}
