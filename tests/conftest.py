@@ -6,17 +6,24 @@ import pathlib
 
 # Tests compile more than they compute, and much of it again: what XLA has compiled is
 # kept from test to test, and from run to run. Read when TensorFlow is imported.
-_COMPILED = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"
-_COMPILED.mkdir(parents=True, exist_ok=True)
+_XLA_CACHE = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"
+_XLA_CACHE.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 os.environ.setdefault(
-    "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={_COMPILED}"
+    "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={_XLA_CACHE}"
 )
 
 import keras  # noqa: E402
 import pytest  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from keras_rbm.inference.annealing import loop  # noqa: E402
+from keras_rbm.inference.messages import (  # noqa: E402
+    belief_propagation,
+    log_messages,
+    mean_field,
+    mixed_product,
+)
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine  # noqa: E402
 
 _CPU = tf.config.list_physical_devices("CPU")[0]
@@ -56,6 +63,34 @@ def auto_jit_is_off():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoltzmannMachine, "_wants_jit", wants_explicit_jit)
         yield wants_jit
+
+
+#: What the library compiles for each size of a model and each batch.
+_COMPILED = {
+    (loop, "_block_compiled"): loop._block_compiled,
+    (belief_propagation, "_propagate"): belief_propagation._propagate,
+    (belief_propagation, "_chunk"): belief_propagation._chunk,
+    (log_messages, "propagate"): log_messages.propagate,
+    (mean_field, "_iterate"): mean_field._iterate,
+    (mixed_product, "_search"): mixed_product._search,
+    (mixed_product, "_chunk"): mixed_product._chunk,
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def inference_is_not_compiled():
+    """Sweeps over a few units take less time than it takes to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), function in _COMPILED.items():
+            patch.setattr(module, name, function.python_function)
+        yield
+
+
+@pytest.fixture
+def compiled_inference(monkeypatch):
+    """Has inference compiled, as it is for users."""
+    for (module, name), function in _COMPILED.items():
+        monkeypatch.setattr(module, name, function)
 
 
 @pytest.fixture

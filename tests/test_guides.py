@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
 
+import keras_rbm as kr
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     "README.md",
@@ -33,19 +35,26 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.fixture
-def few_epochs(monkeypatch):
-    """Ends each fit after two epochs: pages print what they print, only worse."""
+def in_brief(monkeypatch):
+    """Ends each fit after two epochs, and anneals 20 chains: pages print worse."""
     fit = keras.Model.fit
 
     def short(self, *args, epochs=1, initial_epoch=0, **kwargs):
         epochs = min(epochs, initial_epoch + 2)
         return fit(self, *args, epochs=epochs, initial_epoch=initial_epoch, **kwargs)
 
+    estimate = kr.inference.estimate_log_partition
+
+    def few(*args, **kwargs):
+        kwargs["num_chains"] = min(kwargs.get("num_chains", 100), 20)
+        return estimate(*args, **kwargs)
+
+    monkeypatch.setattr(kr.inference, "estimate_log_partition", few)
     monkeypatch.setattr(keras.Model, "fit", short)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs(page, data_dir, tmp_path, monkeypatch, request, few_epochs):
+def test_page_runs(page, data_dir, tmp_path, monkeypatch, request, in_brief):
     """Blocks of a page share one namespace; files land in a folder of the test's."""
     if page == "README.md":
         request.getfixturevalue("auto_jit")

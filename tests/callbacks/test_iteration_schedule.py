@@ -117,7 +117,7 @@ def test_an_rbm_and_the_inference_that_its_rule_makes():
     def trained(rule, callbacks):
         rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
         rbm.kernel.assign(np.random.default_rng(1).normal(0, 2, (6, 4)))
-        rbm.compile(keras.optimizers.SGD(0.1), rule=rule, jit_compile=True)
+        rbm.compile(keras.optimizers.SGD(0.1), rule=rule, run_eagerly=True)
         rbm.fit(Y, epochs=2, callbacks=callbacks, verbose=0)
         return rbm.kernel.numpy()
 

@@ -45,8 +45,11 @@ def test_model_test():
 
 @pytest.mark.parametrize(
     "options",
-    [VARIANTS["default"], VARIANTS["all"]]
-    + [pytest.param(VARIANTS["linearized"], marks=pytest.mark.slow)],
+    [
+        pytest.param(VARIANTS["default"], marks=pytest.mark.slow),
+        VARIANTS["all"],
+        pytest.param(VARIANTS["linearized"], marks=pytest.mark.slow),
+    ],
     ids=["default", "all", "linearized"],
 )
 def test_likelihood_rises_as_logged(options):
@@ -78,6 +81,7 @@ def test_one_unit_an_epoch_and_biases_that_fit():
     np.testing.assert_allclose(moments.visible.bias, DATA.mean(0), atol=0.04)
 
 
+@pytest.mark.slow
 def test_what_biases_gain_by_following_a_batch_is_not_the_unit_s():
     """It was: 19 units, and 0.54 nats, where one weak unit is all that there is."""
     level = np.repeat([0.3, 0.6], 500)[:, np.newaxis]
@@ -234,6 +238,7 @@ def test_resumed_in_the_middle_of_growing(tmp_path):
     assert_same_state(whole, run(False, tmp_path / "part"))
 
 
+@pytest.mark.slow
 def test_early_stopping_restores_the_model_of_most_validation_likelihood():
     """15 examples are soon overfitted, and the log Z of held-out chains says when."""
     noise = np.random.default_rng(0).random(PATTERNS.shape) < 0.25
