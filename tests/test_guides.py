@@ -54,10 +54,8 @@ def in_brief(monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs(page, data_dir, tmp_path, monkeypatch, request, in_brief):
+def test_page_runs(page, data_dir, tmp_path, monkeypatch, in_brief):
     """Blocks of a page share one namespace; files land in a folder of the test's."""
-    if page == "README.md":
-        request.getfixturevalue("auto_jit")
     _run(page, data_dir, tmp_path, monkeypatch)
 
 

@@ -77,6 +77,7 @@ def test_a_resumed_fit_goes_on_where_it_stopped(tmp_path):
     np.testing.assert_array_equal(whole.kernel, part.kernel)
 
 
+@pytest.mark.slow
 def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
     def backup():
         return [keras.callbacks.BackupAndRestore(tmp_path, delete_checkpoint=False)]
@@ -131,6 +132,7 @@ def test_an_rbm_and_the_inference_that_its_rule_makes():
     assert (abs(trained("maximum_likelihood", []) - fixed) > 1e-4).any()
 
 
+@pytest.mark.slow
 def test_two_replicas():
     single = compiled()
     fit(single, few, 3, batch_size=10, shuffle=False)

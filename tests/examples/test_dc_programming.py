@@ -20,7 +20,7 @@ def script(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "rule", [pytest.param("PCD", marks=pytest.mark.slow), "CS-DCP"]
+    "rule", ["PCD", pytest.param("CS-DCP", marks=pytest.mark.slow)]
 )
 def test_small_trials_go_on_where_they_were_cut(script, tmp_path, rule):
     settings = {"set": "shifting_bar", "rule": rule, "rate": 0.3}

@@ -32,7 +32,7 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         ("mean_field", rules.MaximumLikelihood, False),
         ("sum_product", rules.MaximumLikelihood, False),
         pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
-        ("mixed_product", rules.MaxMargin, False),
+        pytest.param("mixed_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         pytest.param(
             "mean_field",
@@ -171,7 +171,7 @@ def test_metrics_see_the_prediction_and_the_input():
     ("infer", "rule"),
     [
         ("exact", "maximum_likelihood"),
-        ("mixed_product", "max_margin"),
+        pytest.param("mixed_product", "max_margin", marks=pytest.mark.slow),
         pytest.param("exact", "cd", marks=pytest.mark.slow),
         pytest.param(
             "mixed_product", rules.MaximumLikelihood("exact"), marks=pytest.mark.slow

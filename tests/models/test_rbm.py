@@ -255,7 +255,7 @@ def test_extreme_weights_and_data_stay_finite(weight, fill):
     data = np.full((20, 9), fill, "float32")
     rbm.adapt(data)
     rbm.kernel.assign(np.full((9, 4), weight, "float32"))
-    rbm.compile(keras.optimizers.SGD(0.01))
+    rbm.compile(keras.optimizers.SGD(0.01), run_eagerly=True)
     rbm.fit(data, verbose=0)
     assert all(np.isfinite(weight).all() for weight in rbm.weights)
     assert np.isfinite(rbm.free_energy(data)).all()

@@ -31,7 +31,10 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
         lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
         lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
         lambda: rules.PopulationContrastiveDivergence(2),
-        lambda: rules.AverageContrastiveDivergence(num_chains=3),
+        pytest.param(
+            lambda: rules.AverageContrastiveDivergence(num_chains=3),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=[
         "cd",

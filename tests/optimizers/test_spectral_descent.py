@@ -20,6 +20,7 @@ from keras_rbm.optimizers.spectral_descent import (
     polar_factor_by_svd,
 )
 
+BFLOAT16 = "mixed_bfloat16", "bfloat16"
 METHODS = ["svd", "newton_schulz"]
 POLAR_FACTORS = [polar_factor_by_svd, polar_factor_by_newton_schulz]
 SHAPES = [(30, 12), (12, 30), (16, 16), (1, 7), (7, 1), (1, 1)]
@@ -327,7 +328,11 @@ def gradients_of(model):
 class TestInKeras:
     @pytest.mark.parametrize(
         ("method", "jit_compile"),
-        [("svd", False), ("newton_schulz", False), ("newton_schulz", True)],
+        [
+            ("svd", False),
+            pytest.param("newton_schulz", False, marks=pytest.mark.slow),
+            ("newton_schulz", True),
+        ],
     )
     def test_loss_falls(self, method, jit_compile):
         optimizer = StochasticSpectralDescent(0.2, method=method)
@@ -460,7 +465,11 @@ class TestInKeras:
 
     @pytest.mark.parametrize(
         ("method", "matrix_rate"),
-        [("newton_schulz", 0.05), ("newton_schulz", schedule()), ("svd", None)],
+        [
+            pytest.param("newton_schulz", 0.05, marks=pytest.mark.slow),
+            ("newton_schulz", schedule()),
+            pytest.param("svd", None, marks=pytest.mark.slow),
+        ],
     )
     def test_two_replicas(self, method, matrix_rate):
         single = dense(StochasticSpectralDescent(0.2, matrix_rate, method))
@@ -469,7 +478,9 @@ class TestInKeras:
         fit(single), fit(double)
         assert_close_weights(single, double)
 
-    @pytest.mark.parametrize("jit_compile", [False, True])
+    @pytest.mark.parametrize(
+        "jit_compile", [pytest.param(False, marks=pytest.mark.slow), True]
+    )
     def test_loss_scale(self, jit_compile):
         plain = dense(StochasticSpectralDescent(0.2))
         scaled = dense(
@@ -487,7 +498,10 @@ class TestInKeras:
         optimizer.apply([tf.fill((3, 4), np.nan)], [variable])
         assert (variable.numpy() == 1).all()
 
-    @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16"])
+    @pytest.mark.parametrize(
+        "policy",
+        ["mixed_float16", *(pytest.param(p, marks=pytest.mark.slow) for p in BFLOAT16)],
+    )
     def test_mixed_precision(self, policy):
         keras.config.set_dtype_policy(policy)
         losses = fit(dense(StochasticSpectralDescent(0.2)), epochs=10)
@@ -495,7 +509,11 @@ class TestInKeras:
 
     @pytest.mark.parametrize(
         ("method", "jit_compile"),
-        [("svd", False), ("newton_schulz", False), ("newton_schulz", True)],
+        [
+            ("svd", False),
+            pytest.param("newton_schulz", False, marks=pytest.mark.slow),
+            ("newton_schulz", True),
+        ],
     )
     def test_embedding(self, method, jit_compile):
         layers = [keras.layers.Embedding(9, 4), keras.layers.GlobalAveragePooling1D()]

@@ -446,7 +446,9 @@ def test_growing_ends_where_there_is_no_room(capacity):
     "data",
     [
         DATA[:1],
-        np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1),
+        pytest.param(
+            np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1), marks=pytest.mark.slow
+        ),
         pytest.param(np.repeat(DATA[:1], 30, axis=0), marks=pytest.mark.slow),
         pytest.param(np.zeros((30, 6), "float32"), marks=pytest.mark.slow),
     ],

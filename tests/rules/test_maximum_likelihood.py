@@ -193,7 +193,12 @@ def test_rbm_under_replicas_adds_up():
 
 @pytest.mark.parametrize(
     ("infer", "jit_compile"),
-    [(None, True), (None, False), ("exact", False), ("mean_field", False)],
+    [
+        pytest.param(None, True, marks=pytest.mark.slow),
+        (None, False),
+        ("exact", True),
+        ("mean_field", False),
+    ],
 )
 def test_rbm_fits(infer, jit_compile):
     rbm = keras_rbm.RBM(1, num_visible=3, seed=0)

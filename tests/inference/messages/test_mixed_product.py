@@ -132,6 +132,7 @@ def test_what_every_method_promises():
     reference.assert_pairwise_is_weighted(mixed_product)
 
 
+@pytest.mark.slow
 def test_compiles_for_any_batch_size():
     reference.assert_compiles_for_any_batch_size(mixed_product)
 

@@ -164,7 +164,9 @@ def test_mean_field_moments_are_those_of_its_fixed_point():
     np.testing.assert_allclose(states[:, 5:], features[1], atol=1e-5)
 
 
-@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize(
+    "centered", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_training_climbs_the_likelihood(centered):
     patterns = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
     data = np.tile(patterns, (200, 1)).astype("float32")

@@ -187,7 +187,7 @@ def test_two_replicas():
     with two_cpus().scope():
         dbn = compiled(5, 4)
     dataset = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
-    histories = dbn.fit(dataset, epochs=2, validation_data=DATA, verbose=0)
+    histories = dbn.fit(dataset, validation_data=DATA, verbose=0)
     assert all(np.isfinite(h.history["val_loss"]).all() for h in histories)
     for variable in dbn.rbms[1].trainable_variables:
         first, second = (v.numpy() for v in variable.value.values)

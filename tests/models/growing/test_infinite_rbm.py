@@ -29,7 +29,9 @@ def free_energy(model, data):
     return -own - np.logaddexp(0.0, data @ kernel + bias) @ c
 
 
-@pytest.mark.parametrize("coefficients", [(1.0, 1.0), (0.4, 1.5)])
+@pytest.mark.parametrize(
+    "coefficients", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (0.4, 1.5)]
+)
 def test_every_method_sees_the_units_in_use(coefficients):
     model = made(coefficients)
     assert model.hidden_units == 2
