@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
+from keras_rbm.inference.potentials import binary_layers
 
 #: The best first.
 _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
@@ -127,7 +128,7 @@ def _methods(model, conditional):
     potentials = model.potentials(
         tf.zeros((1, model.num_features)) if conditional else None
     )
-    small = min(potentials.num_visible, potentials.num_hidden) <= MAX_UNITS
+    small = any(size <= MAX_UNITS for size in binary_layers(potentials).values())
     exact = ["exact"] if small else []
     if conditional:
         return [*exact, "bidirectional", "mean_field", "bethe"]

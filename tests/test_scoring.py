@@ -43,6 +43,12 @@ def test_estimates_side_by_side(make, methods):
     assert len(plots.score_report(report).axes) == 2
 
 
+def test_no_enumeration_where_no_layer_is_binary():
+    """It was asked for: an error in place of a report."""
+    rbm = keras_rbm.RBM(2, num_visible=3, visible="gaussian", hidden="gaussian")
+    assert "exact" not in keras_rbm.scoring._methods(rbm, conditional=False)
+
+
 def test_of_a_growing_model():
     grown = keras_rbm.InfiniteRBM(3, num_visible=6, seed=0)
     grown.insert_unit(np.ones(6), -3.0)

@@ -87,8 +87,8 @@ def reconstruction_log_likelihood(potentials, visible):
 def _binary_hidden_natural(potentials, visible):
     if not isinstance(potentials.visible, BernoulliParameters):
         raise ValueError(
-            "Expected binary visible units: the pseudo-likelihood has no closed form "
-            f"for others. Received: {type(potentials.visible).__name__}."
+            "Expected binary visible units: the pseudo-likelihood is computed for "
+            f"states 0 and 1 only. Received: {type(potentials.visible).__name__}."
         )
     return potentials.hidden_natural(visible)
 

@@ -24,7 +24,8 @@ class Unit(Configured, abc.ABC):
     * `natural(inputs)`: natural parameter, bias + inputs;
     * `log_partition(natural)`: `A`, per unit, in nats;
     * `mean(natural)`: expected state;
-    * `sample(natural, noise)`: a state, made of uniform noise of the same shape;
+    * `sample(natural, noise)`: a state, made of noise of the same shape, uniform on
+      [0, 1);
     * `statistics(states)`, `expected_statistics(natural)`: derivatives of the
       log-density's exponent by each *learned* parameter, a `NamedTuple` whose
       fields are named after them; the first, `bias`, is `t(y)`;
@@ -39,12 +40,13 @@ class Unit(Configured, abc.ABC):
            application to information retrieval. NIPS 2004.
     """
 
-    #: `(low, high)` that states must lie in, or `None`.
+    #: `(low, high)` that states must lie in, or `None`: data outside are refused, and
+    #: its middle is the mean of the data until `adapt` or `fit` has seen some.
     support = None
 
     @abc.abstractmethod
     def variables(self):
-        """Returns a dict of variable name to `(initializer, trainable)`."""
+        """Returns a dict of variable name to `(Keras initializer, trainable)`."""
 
     @abc.abstractmethod
     def parameters(self, **values):
@@ -52,7 +54,9 @@ class Unit(Configured, abc.ABC):
 
     @abc.abstractmethod
     def fitted(self, mean, variance):
-        """Returns values of `variables` that fit isolated units to data.
+        """Returns a dict of the `variables`, arrays (units,), that fit units to data.
+
+        The units are taken one by one, as without connections.
 
         Args:
             mean: array of shape (units,).
