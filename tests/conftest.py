@@ -1,6 +1,8 @@
 """Two logical CPUs for every test, and fresh global Keras state."""
 
+import functools
 import gc
+import inspect
 import os
 import pathlib
 
@@ -14,6 +16,7 @@ os.environ.setdefault(
 )
 
 import keras  # noqa: E402
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
@@ -93,8 +96,45 @@ def compiled_inference(monkeypatch):
         monkeypatch.setattr(module, name, function)
 
 
+def _num_steps(x, batch_size, epochs, initial_epoch, **kwargs):
+    """Returns how many steps a fit on an array takes, or infinity."""
+    if not isinstance(x, np.ndarray | tf.Tensor) or not x.ndim:
+        return np.inf
+    return (epochs - initial_epoch) * -(-len(x) // (batch_size or 32))
+
+
+@pytest.fixture(autouse=True)
+def short_fits_run_eagerly(monkeypatch):
+    """To trace a step takes as long as ten of them; `traced` has `fit` trace it."""
+    fit = BoltzmannMachine.fit
+
+    @functools.wraps(fit)
+    def fit_in_short(self, *args, **kwargs):
+        given = inspect.signature(fit).bind(self, *args, **kwargs)
+        given.apply_defaults()
+        alone = self.distribute_strategy.num_replicas_in_sync == 1
+        traced = not self.compiled or self.run_eagerly or self.jit_compile
+        if traced or not alone or _num_steps(**given.arguments) > 6:
+            return fit(self, *args, **kwargs)
+        self.run_eagerly = True
+        try:
+            return fit(self, *args, **kwargs)
+        finally:
+            self.run_eagerly = False
+            self.train_function = self.test_function = None
+
+    monkeypatch.setattr(BoltzmannMachine, "fit", fit_in_short)
+    return fit
+
+
 @pytest.fixture
-def auto_jit(monkeypatch, auto_jit_is_off):
+def traced(monkeypatch, short_fits_run_eagerly):
+    """Has each `fit` trace its step, as it does for users."""
+    monkeypatch.setattr(BoltzmannMachine, "fit", short_fits_run_eagerly)
+
+
+@pytest.fixture
+def auto_jit(monkeypatch, auto_jit_is_off, traced):
     """Has `jit_compile="auto"` do what it does for users."""
     monkeypatch.setattr(BoltzmannMachine, "_wants_jit", auto_jit_is_off)
 

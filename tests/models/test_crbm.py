@@ -315,6 +315,7 @@ def test_rules_that_need_input_say_so():
         )
 
 
+@pytest.mark.usefixtures("traced")
 def test_dataset_of_pairs():
     a, b = compiled(), compiled()
     a.fit(X, Y, batch_size=10, shuffle=False, verbose=0)
