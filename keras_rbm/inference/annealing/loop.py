@@ -110,6 +110,10 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
         end = tf.minimum(start + _BLOCK, span[1])
         block_seed = random.fold_in(seed, start)
         new = block(path, state, lows, highs, (start, end), block_seed, reverse)
+        # A trace for other sizes may do for these, and then knows no shapes.
+        new = tf.nest.map_structure(
+            lambda x, old: tf.ensure_shape(x, old.shape), new, state
+        )
         steps = steps.write(number, new[1] - state[1])
         return end, number + 1, steps, *new
 

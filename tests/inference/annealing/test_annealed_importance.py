@@ -286,3 +286,15 @@ def test_a_growing_model_is_not_traced_anew_for_each_size(width):
         )
         np.testing.assert_allclose(z.value, (width + count) * np.log(2.0), atol=1e-4)
     assert run.experimental_get_tracing_count() == traces
+
+
+@pytest.mark.usefixtures("compiled_inference")
+def test_progress_after_other_numbers_of_chains(monkeypatch, capsys):
+    """With 784 x 500 units and a bar, `log_partition` ended in an error of shapes."""
+    monkeypatch.setattr(annealing, "_LARGE", 1)
+    potentials = random_potentials(13, 5)  # of no other test: nothing is traced yet
+    options = {"betas": 300, "num_chains": 20}
+    z = inference.estimate_log_partition(potentials, "ais", **options)
+    shown = inference.estimate_log_partition(potentials, progress=True, **options)
+    assert "temperature" in capsys.readouterr().out
+    np.testing.assert_array_equal(shown.log_weights, z.log_weights)
