@@ -43,7 +43,12 @@ def counted(infer, crbm):
 
 @pytest.mark.parametrize(
     ("infer", "sweeps"),
-    [("sum_product", 4), ("mixed_product", 2), ("mean_field", 6)],
+    [
+        ("sum_product", 4),
+        ("mixed_product", 2),
+        ("mean_field", 6),
+        pytest.param("max_product", 3, marks=pytest.mark.slow),
+    ],
 )
 def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
     monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 10)  # 34: the last has 4

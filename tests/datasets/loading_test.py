@@ -188,6 +188,19 @@ def test_mnist_splits(real_data):
     assert load("mnist", "test", **kwargs).cardinality() == 10_000
 
 
+@pytest.mark.slow
+def test_all_of_mnist(real_data):
+    kwargs = {"data_dir": real_data / "tfds"}
+    train, validation = (
+        as_array(load("mnist", split, **kwargs)) for split in ("train", "validation")
+    )
+    assert train.shape == (50_000, 784) and validation.shape == (10_000, 784)
+    assert train.dtype == np.float32 and train.min() == 0 and train.max() == 1
+    # The mean intensity of the 60,000 images that TFDS calls train is 0.1307.
+    mean = (5 * train.mean(dtype=float) + validation.mean(dtype=float)) / 6
+    assert mean == pytest.approx(0.1307, abs=5e-5)
+
+
 def test_binarized_mnist_is_binary(real_data):
     images = as_array(load("binarized_mnist", "test", data_dir=real_data / "tfds"))
     assert images.shape == (10_000, 784)

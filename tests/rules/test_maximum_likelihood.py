@@ -194,10 +194,12 @@ def test_rbm_under_replicas_adds_up():
 @pytest.mark.parametrize(
     ("infer", "jit_compile"),
     [
-        pytest.param(None, True, marks=pytest.mark.slow),
         (None, False),
         ("exact", True),
         ("mean_field", False),
+        pytest.param(None, True, marks=pytest.mark.slow),
+        pytest.param("exact", False, marks=pytest.mark.slow),
+        pytest.param("mean_field", True, marks=pytest.mark.slow),
     ],
 )
 def test_rbm_fits(infer, jit_compile):

@@ -14,7 +14,10 @@ def gaussian_work(chains, variance, rng, value=7.0):
     return forward, rng.normal(value + 0.5 * variance, deviation, chains)
 
 
-@pytest.mark.parametrize("variance", [pytest.param(0.01, marks=pytest.mark.slow), 4.0])
+@pytest.mark.parametrize(
+    "variance",
+    [4.0, *(pytest.param(v, marks=pytest.mark.slow) for v in (0.01, 1.0))],
+)
 def test_gaussian_work(variance):
     rng = np.random.default_rng(0)
     scores = []

@@ -108,7 +108,9 @@ def test_penalties_and_the_linear_objective_written_out():
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))]
+)
 def test_best_of_twenty_starts_is_the_grid_optimum(objective, seed):
     """One visible unit: weight and bias span a plane."""
     potentials = model(1, [1.0], seed)

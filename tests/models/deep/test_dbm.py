@@ -132,7 +132,9 @@ def positive_moments(dbm, states, weights):
     return dbm._positive(potentials, states, weights, natural)
 
 
-@pytest.mark.parametrize("sizes", [(5, 3, 1), (5, 1, 1, 1)])
+@pytest.mark.parametrize(
+    "sizes", [(5, 3, 1), (5, 1, 1, 1), pytest.param((5, 1, 4), marks=pytest.mark.slow)]
+)
 def test_belief_propagation_is_exact_on_trees(sizes):
     dbm = random_dbm(*sizes, inference=inference.BeliefPropagation(tolerance=1e-7))
     weights = np.random.default_rng(1).uniform(0, 1, len(DATA))
@@ -476,7 +478,9 @@ def test_initializer_may_be_a_function():
     assert all((np.asarray(kernel) == 2.0).all() for kernel in dbm.kernels)
 
 
-@pytest.mark.parametrize("sizes", [(5, 4, 3)])
+@pytest.mark.parametrize(
+    "sizes", [(5, 4, 3), pytest.param((5, 4, 3, 2), marks=pytest.mark.slow)]
+)
 def test_classifier_starts_with_the_model(sizes):
     mean_field = inference.MeanField(max_iterations=500, tolerance=1e-7)
     dbm = random_dbm(*sizes, inference=mean_field)

@@ -183,11 +183,18 @@ def test_first_rbm_trained_on_its_own():
     assert dbn.built
 
 
-def test_two_replicas():
+@pytest.mark.parametrize(
+    ("data", "epochs"),
+    [
+        (tf.data.Dataset.from_tensor_slices(DATA).batch(10), 1),
+        pytest.param(DATA, 2, marks=pytest.mark.slow),
+    ],
+    ids=["dataset", "array"],
+)
+def test_two_replicas(data, epochs):
     with two_cpus().scope():
         dbn = compiled(5, 4)
-    dataset = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
-    histories = dbn.fit(dataset, validation_data=DATA, verbose=0)
+    histories = dbn.fit(data, epochs=epochs, validation_data=data, verbose=0)
     assert all(np.isfinite(h.history["val_loss"]).all() for h in histories)
     for variable in dbn.rbms[1].trainable_variables:
         first, second = (v.numpy() for v in variable.value.values)

@@ -30,7 +30,12 @@ def free_energy(model, data):
 
 
 @pytest.mark.parametrize(
-    "coefficients", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (0.4, 1.5)]
+    "coefficients",
+    [
+        (0.4, 1.5),
+        pytest.param((1.0, 1.0), marks=pytest.mark.slow),
+        pytest.param((2.0, 1.0), marks=pytest.mark.slow),
+    ],
 )
 def test_every_method_sees_the_units_in_use(coefficients):
     model = made(coefficients)
