@@ -39,9 +39,8 @@ def cd_gradient(num_visible, num_hidden, batch_size):
         num_hidden, num_visible=num_visible, kernel_initializer=initializer, seed=0
     )
     rbm.adapt(batch)
-    weights = tf.fill([batch_size], 1.0 / batch_size)
-    rule = rules.ContrastiveDivergence()
-    phases = rule.phases(rbm.potentials(), batch, weights, tf.constant([1, 2]))
+    step = rules.Step.of(rbm.potentials(), batch, seed=1)
+    phases = rules.ContrastiveDivergence().phases(step)
     return rbm.gradients(None, phases.positive, phases.negative)["kernel"]
 
 
