@@ -4,6 +4,7 @@ import inspect
 import pathlib
 import re
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,7 +39,7 @@ def data_dir(tmp_path_factory):
 
 @pytest.fixture
 def in_brief(monkeypatch):
-    """Two epochs of three batches, and 20 annealed chains: pages print worse."""
+    """100 examples, two epochs of three batches, 20 chains: pages print worse."""
     fit = BoltzmannMachine.fit
 
     def short(self, *args, **kwargs):
@@ -58,8 +59,17 @@ def in_brief(monkeypatch):
         kwargs["num_chains"] = min(kwargs.get("num_chains", 100), 20)
         return estimate(*args, **kwargs)
 
+    load = kr.datasets.load
+    keras_fit = keras.Model.fit
+
+    def short_network(self, *args, **kwargs):
+        kwargs["epochs"] = min(kwargs.get("epochs", 1), 2)
+        return keras_fit(self, *args, **kwargs)
+
     monkeypatch.setattr(kr.inference, "estimate_log_partition", few)
     monkeypatch.setattr(BoltzmannMachine, "fit", short)
+    monkeypatch.setattr(keras.Sequential, "fit", short_network)
+    monkeypatch.setattr(kr.datasets, "load", lambda *a, **k: load(*a, **k).take(100))
 
 
 @pytest.mark.parametrize("page", PAGES)

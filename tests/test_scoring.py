@@ -19,7 +19,11 @@ def fitted(model, *data):
     ("make", "methods"),
     [
         (lambda: fitted(keras_rbm.RBM(4, seed=0), DATA), None),
-        (lambda: fitted(keras_rbm.RBM(3, visible="gaussian", seed=0), DATA), None),
+        pytest.param(
+            lambda: fitted(keras_rbm.RBM(3, visible="gaussian", seed=0), DATA),
+            None,
+            marks=pytest.mark.slow,
+        ),
         (lambda: fitted(keras_rbm.DBM([4, 3], seed=0), DATA), ["exact", "ais"]),
     ],
     ids=["rbm", "gaussian", "dbm"],

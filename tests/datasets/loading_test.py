@@ -170,6 +170,7 @@ def test_importing_a_folder_registers_its_builder(data_dir):
     assert dataset.cardinality() == 9
 
 
+@pytest.mark.slow
 def test_mnist_splits(real_data):
     kwargs = {"data_dir": real_data / "tfds"}
     labelled = load("mnist", with_labels=True, **kwargs)

@@ -24,6 +24,7 @@ def run(script, monkeypatch, *arguments):
     return json.loads(pathlib.Path("calibration.json").read_text())
 
 
+@pytest.mark.slow
 def test_resumes_and_prints_a_table(script, monkeypatch, capsys):
     options = ["--sets", "random", "--methods", "ais"]
     run(script, monkeypatch, "--models", 1, *options)

@@ -20,7 +20,7 @@ def script(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "rule", ["PCD", pytest.param("CS-DCP", marks=pytest.mark.slow)]
+    "rule", [pytest.param(rule, marks=pytest.mark.slow) for rule in ("PCD", "CS-DCP")]
 )
 def test_small_trials_go_on_where_they_were_cut(script, tmp_path, rule):
     settings = {"set": "shifting_bar", "rule": rule, "rate": 0.3}
@@ -53,6 +53,7 @@ def test_trial_is_what_fit_gives(script, tmp_path):
     assert float(score()) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_large_runs_are_scored_and_reported(script, tmp_path):
     settings = {
         "set": "digits",

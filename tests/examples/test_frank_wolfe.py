@@ -46,6 +46,7 @@ def arguments(**kwargs):
     return SimpleNamespace(**given | kwargs)
 
 
+@pytest.mark.slow
 def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     records = tmp_path / "frank_wolfe"
     records.mkdir()

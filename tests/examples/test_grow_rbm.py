@@ -3,8 +3,10 @@
 import re
 
 import keras
+import pytest
 
 
+@pytest.mark.slow
 def test_grows_scores_and_saves(run_script, tmp_path):
     options = "--units 2 --samples 100 --temperatures 50"
     shown = run_script("grow_rbm.py", options, tmp_path / "out")

@@ -29,7 +29,9 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
 @pytest.mark.parametrize(
     ("infer", "make_rule", "stochastic"),
     [
-        ("mean_field", rules.MaximumLikelihood, False),
+        pytest.param(
+            "mean_field", rules.MaximumLikelihood, False, marks=pytest.mark.slow
+        ),
         ("sum_product", rules.MaximumLikelihood, False),
         pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
         pytest.param("mixed_product", rules.MaxMargin, False, marks=pytest.mark.slow),

@@ -22,7 +22,12 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
     "make_rule",
     [
         pytest.param(rules.ContrastiveDivergence, marks=pytest.mark.slow),
-        lambda: rules.ContrastiveDivergence(3, sparsity_target=0.1, sparsity_cost=0.1),
+        pytest.param(
+            lambda: rules.ContrastiveDivergence(
+                3, sparsity_target=0.1, sparsity_cost=0.1
+            ),
+            marks=pytest.mark.slow,
+        ),
         lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
         pytest.param(
             lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
@@ -99,7 +104,9 @@ def test_nothing_keeps_a_fitted_model(deep):
     assert alive() is None
 
 
-@pytest.mark.parametrize("hidden", ["bernoulli", "gaussian"])
+@pytest.mark.parametrize(
+    "hidden", ["bernoulli", pytest.param("gaussian", marks=pytest.mark.slow)]
+)
 def test_gaussian(hidden):
     def make_model():
         rbm = keras_rbm.RBM(

@@ -22,9 +22,11 @@ def base_of(potentials, seed=5):
     "potentials",
     [
         random_potentials(10, 6, seed=1),
-        random_potentials(6, 10, seed=2, scale=2.0),
+        pytest.param(
+            random_potentials(6, 10, seed=2, scale=2.0), marks=pytest.mark.slow
+        ),
         random_potentials(1, 3, seed=3),
-        random_gaussian_potentials(3, 4),
+        pytest.param(random_gaussian_potentials(3, 4), marks=pytest.mark.slow),
         random_gaussian_potentials(4, 3, seed=1).transpose(),
     ],
     ids=["wide", "high", "one unit", "gaussian", "gaussian hidden"],

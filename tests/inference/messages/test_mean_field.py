@@ -120,7 +120,7 @@ def test_what_every_method_promises():
 
 
 def test_compiled():
-    reference.assert_compiles_for_any_batch_size(mean_field)
+    reference.assert_compiles_for_any_batch_size(mean_field, (False, True))
     reference.assert_max_iterations_may_be_a_tensor(mean_field)
     reference.assert_max_iterations_is_no_constant(MeanField(tolerance=0.0))
 

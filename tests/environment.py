@@ -1,0 +1,157 @@
+"""Two logical CPUs for every test, and fresh global Keras state."""
+
+import functools
+import gc
+import inspect
+import os
+import pathlib
+
+# Tests compile more than they compute, and much of it again: what XLA has compiled is
+# kept from test to test, and from run to run. Read when TensorFlow is imported.
+_XLA_CACHE = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"
+_XLA_CACHE.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+os.environ.setdefault(
+    "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={_XLA_CACHE}"
+)
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+from keras_rbm.inference.annealing import loop  # noqa: E402
+from keras_rbm.inference.messages import (  # noqa: E402
+    belief_propagation,
+    log_messages,
+    mean_field,
+    mixed_product,
+)
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine  # noqa: E402
+
+_CPU = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(
+    _CPU, [tf.config.LogicalDeviceConfiguration()] * 2
+)
+# Passes over a graph take longer here than they save. Only functions are inlined:
+# without that each process would take 8 GB.
+_PASSES = """
+    arithmetic_optimization auto_mixed_precision constant_folding debug_stripper
+    dependency_optimization layout_optimizer loop_optimization pin_to_host_optimization
+    remapping scoped_allocator_optimization shape_optimization
+"""
+tf.config.optimizer.set_experimental_options(dict.fromkeys(_PASSES.split(), False))
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen_garbage():
+    """Keeps the collector from walking the traces of all earlier modules, again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def auto_jit_is_off():
+    """Steps that run for milliseconds would be compiled for seconds.
+
+    `run_model_test` compiles each rule's step, `test_rbm_model.py` does as "auto" says.
+    """
+    wants_jit = BoltzmannMachine._wants_jit
+
+    def wants_explicit_jit(self, requested, *args):
+        return requested != "auto" and wants_jit(self, requested, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoltzmannMachine, "_wants_jit", wants_explicit_jit)
+        yield wants_jit
+
+
+#: What the library compiles for each size of a model and each batch.
+_COMPILED = {
+    (loop, "_block_compiled"): loop._block_compiled,
+    (belief_propagation, "_propagate"): belief_propagation._propagate,
+    (belief_propagation, "_chunk"): belief_propagation._chunk,
+    (log_messages, "propagate"): log_messages.propagate,
+    (mean_field, "_iterate"): mean_field._iterate,
+    (mixed_product, "_search"): mixed_product._search,
+    (mixed_product, "_chunk"): mixed_product._chunk,
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def inference_is_not_compiled():
+    """Sweeps over a few units take less time than it takes to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), function in _COMPILED.items():
+            patch.setattr(module, name, function.python_function)
+        yield
+
+
+@pytest.fixture
+def compiled_inference(monkeypatch):
+    """Has inference compiled, as it is for users."""
+    for (module, name), function in _COMPILED.items():
+        monkeypatch.setattr(module, name, function)
+
+
+def _num_steps(x, batch_size, epochs, initial_epoch, **kwargs):
+    """Returns how many steps a fit on an array takes, or infinity."""
+    if not isinstance(x, np.ndarray | tf.Tensor) or not x.ndim:
+        return np.inf
+    return (epochs - initial_epoch) * -(-len(x) // (batch_size or 32))
+
+
+@pytest.fixture(autouse=True)
+def short_fits_run_eagerly(monkeypatch):
+    """To trace a step takes as long as ten of them; `traced` has `fit` trace it."""
+    fit = BoltzmannMachine.fit
+
+    @functools.wraps(fit)
+    def fit_in_short(self, *args, **kwargs):
+        given = inspect.signature(fit).bind(self, *args, **kwargs)
+        given.apply_defaults()
+        alone = self.distribute_strategy.num_replicas_in_sync == 1
+        traced = not self.compiled or self.run_eagerly or self.jit_compile
+        if traced or not alone or _num_steps(**given.arguments) > 6:
+            return fit(self, *args, **kwargs)
+        self.run_eagerly = True
+        try:
+            return fit(self, *args, **kwargs)
+        finally:
+            self.run_eagerly = False
+            self.train_function = self.test_function = None
+
+    monkeypatch.setattr(BoltzmannMachine, "fit", fit_in_short)
+    return fit
+
+
+@pytest.fixture
+def traced(monkeypatch, short_fits_run_eagerly):
+    """Has each `fit` trace its step, as it does for users."""
+    monkeypatch.setattr(BoltzmannMachine, "fit", short_fits_run_eagerly)
+
+
+@pytest.fixture
+def auto_jit(monkeypatch, auto_jit_is_off, traced):
+    """Has `jit_compile="auto"` do what it does for users."""
+    monkeypatch.setattr(BoltzmannMachine, "_wants_jit", auto_jit_is_off)
+
+
+@pytest.fixture(autouse=True)
+def fresh_keras():
+    """Gives each test the default policy, names counted from zero, and a seed."""
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(1)
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture
+def real_data():
+    """Real data, with `tfds/` and `caltech101_silhouettes/` in it."""
+    root = os.environ.get("KERAS_RBM_TEST_DATA")
+    if not root:
+        pytest.skip("KERAS_RBM_TEST_DATA names no folder with real data")
+    return pathlib.Path(root)
