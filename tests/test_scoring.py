@@ -53,6 +53,7 @@ def test_no_enumeration_where_no_layer_is_binary():
     assert "exact" not in keras_rbm.scoring._methods(rbm, conditional=False)
 
 
+@pytest.mark.slow
 def test_of_a_growing_model():
     grown = keras_rbm.InfiniteRBM(3, num_visible=6, seed=0)
     grown.insert_unit(np.ones(6), -3.0)

@@ -59,6 +59,7 @@ def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
     assert 0.0 < share[-1] < 1.0
 
 
+@pytest.mark.slow
 def test_uses_the_sweeps_and_tolerance_of_the_moment():
     crbm = compiled(inference.BeliefPropagation(tolerance=1e-4))
     crbm.optimizer.learning_rate = 0.0
@@ -144,6 +145,7 @@ def test_traces_the_step_once():
     assert len(traces) == 1
 
 
+@pytest.mark.slow
 def test_two_replicas():
     with two_cpus().scope():
         crbm = compiled()

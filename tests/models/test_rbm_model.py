@@ -34,8 +34,13 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
             marks=pytest.mark.slow,
         ),
         lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
-        lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
-        lambda: rules.PopulationContrastiveDivergence(2),
+        pytest.param(
+            lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda: rules.PopulationContrastiveDivergence(2), marks=pytest.mark.slow
+        ),
         pytest.param(
             lambda: rules.AverageContrastiveDivergence(num_chains=3),
             marks=pytest.mark.slow,

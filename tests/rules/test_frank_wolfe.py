@@ -37,6 +37,7 @@ def grown(epochs=3, capacity=20, data=DATA, **kwargs):
     return model, history.history
 
 
+@pytest.mark.slow
 def test_model_test():
     options = SMALL | VARIANTS["all"]
     data = DATA[::4]
@@ -111,6 +112,7 @@ def keras_rbm_independent(data):
     return model
 
 
+@pytest.mark.slow
 def test_from_rbm_raises_the_penalized_likelihood():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
     rbm.compile(keras.optimizers.SGD(0.1), rule="cd")
@@ -172,6 +174,7 @@ def test_away_steps_drop_a_bad_unit_and_no_good_one(step):
     assert exact(model) > with_bad + 0.05
 
 
+@pytest.mark.slow
 def test_no_away_step_for_a_gain_of_rounding():
     """With 478 samples, removing nothing seemed to gain 1e-6 nats."""
     model = InfiniteRBM(8, seed=0)
@@ -289,6 +292,7 @@ def test_eager_and_mixed_precision(options):
     assert exact(model) > -4.1
 
 
+@pytest.mark.slow
 def test_chains_start_where_the_data_are():
     """From random states they missed the deep modes of a trained model, and wrecked it.
 
@@ -337,6 +341,7 @@ def test_log_z_is_not_a_number_until_fit_has_annealed_it():
     assert logs["log_partition"][0] == pytest.approx(truth, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_learned_temperature_stays_above_0():
     """Data with always three of six on asked for less, sweep by sweep, below 0."""
     data = [np.isin(range(6), on) for on in itertools.combinations(range(6), 3)]
@@ -407,6 +412,7 @@ def test_a_batch_that_says_nothing_changes_nothing():
             np.testing.assert_array_equal(variable, value)
 
 
+@pytest.mark.slow
 def test_units_are_logged_from_0():
     data = (np.random.default_rng(1).random((2000, 6)) < 0.4).astype("float32")
     _, history = grown(epochs=1, data=data, l2=100.0)

@@ -146,6 +146,7 @@ def test_given_temperatures_are_kept():
     assert len(rbm.weights) == 4
 
 
+@pytest.mark.slow
 def test_model():
     run_rule_test(
         lambda: keras_rbm.RBM(4, num_visible=6, seed=1),

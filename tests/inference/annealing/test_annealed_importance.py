@@ -288,6 +288,7 @@ def test_a_growing_model_is_not_traced_anew_for_each_size(width):
     assert run.experimental_get_tracing_count() == traces
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_inference")
 def test_progress_after_other_numbers_of_chains(monkeypatch, capsys):
     """With 784 x 500 units and a bar, `log_partition` ended in an error of shapes."""

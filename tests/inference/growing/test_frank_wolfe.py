@@ -125,7 +125,10 @@ def test_best_of_twenty_starts_is_the_grid_optimum(objective, seed):
     assert values.numpy().min() >= grid.min() - 1e-3
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [pytest.param(OBJECTIVES[0], marks=pytest.mark.slow), OBJECTIVES[1]],
+)
 def test_penalized_likelihood_never_falls_with_line_search(objective):
     data, weights = data_of(6, rows=12)
     l2, potentials = 0.01, model(6, [0.0])

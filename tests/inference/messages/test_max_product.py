@@ -105,6 +105,7 @@ def test_damping():
     np.testing.assert_allclose(beliefs.hidden, want.hidden, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_every_method_promises():
     reference.assert_rows_do_not_depend_on_the_batch(max_product, sizes=(5,))
     reference.assert_either_bias_may_have_the_batch(max_product)
@@ -112,6 +113,7 @@ def test_what_every_method_promises():
     reference.assert_pairwise_is_weighted(max_product)
 
 
+@pytest.mark.slow
 def test_compiled():
     reference.assert_compiles_for_any_batch_size(max_product)
 

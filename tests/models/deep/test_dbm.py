@@ -256,6 +256,7 @@ def test_any_sampling_rule(rule):
     assert np.isfinite(history["loss"] + history["val_loss"]).all()
 
 
+@pytest.mark.slow
 def test_belief_propagation_trains_and_is_saved(tmp_path):
     dbm = DBM([4, 3, 2], inference="belief_propagation", num_visible=5, seed=1)
     dbm.compile("sgd", rule="pcd")

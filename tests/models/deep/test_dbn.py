@@ -221,6 +221,7 @@ def test_upper_rbms_see_the_weights_and_the_batches():
     )
 
 
+@pytest.mark.slow
 def test_trained_biases_are_kept():
     dbn = compiled(5, 4)
     dbn.fit(DATA, epochs=[1, 5], verbose=0)
