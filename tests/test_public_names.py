@@ -26,6 +26,7 @@ FLOORS = (
     "scoring",
     "plots",
     "callbacks",
+    "sklearn",
 )
 
 
@@ -34,7 +35,8 @@ def public(module):
 
 
 def test_public_names():
-    assert public(keras_rbm) == {
+    # An extra, and there only once something has imported it.
+    assert public(keras_rbm) - {"sklearn"} == {
         "CRBM",
         "DBM",
         "DBN",

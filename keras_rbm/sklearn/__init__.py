@@ -1,0 +1,13 @@
+"""RBMs as scikit-learn estimators. Needs `pip install keras-rbm[sklearn]`."""
+
+try:
+    from sklearn.utils.validation import validate_data as _validate_data  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "Expected the package scikit-learn, 1.6 or newer. Received: "
+        f"{error}. Install it by: pip install keras-rbm[sklearn]"
+    ) from error
+
+from keras_rbm.sklearn.bernoulli_rbm import from_bernoulli_rbm as from_bernoulli_rbm
+from keras_rbm.sklearn.bernoulli_rbm import to_bernoulli_rbm as to_bernoulli_rbm
+from keras_rbm.sklearn.rbm_estimator import RBMEstimator as RBMEstimator

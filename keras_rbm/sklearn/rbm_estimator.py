@@ -1,0 +1,297 @@
+"""An RBM as a scikit-learn transformer and density estimator."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    DensityMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from keras_rbm import units
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.potentials import Potentials, binary_layers
+from keras_rbm.models import RBM
+from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
+from keras_rbm.sklearn.copies import new_optimizer, new_rule
+
+#: Units up to which `log_partition="auto"` enumerates: a second.
+_ENUMERATED = 20
+_ROWS_AT_ONCE = 1000
+#: Steps of a fit from which it pays to have XLA compile them, which takes seconds.
+_COMPILED_STEPS = 5000
+
+
+class RBMEstimator(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator
+):
+    """A `keras_rbm.RBM` as a scikit-learn transformer and density estimator.
+
+    `transform(X)` returns `E[h | v]`, as `BernoulliRBM` does; `score_samples(X)` the
+    log-likelihood `log p(v) = -F(v) - log Z`, in nats, which `BernoulliRBM` has not.
+    Parameters that both have are named alike. Both methods compute in float64.
+
+    Data may be any numbers. By default visible units are binary if all values of the
+    first fit lie in [0, 1] (pixels, one-hot columns, what `MinMaxScaler` returns), and
+    Gaussian, standardised with a learned precision, else (what `StandardScaler`
+    returns, or raw measurements). A value between 0 and 1 of a binary unit counts as
+    the probability that it is on. Name the type where it must not depend on the data,
+    as between the folds of a search.
+
+    Args:
+        n_components: int ≥ 1, hidden units, H.
+        visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
+        rule: str or `keras_rbm.rules` object, of which each fit takes a copy.
+        optimizer: str, Keras optimizer, of which each fit takes a copy, or `None`:
+            Adam.
+        learning_rate: float > 0 or Keras schedule, in the place of the optimizer's
+            own; `None` leaves that (of the default optimizer 0.005).
+        batch_size: int ≥ 1.
+        n_iter: int ≥ 1, epochs of `fit`.
+        log_partition: str, how `score_samples` gets log Z: a method of
+            `RBM.log_partition`, or `"auto"`: `"exact"` where a binary layer has at
+            most 20 units, else `"ais"`.
+        verbose: int, as in `keras.Model.fit`.
+        random_state: int, `numpy.random.RandomState` or `None`. Seeds initial weights,
+            the order of rows, training and `sample`.
+
+    Attributes:
+        model_: `keras_rbm.RBM`, the fitted model, with all that it can do.
+        history_: dict of lists, what Keras has logged in the last fit, by epoch.
+        components_: array (H, V), the kernel.
+        intercept_hidden_: array (H,), hidden biases.
+        intercept_visible_: array (V,), visible biases.
+        n_features_in_: int, V.
+        feature_names_in_: array (V,) of str, where X had such names.
+
+    Raises:
+        ValueError: by `fit`, if a parameter is out of range, or X holds what the
+            visible units cannot be.
+
+    Example:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from keras_rbm.sklearn import RBMEstimator
+    >>> X = np.random.default_rng(0).integers(0, 2, (100, 6))
+    >>> rbm = RBMEstimator(4, n_iter=1, random_state=0)
+    >>> rbm.fit_transform(X).shape
+    (100, 4)
+    >>> rbm.score_samples(X).shape
+    (100,)
+    >>> classifier = make_pipeline(rbm, LogisticRegression()).fit(X, X[:, 0])
+
+    References:
+        1. Tieleman. Training restricted Boltzmann machines using approximations
+           to the likelihood gradient. ICML 2008.
+        2. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+           networks. ICML 2008.
+    """
+
+    def __init__(
+        self,
+        n_components=256,
+        *,
+        visible="auto",
+        rule="cd",
+        optimizer=None,
+        learning_rate=None,
+        batch_size=32,
+        n_iter=10,
+        log_partition="auto",
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.visible = visible
+        self.rule = rule
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.log_partition = log_partition
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X, y=None):
+        """Trains a new model for `n_iter` epochs.
+
+        Args:
+            X: array or frame (N, V).
+            y: ignored.
+
+        Returns:
+            The estimator.
+        """
+        check_counts(n_iter=self.n_iter)
+        X = validate_data(self, X, dtype=np.float32)
+        return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
+
+    def partial_fit(self, X, y=None):
+        """Trains the model for one epoch on X; makes it, if there is none yet.
+
+        The optimizer and the chains of the learning rule go on from call to call. Where
+        the visible units start, and what `visible="auto"` is, the first call decides.
+
+        Args:
+            X: array or frame (N, V), part of the data.
+            y: ignored.
+
+        Returns:
+            The estimator.
+        """
+        first = not hasattr(self, "model_")
+        X = validate_data(self, X, dtype=np.float32, reset=first)
+        return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
+
+    def transform(self, X):
+        """Computes features, `E[h | v]`.
+
+        Args:
+            X: array or frame (N, V).
+
+        Returns:
+            array (N, H), of the float type of X: of binary hidden units the
+            probabilities to be on.
+        """
+        check_is_fitted(self)
+        X = self._validated(X)
+        potentials = self._potentials()
+
+        def features(rows):
+            return potentials.hidden.mean(potentials.hidden_natural(rows))
+
+        return _map_rows(features, X).astype(X.dtype)
+
+    def score_samples(self, X):
+        """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
+
+        As good as log Z, whose error is common to all rows: `estimate_log_partition`
+        says how large it is. It is estimated at the first call after a fit, and warns
+        where its interval is open.
+
+        Args:
+            X: array or frame (N, V), states of the visible units.
+
+        Returns:
+            array (N,), float64, nats. Of Gaussian units these are log-densities.
+
+        Raises:
+            ValueError: if X holds what the visible units cannot be.
+        """
+        check_is_fitted(self)
+        X = self._validated(X)
+        unit = self.model_.visible
+        check_rows(X, "X", support=unit.support)
+        warn_of_means([X], unit, "X")
+        log_partition = float(self.estimate_log_partition().value)
+        return -_map_rows(self._potentials().free_energy, X) - log_partition
+
+    def score(self, X, y=None):
+        """Returns the mean of `score_samples(X)`, a float, nats per row."""
+        return float(np.mean(self.score_samples(X)))
+
+    def estimate_log_partition(self):
+        """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
+
+        Computed once after each fit, by the method that `log_partition` says.
+        """
+        check_is_fitted(self)
+        method = self.log_partition
+        if method == "auto":
+            sizes = binary_layers(self.model_.potentials()).values()
+            small = min(sizes, default=math.inf) <= _ENUMERATED
+            method = "exact" if small else "ais"
+        if method not in self._log_partitions:
+            self._log_partitions[method] = self.model_.log_partition(method)
+        return self._log_partitions[method]
+
+    def sample(self, n_samples=1, *, steps=1000, random_state=None):
+        """Draws visible states by Gibbs chains from the data's mean.
+
+        Args:
+            n_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            random_state: int, `numpy.random.RandomState`, or `None`: the model's own
+                generator goes on.
+
+        Returns:
+            array (n_samples, V), float32.
+        """
+        check_is_fitted(self)
+        seed = None if random_state is None else _seed(random_state)
+        return self.model_.sample(n_samples, steps=steps, seed=seed).numpy()
+
+    @property
+    def components_(self):
+        return np.array(self.model_.kernel).T
+
+    @property
+    def intercept_hidden_(self):
+        return np.array(self.model_.hidden_bias)
+
+    @property
+    def intercept_visible_(self):
+        return np.array(self.model_.visible_bias)
+
+    @property
+    def _n_features_out(self):
+        return self.model_.hidden_units
+
+    def _validated(self, X):
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    def _new_model(self, X, epochs):
+        """Returns a compiled model, to be trained for some epochs on data X."""
+        unit = self.visible
+        if isinstance(unit, str) and unit == "auto":
+            unit = "bernoulli" if X.min() >= 0.0 and X.max() <= 1.0 else "gaussian"
+        check_counts(n_components=self.n_components, batch_size=self.batch_size)
+        seed = _seed(self.random_state)
+        model = RBM(self.n_components, visible=units.get(unit), seed=seed)
+        optimizer = new_optimizer(self.optimizer, self.learning_rate)
+        steps = epochs * math.ceil(len(X) / self.batch_size)
+        jit_compile = "auto" if steps >= _COMPILED_STEPS else False
+        model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)
+        return model
+
+    def _learn(self, model, X, epochs):
+        self._log_partitions = {}
+        history = model.fit(
+            X, batch_size=self.batch_size, epochs=epochs, verbose=self.verbose
+        )
+        self.model_ = model
+        self.history_ = history.history
+        return self
+
+    def _potentials(self):
+        """Returns the model as `Potentials` of float64."""
+        potentials = self.model_.potentials()
+        cast = tf.nest.map_structure(
+            lambda value: tf.cast(value, tf.float64), tuple(potentials)
+        )
+        return Potentials(*cast)
+
+
+def _seed(random_state):
+    """Returns an int that a scikit-learn random state draws."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _map_rows(function, X):
+    """Returns a function of float64 tensors (B, V) for all rows, some at a time."""
+    parts = [
+        function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))
+        for start in range(0, len(X), _ROWS_AT_ONCE)
+    ]
+    return np.concatenate([part.numpy() for part in parts])
