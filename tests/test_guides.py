@@ -22,6 +22,7 @@ PAGES = [
     "docs/guides/gaussian-units.md",
     "docs/guides/grow-the-hidden-layer.md",
     "docs/guides/stack-and-fine-tune.md",
+    "docs/guides/scikit-learn.md",
     "docs/guides/deploy.md",
     "docs/guides/several-devices.md",
     "docs/guides/structured-prediction.md",

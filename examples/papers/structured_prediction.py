@@ -95,7 +95,12 @@ def make_model(learner, optimizer, hidden_units):
         )
         model.compile(optimizer, loss=_summed_cross_entropy)
     else:
-        model = kr.CRBM(hidden_units, inference=make_inference(), seed=0)
+        model = kr.CRBM(
+            hidden_units,
+            inference=make_inference(),
+            visible_bias_initializer="zeros",
+            seed=0,
+        )
         model.compile(optimizer, rule=make_rule())
     return model
 

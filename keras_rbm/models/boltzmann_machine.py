@@ -6,23 +6,24 @@ import tensorflow as tf
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
 from keras_rbm.models.rule_model import RuleModel
-from keras_rbm.models.workflow.exporting import export_saved_model
+from keras_rbm.models.workflow.defaults import optimizer_for
+from keras_rbm.models.workflow.divergence import Divergence
+from keras_rbm.models.workflow.faults import explained
+from keras_rbm.models.workflow.first_fit import FirstFit
 from keras_rbm.models.workflow.inputs import (
     as_arrays,
-    check_rows,
-    check_source,
     is_array,
     unpack,
     with_weights,
 )
 from keras_rbm.models.workflow.resume import EpochKey, ResumeCheck, extended
-from keras_rbm.models.workflow.rows import as_rows, as_values
+from keras_rbm.models.workflow.takes_data import TakesData
 from keras_rbm.models.workflow.training_data import training_data
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
-class BoltzmannMachine(RuleModel):
+class BoltzmannMachine(TakesData, RuleModel):
     """Base of the models: a `RuleModel` with the Keras workflow around its step.
 
     Attributes:
@@ -39,7 +40,7 @@ class BoltzmannMachine(RuleModel):
 
     def compile(
         self,
-        optimizer="sgd",
+        optimizer=None,
         *,
         rule="cd",
         loss=None,
@@ -52,7 +53,7 @@ class BoltzmannMachine(RuleModel):
         """Configures the model for training.
 
         Args:
-            optimizer: str or `keras.optimizers.Optimizer`.
+            optimizer: str or `keras.optimizers.Optimizer`; by default `Adam(0.005)`.
             rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
@@ -72,7 +73,7 @@ class BoltzmannMachine(RuleModel):
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
             )
         rule = rules.get(rule)
-        optimizer = keras.optimizers.get(optimizer)
+        optimizer = optimizer_for(optimizer)
         self._check_rule(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
@@ -162,8 +163,9 @@ class BoltzmannMachine(RuleModel):
 
         Raises:
             ValueError: if the first batch (of arrays: any row) cannot be states of the
-                model's units, before anything is changed. Later batches of a dataset
-                are not looked at.
+                model's units, before anything is changed; or at a later batch that
+                cannot, or a step of infinite or NaN loss or gradients: the error names
+                the step, which has changed nothing.
         """
         self._assert_compile_called("fit")
         if class_weight is not None:
@@ -177,28 +179,34 @@ class BoltzmannMachine(RuleModel):
         data = training_data(
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
-        self._prepare(*data.first[:2])
+        first = data.start[0][:2]
+        self._prepare(*first)
+        data = data.with_checked_validation(self._batch_form())
         if is_array(data.x):
             batch_size = self._batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # of an earlier backup
         self._fit_start = int(self.optimizer.iterations.numpy())
-        resume = ResumeCheck(initial_epoch)
+        own = [FirstFit(data.start), ResumeCheck(initial_epoch), epoch_key]
+        own += self.rule.callbacks()
+        if not self.grows:
+            own.append(Divergence(self._split_batch(*first)[1]))
         x, y, sample_weight = data.for_keras(batch_size)
-        return super().fit(
-            x,
-            y,
-            batch_size=batch_size,
-            epochs=epochs,
-            verbose=verbose,
-            callbacks=extended(callbacks, resume, epoch_key, *self.rule.callbacks()),
-            validation_data=data.validation,
-            shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
-            sample_weight=sample_weight,
-            initial_epoch=initial_epoch,
-            **kwargs,
-        )
+        with explained(self):
+            return super().fit(
+                x,
+                y,
+                batch_size=batch_size,
+                epochs=epochs,
+                verbose=verbose,
+                callbacks=extended(callbacks, *own),
+                validation_data=data.validation,
+                shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
+                sample_weight=sample_weight,
+                initial_epoch=initial_epoch,
+                **kwargs,
+            )
 
     def _batch_size_for(self, count, wanted):
         return wanted
@@ -214,54 +222,41 @@ class BoltzmannMachine(RuleModel):
     ):
         """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
         self._assert_built("evaluate")
-        if is_array(x) and not kwargs.get("_use_cached_eval_dataset"):
+        if kwargs.get("_use_cached_eval_dataset"):
+            pass  # in `fit`, which has checked it
+        elif is_array(x):
             x, y, sample_weight = as_arrays(x, y, sample_weight)
             self._check_batch(x, y)
             x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
-        elif isinstance(x, tf.data.Dataset):
-            self._check_batch(*unpack(x.element_spec)[:2])
-        return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
+        else:
+            if isinstance(x, tf.data.Dataset):
+                self._check_batch(*unpack(x.element_spec)[:2])
+            x = self._batch_form().checked(x)
+        with explained():
+            return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
         x = self._checked_features(x, "predict")
-        return super().predict(x, *args, **kwargs)
+        with explained():
+            return super().predict(x, *args, **kwargs)
 
-    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
-        """Exports the model as a SavedModel that needs no keras_rbm to be loaded.
+    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Takes one step, as `keras.Model.train_on_batch` does."""
+        self._assert_compile_called("train_on_batch")
+        x, y, sample_weight = self._checked_batch(x, y, sample_weight)
+        with explained(self):
+            return super().train_on_batch(x, y, sample_weight, **kwargs)
 
-        Its endpoints take batches of any size and return dicts of tensors; see the
-        guide "Deploy a model" for those of each model. `sample` with a seed returns
-        what the model's own `sample` with that seed does. `sample_stateful` draws again
-        at each call, and the same series of draws after each loading.
+    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Returns the loss of a batch, as `keras.Model.test_on_batch` does."""
+        self._assert_compile_called("test_on_batch")
+        x, y, sample_weight = self._checked_batch(x, y, sample_weight)
+        return super().test_on_batch(x, y, sample_weight, **kwargs)
 
-        Args:
-            filepath: str or path, a directory to write.
-            format: `"tf_saved_model"`; other formats are left to Keras and have what
-                `predict` returns only.
-            verbose: as in Keras.
-            **kwargs: of other formats, as in Keras.
-
-        Raises:
-            ValueError: if the model has no variables yet.
-        """
-        if format == "tf_saved_model":
-            export_saved_model(self, filepath, verbose, **kwargs)
-        else:
-            self._assert_built("export")
-            super().export(filepath, format, verbose, **kwargs)
-
-    def _checked_features(self, x, method):
-        """Returns data that the model can be called on, checked as far as can be."""
-        self._assert_built(method)
-        if is_array(x):
-            x = as_values(x)
-            self._check_features(x)
-            return x
-        check_source(x)
-        if isinstance(x, tf.data.Dataset):
-            self._check_features(unpack(x.element_spec)[0])
-        return x
+    def predict_on_batch(self, x):
+        """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
+        return super().predict_on_batch(self._checked_features(x, "predict_on_batch"))
 
     def _prepare(self, x, y):
         """Builds everything that training needs, for batches like this one."""
@@ -271,28 +266,3 @@ class BoltzmannMachine(RuleModel):
 
     def _build_from_batch(self, x, y):
         self.build(tuple(x.shape))
-
-    def _check_batch(self, x, y):
-        """Raises a ValueError unless a batch fits the model; changes nothing."""
-        _, visible = self._split_batch(x, y)
-        self._check_visible(visible, "x")
-
-    def _check_features(self, features):
-        """Raises a ValueError unless the model can be called on `features`."""
-        check_rows(features, "x", self.kernel.shape[0])
-
-    def _check_visible(self, visible, name="x"):
-        """Raises a ValueError unless `visible` can be visible states."""
-        width = self.kernel.shape[0] if self.built else self.num_visible
-        check_rows(visible, name, width, self.visible.support)
-
-    def _visible_values(self, data, method, name="x"):
-        """Returns data as checked visible states (N, V), not copied if an array."""
-        self._assert_built(method)
-        values = as_values(data)
-        self._check_visible(values, name)
-        return values
-
-    def _visible_rows(self, data, method, name="x"):
-        """Returns data as checked visible states, a float32 tensor (N, V)."""
-        return as_rows(self._visible_values(data, method, name))

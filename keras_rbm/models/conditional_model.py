@@ -8,8 +8,9 @@ from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
-from keras_rbm.models.workflow.inputs import check_rows
+from keras_rbm.models.workflow.inputs import check_no_labels
 from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.models.workflow.sampling import draw
 from keras_rbm.models.workflow.with_inference import WithInference
@@ -35,11 +36,11 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         "first."
     )
 
-    def compile(self, optimizer="sgd", *, rule="maximum_likelihood", **kwargs):
+    def compile(self, optimizer=None, *, rule="maximum_likelihood", **kwargs):
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
-            optimizer: str or `keras.optimizers.Optimizer`.
+            optimizer: as of `RBM.compile`.
             rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
                 by the model's inference, for which that has to yield marginals.
             **kwargs: see `RBM.compile`.
@@ -68,12 +69,16 @@ class ConditionalModel(WithInference, BoltzmannMachine):
 
     def _check_batch(self, x, y):
         features, visible = self._split_batch(x, y)
+        check_no_labels(visible)
         self._check_features(features)
         self._check_visible(visible, "y")
 
-    def _check_features(self, features):
-        """Raises a ValueError unless `features` can be the model's input."""
-        check_rows(features, "x", self.num_features)
+    def _batch_form(self):
+        visible = self.num_visible, self.visible.support
+        return BatchForm((self.num_features, None), visible)
+
+    def _feature_form(self):
+        return BatchForm((self.num_features, None))
 
     def _feature_rows(self, x, method):
         """Returns x as a checked float32 tensor (N, X)."""
@@ -244,7 +249,8 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             bound of it, an upper bound, 0 at most. A Bethe estimate may come out above
             0, which no probability is: a warning says so.
         """
-        free_energy = tf.cast(self.free_energy(x, v), tf.float64)
+        visible = self._visible_states(v, "log_likelihood", "v")
+        free_energy = tf.cast(self.free_energy(x, visible), tf.float64)
         method = log_partition
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)

@@ -32,6 +32,8 @@ class CRBM(ConditionalModel):
         kernel_initializer: Keras initialiser of `kernel`; by default normal, 0.01.
         feature_initializer: Keras initialiser of `visible_kernel` and
             `hidden_kernel`; by default normal, 0.01.
+        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+            `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regulariser of the three kernels, or `None`. It has
             its part in the update, not in the reported loss.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
@@ -73,6 +75,7 @@ class CRBM(ConditionalModel):
         seed=None,
         kernel_initializer=None,
         feature_initializer=None,
+        visible_bias_initializer=None,
         kernel_regularizer=None,
         **kwargs,
     ):
@@ -85,7 +88,9 @@ class CRBM(ConditionalModel):
         self._inference = inference
         self.num_features = None if num_features is None else int(num_features)
         self.visible = self.hidden = units.Bernoulli()
-        self._set_kernel(kernel_initializer, kernel_regularizer)
+        self._set_start(
+            kernel_initializer, kernel_regularizer, visible_bias_initializer
+        )
         self.feature_initializer = keras.initializers.get(
             feature_initializer or reseeded(normal(seed))
         )
@@ -124,7 +129,9 @@ class CRBM(ConditionalModel):
                 )
                 setattr(self, name, variable)
             self.visible_bias = self.add_weight(
-                name="visible_bias", shape=(visible,), initializer="zeros"
+                name="visible_bias",
+                shape=(visible,),
+                initializer=self.visible_bias_initializer or "zeros",
             )
             self.hidden_bias = self.add_weight(
                 name="hidden_bias", shape=(hidden,), initializer="zeros"
@@ -172,16 +179,14 @@ class CRBM(ConditionalModel):
         return gradients
 
     def get_config(self):
-        config = super().get_config()
+        config = super().get_config() | self._start_config()
         return config | {
             "hidden_units": self.hidden_units,
             "inference": keras.saving.serialize_keras_object(self.inference),
             "num_visible": self.num_visible,
             "num_features": self.num_features,
             "seed": self.seed,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "feature_initializer": keras.initializers.serialize(
                 self.feature_initializer
             ),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }

@@ -12,7 +12,7 @@ from keras_rbm.models.workflow.exporting import (
     number,
     rows,
 )
-from keras_rbm.models.workflow.rows import map_rows
+from keras_rbm.models.workflow.rows import as_rows, map_rows
 from keras_rbm.models.workflow.sampling import draw, draw_tempered
 
 
@@ -96,7 +96,7 @@ class GenerativeModel(UnconditionalModel):
             tensor (B,), nats, float64. As good as log Z: its error is common to all
             examples.
         """
-        values = self._visible_values(x, "log_likelihood")
+        values = self._visible_states(x, "log_likelihood")
         value = self._log_partition_value(log_partition)
         return -tf.cast(self.free_energy(values), tf.float64) - value
 
@@ -117,7 +117,7 @@ class GenerativeModel(UnconditionalModel):
         Returns:
             tensor (B,), nats, float64.
         """
-        rows = self._visible_rows(x, "annealed_log_likelihood")
+        rows = as_rows(self._visible_states(x, "annealed_log_likelihood"))
         potentials = self.potentials()
         start = self._starting_point(potentials, seed)
         return inference.annealed_log_likelihood(

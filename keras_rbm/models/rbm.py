@@ -27,6 +27,8 @@ class RBM(GenerativeModel):
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
         kernel_initializer: Keras initialiser; by default normal, 0.01.
+        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+            `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regulariser or `None`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
@@ -70,6 +72,7 @@ class RBM(GenerativeModel):
         num_visible=None,
         seed=None,
         kernel_initializer=None,
+        visible_bias_initializer=None,
         kernel_regularizer=None,
         **kwargs,
     ):
@@ -79,7 +82,9 @@ class RBM(GenerativeModel):
         self.hidden_units = int(hidden_units)
         self.visible = visible
         self.hidden = hidden
-        self._set_kernel(kernel_initializer, kernel_regularizer)
+        self._set_start(
+            kernel_initializer, kernel_regularizer, visible_bias_initializer
+        )
         if num_visible is not None:
             self.build((None, self.num_visible))
 
@@ -96,19 +101,20 @@ class RBM(GenerativeModel):
                 initializer=self.kernel_initializer,
                 regularizer=self.kernel_regularizer,
             )
-            self._add_units("visible", self.visible, num_visible)
-            self._add_units("hidden", self.hidden, self.hidden_units)
+            start = {"bias": self.visible_bias_initializer}
+            self._add_units("visible", self.visible, num_visible, start)
+            self._add_units("hidden", self.hidden, self.hidden_units, {})
             self._add_record(num_visible, np.mean(self.visible.support or 0.0))
         self.built = True
         if self.rule is not None:
             self._build_training()
 
-    def _add_units(self, side, unit, count):
+    def _add_units(self, side, unit, count, start):
         for name, (initializer, trainable) in unit.variables().items():
             variable = self.add_weight(
                 name=f"{side}_{name}",
                 shape=(count,),
-                initializer=initializer,
+                initializer=start.get(name) or initializer,
                 trainable=trainable,
             )
             setattr(self, variable.name, variable)
@@ -146,13 +152,11 @@ class RBM(GenerativeModel):
         return (input_shape[0], self.hidden_units)
 
     def get_config(self):
-        config = super().get_config()
+        config = super().get_config() | self._start_config()
         return config | {
             "hidden_units": self.hidden_units,
             "visible": units.serialize(self.visible),
             "hidden": units.serialize(self.hidden),
             "num_visible": self.num_visible,
             "seed": self.seed,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }

@@ -7,14 +7,16 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
+from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
 from keras_rbm.models.workflow.initializers import normal
 from keras_rbm.models.workflow.inputs import unpack
-from keras_rbm.models.workflow.named_state import load_named, save_named
+from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
+from keras_rbm.models.workflow.stored_model import StoredModel
 from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
 from keras_rbm.rules.step import Step
 
 
-class RuleModel(keras.Model):
+class RuleModel(StoredModel):
     """A Keras model whose training step is a learning rule.
 
     A subclass makes its variables in `build` and implements
@@ -48,14 +50,17 @@ class RuleModel(keras.Model):
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule = None
+        self.visible_bias_initializer = None
+        self._fault = None
         self._fit_start = 0  # the optimizer's iterations when the last fit began
 
-    def _set_kernel(self, initializer, regularizer):
-        """Takes up how kernels start, by default normal, and their regularizer."""
+    def _set_start(self, initializer, regularizer, visible_bias):
+        """Takes up how kernels and visible biases start, and what penalizes kernels."""
         self.kernel_initializer = keras.initializers.get(
             initializer or normal(self.seed)
         )
         self.kernel_regularizer = keras.regularizers.get(regularizer)
+        self.visible_bias_initializer = keras.initializers.get(visible_bias)
 
     def potentials(self, features=None):
         """Returns the model's `Potentials`, given its input."""
@@ -64,6 +69,16 @@ class RuleModel(keras.Model):
     def gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
         raise TypeError(f"{type(self).__name__} must implement gradients.")
+
+    def _start_config(self):
+        """Returns the arguments of the constructor that say how training starts."""
+        serialize = keras.initializers.serialize
+        bias = self.visible_bias_initializer
+        return {
+            "kernel_initializer": serialize(self.kernel_initializer),
+            "visible_bias_initializer": None if bias is None else serialize(bias),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
 
     def _split_batch(self, x, y):
         """Returns `(features, visible)` for a batch's `x` and `y`."""
@@ -103,6 +118,8 @@ class RuleModel(keras.Model):
                 self.rule.build(self)
             if not self.optimizer.built:
                 self.optimizer.build(self.trainable_variables)
+            if self._fault is None:
+                self._fault = StepFault()
 
     def _strategy_scope(self):
         """Returns the scope of the model's strategy, to make variables in."""
@@ -122,17 +139,40 @@ class RuleModel(keras.Model):
         features, visible, weights = self._step_inputs(x, y, sample_weight)
         # A pipeline may read `optimizer.iterations`: not before its batch is there.
         with tf.control_dependencies([visible]):
+            self._fault.begin(self._state_of_a_step())
+            self._fault.look_at(*self._data_soundness(features, visible, weights))
             seed = self.next_seed()
             loss_seed = random.fold_in(seed, 0)
             shares = normalized(weights)
             step = self._step(features, visible, shares, seed, loss_seed)
             phases = self.rule.phases(step)
+            self._fault.look_at(lies_in(phases.losses), first_bit=3)
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self.rule.update(self, step, phases)
-        self._record(visible, weights)
+        self._record(*self._fault.unless_bad(visible, weights))
+        logs |= self._fault.end()
         self._loss_tracker.update_state(phases.losses, sample_weight=weights)
         results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
+
+    def _data_names(self):
+        """Returns what an error calls the visible states and the features."""
+        return ("y", "x") if self.conditional else ("x", "features")
+
+    def _data_soundness(self, features, visible, weights):
+        """Returns bools (): whether each of the three is what it must be."""
+        return (
+            lies_in(visible, *(self.visible.support or ())),
+            tf.constant(True) if features is None else lies_in(features),
+            lies_in(weights, 0.0),
+        )
+
+    def _state_of_a_step(self):
+        """Returns the variables that a step changes before it is known to be sound."""
+        variables = [self.seed_generator.state, *self.rule.variables]
+        if num_replicas() == 1 and not self.rule.descends_once:
+            variables += [*self.weights, *self.optimizer.variables]
+        return variables
 
     def test_step(self, data):
         x, y, sample_weight = unpack(data)
@@ -205,10 +245,16 @@ class RuleModel(keras.Model):
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]
         gradients = self._regularized(gradients, variables)
+        self._fault.look_at(*map(lies_in, gradients), first_bit=4)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
-        self.optimizer.apply(gradients, variables)
+        self._fault.unless_found(lambda: self.optimizer.apply(gradients, variables))
+
+    def make_train_function(self, force=False):
+        if force or self.train_function is None:
+            super().make_train_function(force)
+            self.train_function = reporting(self, self.train_function)
 
     def _regularized(self, gradients, variables):
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
@@ -240,15 +286,18 @@ class RuleModel(keras.Model):
             optional = {f"rule.{v.name}": v for v in self.rule.variables}
         return required, optional
 
+    def _parts(self):
+        return [self]
+
     def save_own_variables(self, store):
         """Saves weights, random state and the rule's state under their names."""
         required, optional = self.state()
-        save_named(store, required | optional)
+        save_named(store, required | optional, kind_of(self))
         store["fit_start"] = np.array(self._fit_start)
 
     def load_own_variables(self, store):
         """Restores what `save_own_variables` saved; all shapes are checked first."""
-        load_named(store, *self.state())
+        load_named(store, *self.state(), kind_of(self))
         if "fit_start" in store.keys():
             self._fit_start = int(np.asarray(store["fit_start"]))
 

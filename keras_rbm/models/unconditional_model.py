@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.workflow.rows import first_spec, moments, row_chunks
+from keras_rbm.models.workflow.rows import moments, row_chunks
 from keras_rbm.models.workflow.spread_chains import share_of_chains, spread
 from keras_rbm.replicas import all_sum
 
@@ -46,6 +46,9 @@ class UnconditionalModel(BoltzmannMachine):
         required, optional = super().state()
         return required, optional | {"examples_seen": self.examples_seen}
 
+    def _state_of_a_step(self):
+        return [*super()._state_of_a_step(), self.base_rate, self.examples_seen]
+
     def _copy_record(self, model):
         """Takes over what another model knows of the data."""
         self.base_rate.assign(model.base_rate)
@@ -80,7 +83,8 @@ class UnconditionalModel(BoltzmannMachine):
         rate*; annealed importance sampling starts from it.
 
         Args:
-            data: array (N, V) or `tf.data.Dataset`.
+            data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
+                which is used up.
         """
         mean, variance = moments(self._checked_chunks(data))
         if not self.built:
@@ -97,8 +101,9 @@ class UnconditionalModel(BoltzmannMachine):
         for chunk in row_chunks(data):
             self._check_visible(chunk, "data")
             yield chunk
-        if chunk is None:  # of a dataset
-            self._check_visible(tf.zeros((0, first_spec(data).shape[-1] or 1)), "data")
+        if chunk is None:  # of a dataset or generator
+            width = self.kernel.shape[0] if self.built else self.num_visible or 1
+            self._check_visible(tf.zeros((0, width)), "data")
 
     def _split_batch(self, x, y):
         if y is not None:

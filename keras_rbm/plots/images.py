@@ -1,5 +1,6 @@
 """Pictures of weights and states."""
 
+import keras
 import numpy as np
 
 from keras_rbm.checks import check_counts
@@ -184,6 +185,11 @@ def _show_grey(axes, grid):
 
 
 def _states(states, name):
+    if isinstance(states, keras.Model):
+        raise TypeError(
+            f"Expected {name} as an array (examples, units). Received: a model, "
+            f"'{states.name}'. Draw them first: {name}=model.sample(100)."
+        )
     states = as_rows(states).numpy()
     if states.ndim != 2 or not states.size:
         raise ValueError(

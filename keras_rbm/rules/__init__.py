@@ -72,6 +72,11 @@ def get(identifier):
     )
 
 
+def is_name(identifier):
+    """Returns whether a str is the name of a learning rule."""
+    return identifier.lower() in _BY_NAME
+
+
 def serialize(rule):
     """Returns the config of a rule, which `deserialize` reads."""
     return keras.saving.serialize_keras_object(rule)

@@ -44,6 +44,7 @@ class LearningRule(Rule):
 
     #: Whether the rule fits models with input.
     fits_conditional = True
+    descends_once = True
 
     def __init__(
         self,

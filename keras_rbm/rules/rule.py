@@ -23,6 +23,8 @@ class Rule(Configured):
 
     #: Optimizer updates that one step makes.
     updates_per_step = 1
+    #: Whether `update` is one call of `model.descend`, which a bad step leaves out.
+    descends_once = False
     #: Whether the rule adds hidden units, and fits models that take them.
     grows = False
 

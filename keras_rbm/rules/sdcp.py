@@ -51,6 +51,8 @@ class SDCP(LearningRule):
         1. Upadhya, Sastry. Learning RBM with a DC programming approach. ACML 2017.
     """
 
+    descends_once = False
+
     def __init__(self, inner_steps=6, gibbs_steps=4, **kwargs):
         super().__init__(**kwargs)
         check_counts(inner_steps=inner_steps, gibbs_steps=gibbs_steps)

@@ -61,6 +61,7 @@ class Bernoulli(Unit):
     """
 
     support = (0.0, 1.0)
+    discrete = True
 
     def variables(self):
         return {"bias": (constant(0.0), True)}

@@ -11,8 +11,8 @@ import tensorflow as tf
 from keras_rbm.random import HALF_STEP
 from keras_rbm.units.unit import Unit, constant
 
-#: Units of smaller variance count as constant: they keep variance 1.
-MIN_VARIANCE = 1e-12
+#: Standard deviation over mean up to which a unit counts as constant.
+LEAST_DEVIATION = 1e-6
 #: Mean over standard deviation from which learning is warned about.
 MAX_OFFSET = 10.0
 
@@ -80,22 +80,24 @@ class Gaussian(Unit):
     What is learned is the bias and `log gamma`; likelihoods are densities of `y`
     in its own units, whatever the shift and scale.
 
+    A column that is constant, within a millionth of its mean, keeps scale 1.
+
     Args:
-        standardize: bool. If `True`, `RBM.adapt` sets `shift` and `scale` to the
-            mean and standard deviation of the data, so that a learning rate
-            means the same for every unit. If `False` they stay 0 and 1, and
-            `adapt` sets bias and precision instead.
+        standardize: bool. If `True`, `adapt` or the first `fit` set `shift` and
+            `scale` to the mean and standard deviation of the data, so that a learning
+            rate means the same for every unit. If `False` they stay 0 and 1, and
+            bias and precision are set instead: for data that are standardized already.
 
     Example:
 
-    >>> unit = keras_rbm.units.Gaussian(standardize=True)
-    >>> rbm = keras_rbm.RBM(16, visible=unit, seed=0)
-    >>> rbm.adapt(np.random.default_rng(0).normal(5.0, 2.0, (500, 3)))
+    >>> data = np.random.default_rng(0).normal(5.0, 2.0, (500, 3))
+    >>> rbm = keras_rbm.RBM(16, visible="gaussian", seed=0)
+    >>> rbm.adapt(data)
     >>> float(rbm.visible_scale[0]) > 1.5
     True
     """
 
-    def __init__(self, standardize=False):
+    def __init__(self, standardize=True):
         self.standardize = standardize
 
     def variables(self):
@@ -110,7 +112,8 @@ class Gaussian(Unit):
         return GaussianParameters(bias, log_precision, shift, scale)
 
     def fitted(self, mean, variance):
-        variance = np.where(variance < MIN_VARIANCE, 1.0, variance)
+        is_constant = variance <= np.square(LEAST_DEVIATION * np.asarray(mean, float))
+        variance = np.where(is_constant, 1.0, variance)
         if self.standardize:
             zero = np.zeros_like(mean)
             fitted = {"shift": mean, "scale": np.sqrt(variance)}

@@ -43,6 +43,8 @@ class Unit(Configured, abc.ABC):
     #: `(low, high)` that states must lie in, or `None`: data outside are refused, and
     #: its middle is the mean of the data until `adapt` or `fit` has seen some.
     support = None
+    #: Whether states are whole numbers: others have no likelihood.
+    discrete = False
 
     @abc.abstractmethod
     def variables(self):

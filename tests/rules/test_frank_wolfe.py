@@ -404,12 +404,11 @@ def test_a_batch_that_says_nothing_changes_nothing():
     model = InfiniteRBM(8, num_visible=6, seed=0)
     model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
     before = [variable.numpy() for variable in model.weights]
-    for data, weight in ((np.full_like(DATA, np.nan), 1.0), (DATA, 0.0)):
-        weights = np.full(len(DATA), weight, "float32")
-        logs = model.train_on_batch(data, sample_weight=weights, return_dict=True)
-        assert logs["gain"] == logs["refused"] == 0.0 and logs["judge_ess"] == 1.0
-        for variable, value in zip(model.weights, before, strict=True):
-            np.testing.assert_array_equal(variable, value)
+    weights = np.zeros(len(DATA), "float32")
+    logs = model.train_on_batch(DATA, sample_weight=weights, return_dict=True)
+    assert logs["gain"] == logs["refused"] == 0.0 and logs["judge_ess"] == 1.0
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_rbm_under_replicas_adds_up():
     ],
 )
 def test_rbm_fits(infer, jit_compile):
-    rbm = keras_rbm.RBM(1, num_visible=3, seed=0)
+    rbm = keras_rbm.RBM(1, num_visible=3, visible_bias_initializer="zeros", seed=0)
     data = np.repeat([[1.0, 0.0, 1.0]], 20, 0)
     rbm.compile(
         keras.optimizers.SGD(1.0),

@@ -161,6 +161,7 @@ def test_regularizer_adds_its_gradient():
         4, num_visible=6, seed=0, kernel_regularizer=keras.regularizers.L2(0.01)
     )
     decayed.compile(keras.optimizers.SGD(1.0))
+    decayed.fit(DATA, epochs=0)
     kernel = decayed.kernel.numpy()
     np.testing.assert_array_equal(kernel, plain.kernel)
     for rbm in (plain, decayed):

@@ -38,6 +38,8 @@ class DBM(DeepModel):
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
         kernel_initializer: Keras initialiser; by default normal, 0.01.
+        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+            `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regulariser or `None`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
@@ -79,6 +81,7 @@ class DBM(DeepModel):
         num_visible=None,
         seed=None,
         kernel_initializer=None,
+        visible_bias_initializer=None,
         kernel_regularizer=None,
         **kwargs,
     ):
@@ -89,7 +92,9 @@ class DBM(DeepModel):
         self.hidden_units = hidden_units
         self._inference = inference
         self.visible = self.hidden = units.Bernoulli()
-        self._set_kernel(kernel_initializer, kernel_regularizer)
+        self._set_start(
+            kernel_initializer, kernel_regularizer, visible_bias_initializer
+        )
         if num_visible is not None:
             self.build((None, self.num_visible))
 
@@ -102,7 +107,9 @@ class DBM(DeepModel):
         self.kernels, self.hidden_biases = [], []
         with self._strategy_scope():
             self.visible_bias = self.add_weight(
-                name="visible_bias", shape=self._sizes[:1], initializer="zeros"
+                name="visible_bias",
+                shape=self._sizes[:1],
+                initializer=self.visible_bias_initializer or "zeros",
             )
             for layer, count in enumerate(self.hidden_units):
                 kernel = self.add_weight(
@@ -188,7 +195,7 @@ class DBM(DeepModel):
         hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
         return tf.concat([super().mean_states(), *hidden], 0)
 
-    def pretrain(self, x, *, optimizer="sgd", rule="cd", epochs=1, **kwargs):
+    def pretrain(self, x, *, optimizer=None, rule="cd", epochs=1, **kwargs):
         """Trains the layers one after the other, as a start for `fit`.
 
         Each is an RBM in which a hidden layer of this model counts twice, for the input
@@ -249,15 +256,13 @@ class DBM(DeepModel):
         return joint_classifier(self, num_classes, dropout)
 
     def get_config(self):
-        config = super().get_config()
+        config = super().get_config() | self._start_config()
         serialize = keras.saving.serialize_keras_object
         return config | {
             "hidden_units": list(self.hidden_units),
             "inference": serialize(self.inference),
             "num_visible": self.num_visible,
             "seed": self.seed,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
 
 

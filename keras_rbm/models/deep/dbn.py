@@ -1,5 +1,7 @@
 """The deep belief network."""
 
+import numbers
+
 import keras
 
 from keras_rbm.models.deep.fine_tuning import classifier
@@ -23,8 +25,11 @@ class DBN(StackedModel):
     layer, (B, hidden units of the top).
 
     Args:
-        rbms: list of `RBM`, from the data upwards. Those above the first are built for
-            the width below them. They stay usable on their own, `dbn.rbms[0]`.
+        rbms: list of `RBM`, from the data upwards, or of ints ≥ 1, for RBMs of so many
+            binary hidden units. Those above the first are built for the width below
+            them. They stay usable on their own, `dbn.rbms[0]`.
+        seed: int or `None`, of the first RBM that is made here; `seed + 1` is of the
+            second, and so on.
         **kwargs: `name`, as for `keras.Model`.
 
     Raises:
@@ -49,8 +54,8 @@ class DBN(StackedModel):
            Neural Computation, 2006.
     """
 
-    def __init__(self, rbms, **kwargs):
-        rbms = _checked(rbms)
+    def __init__(self, rbms, *, seed=None, **kwargs):
+        rbms = _checked(_made(rbms, seed))
         super().__init__(**kwargs)
         self.rbms = rbms
         for below, rbm in zip(rbms, rbms[1:], strict=False):
@@ -63,14 +68,15 @@ class DBN(StackedModel):
         self.input_spec = self.rbms[0].input_spec
         self.built = True
 
-    def compile(self, optimizer="sgd", *, rule="cd", **kwargs):
+    def compile(self, optimizer=None, *, rule="cd", **kwargs):
         """Configures every RBM for training, as `RBM.compile` does.
 
-        RBMs that were compiled on their own need not be compiled here.
+        RBMs that were compiled on their own need not be compiled here. `fit` compiles
+        those that have not been with the defaults.
 
         Args:
-            optimizer: str or optimizer, of which each RBM gets a copy; or a list, one
-                for each. A pipeline that reads an optimizer's iterations reads those
+            optimizer: as of `RBM.compile`; each RBM gets a copy. Or a list, one for
+                each. A pipeline that reads an optimizer's iterations reads those
                 of a copy: `dbn.rbms[0].optimizer.iterations`.
             rule: str or learning rule, likewise.
             **kwargs: other arguments of `RBM.compile`.
@@ -126,9 +132,11 @@ class DBN(StackedModel):
             list of `keras.callbacks.History`, `None` for an RBM that was skipped.
 
         Raises:
-            ValueError, TypeError: if an RBM is not compiled, or as in `RBM.fit`;
-                nothing is trained then.
+            ValueError, TypeError: as in `RBM.fit`; nothing is trained then.
         """
+        for rbm in self.rbms:
+            if not rbm.compiled:
+                rbm.compile()
         histories = fit_each(
             self.rbms,
             x,
@@ -188,12 +196,26 @@ class DBN(StackedModel):
         return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
 
 
+def _made(rbms, seed):
+    """Returns the list with RBMs in the place of numbers of hidden units."""
+    if not isinstance(rbms, (list, tuple)):
+        return rbms
+    seeds = [None if seed is None else seed + level for level in range(len(rbms))]
+    return [
+        RBM(rbm, seed=own) if isinstance(rbm, numbers.Integral) else rbm
+        for rbm, own in zip(rbms, seeds, strict=True)
+    ]
+
+
 def _checked(rbms):
     """Returns the list of RBMs; raises an error unless they can be stacked."""
     if not isinstance(rbms, (list, tuple)) or not all(
         isinstance(rbm, RBM) for rbm in rbms
     ):
-        raise TypeError(f"Expected a list of RBM. Received: {rbms!r}.")
+        raise TypeError(
+            "Expected a list of RBM, or of numbers of hidden units. Received: "
+            f"{rbms!r}."
+        )
     if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
         raise ValueError(
             f"Expected at least one RBM, each once. Received: {len(rbms)} of them."

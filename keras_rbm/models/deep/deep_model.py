@@ -140,7 +140,7 @@ class DeepModel(WithInference, UnconditionalModel):
         Returns:
             tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
-        values = self._visible_values(x, "log_likelihood_bound")
+        values = self._visible_states(x, "log_likelihood_bound")
         value = self._log_partition_value(log_partition)
         return -tf.cast(self.variational_free_energy(values), tf.float64) - value
 

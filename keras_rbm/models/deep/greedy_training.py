@@ -9,9 +9,9 @@ import tensorflow as tf
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
 from keras_rbm.datasets.pipeline import binarize, shuffled_batches
-from keras_rbm.models.boltzmann_machine import extended
+from keras_rbm.models.workflow.defaults import optimizer_for
 from keras_rbm.models.workflow.inputs import as_arrays, is_array, unpack
-from keras_rbm.models.workflow.resume import EpochKey
+from keras_rbm.models.workflow.resume import EpochKey, extended
 from keras_rbm.models.workflow.training_data import training_data
 from keras_rbm.units import Bernoulli
 
@@ -21,9 +21,7 @@ _ROWS_AT_ONCE = 1000
 def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one of a list each."""
     optimizers = [
-        keras.optimizers.deserialize(
-            keras.optimizers.serialize(keras.optimizers.get(each))
-        )
+        keras.optimizers.deserialize(keras.optimizers.serialize(optimizer_for(each)))
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
     copies = [

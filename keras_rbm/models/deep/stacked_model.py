@@ -1,6 +1,5 @@
 """What follows from a stack of RBMs: features, a likelihood's bound, samples."""
 
-import keras
 import tensorflow as tf
 
 from keras_rbm import random
@@ -13,18 +12,23 @@ from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.models.workflow.exporting import (
     Endpoint,
     chain_endpoints,
-    export_saved_model,
     named,
     number,
     rows,
 )
+from keras_rbm.models.workflow.faults import explained
+from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.workflow.stored_model import StoredModel
 
 
-class StackedModel(keras.Model):
+class StackedModel(StoredModel):
     """A model of p(v) by `rbms`, from the data upwards, of which the top is a prior.
 
     Called on data it returns the features of the top, layer by layer in means.
     """
+
+    def _parts(self):
+        return self.rbms
 
     def call(self, inputs):
         for rbm in self.rbms:
@@ -37,21 +41,19 @@ class StackedModel(keras.Model):
     def predict(self, x, *args, **kwargs):
         """Returns the features of the top for data, as `keras.Model.predict` does."""
         x = self.rbms[0]._checked_features(x, "predict")
-        return super().predict(x, *args, **kwargs)
+        with explained():
+            return super().predict(x, *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Returns the features of the top, as `keras.Model.predict_on_batch` does."""
+        x = self.rbms[0]._checked_features(x, "predict_on_batch")
+        return super().predict_on_batch(x)
 
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         self.rbms[0]._assert_built(method)
         if not self.built:  # the first RBM has been, on its own
             self.build((None, self.rbms[0].kernel.shape[0]))
-
-    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
-        """Exports the model as a SavedModel, as `RBM.export` does."""
-        if format == "tf_saved_model":
-            export_saved_model(self, filepath, verbose, **kwargs)
-        else:
-            self._assert_built("export")
-            super().export(filepath, format, verbose, **kwargs)
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""
@@ -125,7 +127,7 @@ class StackedModel(keras.Model):
                networks. ICML 2008.
         """
         check_counts(num_samples=num_samples)
-        rows = self.rbms[0]._visible_rows(x, "log_likelihood_bound")
+        rows = as_rows(self.rbms[0]._visible_states(x, "log_likelihood_bound"))
         top = self.rbms[-1]
         log_partition = top._log_partition_value(log_partition)
         total = tf.zeros(len(rows), tf.float64)

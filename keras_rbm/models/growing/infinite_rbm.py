@@ -135,7 +135,7 @@ class InfiniteRBM(GenerativeModel):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden_units)
 
-    def compile(self, optimizer="sgd", *, rule="frank_wolfe", **kwargs):
+    def compile(self, optimizer=None, *, rule="frank_wolfe", **kwargs):
         """Configures the model for training, as `RBM.compile` does.
 
         Args:

@@ -1,5 +1,7 @@
 """What comes into a model from outside: looking at it, and checking it."""
 
+import warnings
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -10,33 +12,49 @@ def is_array(data):
     return hasattr(data, "__array__") or isinstance(data, (list, tuple))
 
 
-def first_batch(data):
-    """Returns a first batch of data for `fit`, and the data with nothing missing.
+def first_batches(data, rows=1):
+    """Returns the first batches of a source of them, and the source with all of them.
 
     Args:
-        data: array, `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+        data: `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+        rows: int ≥ 1, how many examples are enough.
 
     Returns:
-        `(batch, data)`; a generator that was peeked into is chained again.
+        `(batches, data)`: a list of at least one, and the data, where a generator that
+        was peeked into is chained again.
     """
-    if is_array(data):
-        return data, data
-    if isinstance(data, keras.utils.PyDataset):
-        return data[0], data
     check_source(data)
+    batches, count = [], 0
     for batch in data:
-        return batch, _chained(batch, data) if hasattr(data, "__next__") else data
-    raise ValueError("Expected data of at least one batch. Received: no batch.")
+        batches.append(batch)
+        x = unpack(batch)[0]
+        count += x.shape[0] if getattr(x, "shape", None) else 1
+        if count >= rows:
+            break
+    if not batches:
+        raise ValueError("Expected data of at least one batch. Received: no batch.")
+    return batches, _chained(batches, data) if hasattr(data, "__next__") else data
 
 
 def check_source(data):
     """Raises a TypeError unless batches can be drawn from data that is no array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
     iterable = hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict))
+    check_dense(data)
     if not isinstance(data, loaders) and not iterable:
         raise TypeError(
             "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
             f"{type(data).__name__}."
+        )
+
+
+def check_dense(data):
+    """Raises a TypeError if data are a sparse matrix, of SciPy or TensorFlow."""
+    if hasattr(data, "toarray") or isinstance(data, tf.SparseTensor):
+        cure = "x.toarray()" if hasattr(data, "toarray") else "tf.sparse.to_dense(x)"
+        raise TypeError(
+            "Expected a dense array of shape (examples, units). Received: a sparse "
+            f"matrix, {type(data).__name__}. Pass {cure}."
         )
 
 
@@ -55,6 +73,35 @@ def check_input_shape(shape, model):
             "Expected an input of shape (examples, units) of known width. Received: "
             f"input_shape={tuple(shape)}. Flatten each example to a vector, or pass "
             "num_visible=."
+        )
+
+
+def warn_of_means(chunks, unit, name):
+    """Warns if rows are no states of discrete units but numbers between them."""
+    if unit.discrete and any(np.any(rows != np.floor(rows)) for rows in chunks):
+        warnings.warn(
+            f"Expected {name} to be states of {type(unit).__name__} units, whole "
+            "numbers. Received: values between them, for which what is returned is no "
+            "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
+            f"{name} > 0.5.",
+            stacklevel=4,
+        )
+
+
+def check_no_labels(targets):
+    """Raises a ValueError if `targets` are classes, not states of visible units."""
+    shape = getattr(targets, "shape", (1, 2))
+    if isinstance(shape, tf.TensorShape) and shape.rank is None:
+        return
+    single = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+    values = targets if isinstance(targets, np.ndarray) else np.zeros(1)
+    words = values.dtype.kind in "OSU"
+    if words or len(shape) == 1 or (single and values.max(initial=0) > 1):
+        raise ValueError(
+            "Expected y of shape (examples, units), states 0 and 1. Received: "
+            f"y.shape={tuple(shape)}, dtype {targets.dtype}. Of classes make such "
+            "states: keras.utils.to_categorical(labels); of words number them first: "
+            "keras.layers.StringLookup, or np.unique(labels, return_inverse=True)[1]."
         )
 
 
@@ -134,7 +181,7 @@ def with_weights(x, y, sample_weight, batch_size):
 
 def _chained(first, rest):
     # Not itertools.chain: Keras takes generators only.
-    yield first
+    yield from first
     yield from rest
 
 

@@ -2,25 +2,38 @@
 
 import numpy as np
 
+_KIND = "kind"
 
-def save_named(store, variables):
-    """Writes a dict of variables into a Keras weights store."""
+
+def save_named(store, variables, kind):
+    """Writes a dict of variables, and what they are of, into a Keras weights store."""
     for name, variable in variables.items():
         store[name] = variable
+    store[_KIND] = np.frombuffer(kind.encode(), np.uint8)
 
 
-def load_named(store, required, optional):
+def load_named(store, required, optional, kind):
     """Assigns variables from a Keras weights store, after checking all of them.
 
     Args:
         store: what Keras hands to `load_own_variables`.
         required: dict of name to variable; each must be there.
         optional: dict of name to variable; those there are restored.
+        kind: str, what they are of. Files of before 2026-12 do not say it.
 
     Raises:
-        ValueError: if one is missing or of another shape; nothing is assigned then.
+        ValueError: if one is missing or of another shape, or they are of another kind
+            of model; nothing is assigned then.
     """
     names = set(store.keys())
+    if _KIND in names:
+        saved = np.asarray(store[_KIND]).tobytes().decode()
+        if saved != kind:
+            raise ValueError(
+                f"Expected the variables of a model of one kind: {kind}. Received: a "
+                f"file of a {saved}. Nothing was loaded; load the model it is of with "
+                "keras.saving.load_model, or convert it (InfiniteRBM.to_rbm)."
+            )
     missing = sorted(set(required) - names)
     if missing:
         raise ValueError(
@@ -38,3 +51,26 @@ def load_named(store, required, optional):
             )
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))
+
+
+def kind_of(model):
+    """Returns what a model's variables are of: its own class, and its units'."""
+    own = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
+    visible, hidden = (type(unit).__name__ for unit in (model.visible, model.hidden))
+    return f"{own.__name__} of {visible} and {hidden} units"
+
+
+def snapshot(model):
+    """Returns all that a file may change of a model, for `restore`."""
+    required, optional = model.state()
+    variables = [*required.values(), *optional.values()]
+    if model.compiled:
+        variables += model.optimizer.variables
+    return model._fit_start, [(variable, np.array(variable)) for variable in variables]
+
+
+def restore(model, taken):
+    """Puts a model back to what `snapshot` has taken."""
+    model._fit_start, values = taken
+    for variable, value in values:
+        variable.assign(value)

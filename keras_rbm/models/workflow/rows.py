@@ -3,7 +3,13 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.models.workflow.inputs import is_numeric
+from keras_rbm.models.workflow.inputs import (
+    check_dense,
+    check_source,
+    is_array,
+    is_numeric,
+    unpack,
+)
 
 _ROWS_AT_ONCE = 1000
 
@@ -24,6 +30,7 @@ def as_values(data):
         return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
     if tf.is_tensor(data) and (data.dtype.is_integer or data.dtype.is_floating):
         return data
+    check_dense(data)
     try:
         values = np.asarray(data)
         if values.dtype.kind == "O" and data is not None:
@@ -56,6 +63,10 @@ def row_chunks(data):
     """Yields float32 tensors of some rows each, of an array or a dataset."""
     if isinstance(data, tf.data.Dataset):
         yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
+        return
+    if not is_array(data):
+        check_source(data)
+        yield from (as_rows(unpack(batch)[0]) for batch in data)
         return
     values = as_values(data)
     count = values.shape[0] if values.shape else 0

@@ -4,26 +4,30 @@ import numbers
 from typing import NamedTuple
 
 from keras_rbm.datasets.pipeline import shuffled_batches
+from keras_rbm.models.workflow.first_fit import is_new
 from keras_rbm.models.workflow.inputs import (
     as_arrays,
     check_weights,
-    first_batch,
+    first_batches,
     is_array,
     unpack,
     with_weights,
 )
 
+#: Of a new model are read, to start at.
+_ROWS = 1000
+
 
 class TrainingData(NamedTuple):
-    """Data for `fit`, with a first batch to build a model for.
+    """Data for `fit`, with first batches to build a model for and start it at.
 
     Attributes:
-        first: `(x, y, sample_weight)`; all of it, of arrays.
+        start: list of `(x, y, sample_weight)`, the first batches; all of it, of arrays.
         x, y, sample_weight: arrays, or `x` a source of batches only.
         validation: validation data as Keras takes them, or `None`.
     """
 
-    first: tuple
+    start: list
     x: object
     y: object
     sample_weight: object
@@ -40,6 +44,15 @@ class TrainingData(NamedTuple):
             parts, batch_size or 32, seed=0, iterations=epoch_key
         )
         return self._replace(x=batches, y=None, sample_weight=None)
+
+    def with_checked_validation(self, form):
+        """Returns the data, of which each validation batch is looked at.
+
+        The training step looks at its own batch.
+        """
+        if self.validation is None:
+            return self
+        return self._replace(validation=form.checked(self.validation))
 
     def for_keras(self, batch_size):
         """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
@@ -64,15 +77,16 @@ def training_data(
         parts = as_arrays(x, y, sample_weight)
         if validation_split and validation_data is None:
             parts, validation_data = _split(parts, validation_split)
-        first = parts
+        start = [parts]
     else:
         _check_alone(x, y, validation_split)
-        batch, x = first_batch(x)
-        first, parts = unpack(batch), (x, None, sample_weight)
-    _check_batch(model, *first)
+        batches, x = first_batches(x, _ROWS if is_new(model) else 1)
+        start, parts = [*map(unpack, batches)], (x, None, sample_weight)
+    for batch in start:
+        _check_batch(model, *batch)
     if validation_data is not None:
-        validation_data = _validation(model, validation_data, first, batch_size)
-    return TrainingData(first, *parts, validation_data)
+        validation_data = _validation(model, validation_data, start[0], batch_size)
+    return TrainingData(start, *parts, validation_data)
 
 
 def _split(parts, share):
@@ -120,8 +134,9 @@ def _validation(model, data, training, batch_size):
     if arrays:
         first = as_arrays(*unpack(data))
     else:
-        batch, data = first_batch(data[0] if isinstance(data, tuple) else data)
-        first = unpack(batch)
+        source = data[0] if isinstance(data, tuple) else data
+        batches, data = first_batches(source)
+        first = unpack(batches[0])
     _check_batch(model, *first)
     for ours, theirs in zip(training[:2], first[:2], strict=True):
         if ours is not None and ours.shape[-1] != theirs.shape[-1]:

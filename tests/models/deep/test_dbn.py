@@ -347,7 +347,6 @@ def test_gaussian_data():
         (lambda: make_dbn(3).predict(DATA), ValueError, "built model in predict"),
         (lambda: make_dbn(3, 2).sample(2), ValueError, "built model in sample"),
         (lambda: make_dbn(3, 2).to_classifier(2), ValueError, "in to_classifier"),
-        (lambda: make_dbn(3).fit(DATA), ValueError, "compile"),
         (lambda: compiled(3, 2).fit(DATA, epochs=[1]), ValueError, "a list of 2"),
         (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
         (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),

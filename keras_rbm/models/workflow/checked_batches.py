@@ -1,0 +1,131 @@
+"""Batches that are looked at as they come, after the first one."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.models.workflow.faults import END, MARK, lies_in
+from keras_rbm.models.workflow.inputs import (
+    check_rows,
+    check_weights,
+    is_array,
+    unpack,
+)
+
+
+class BatchForm(NamedTuple):
+    """What batches must be. It knows no model: pipelines keep what they refer to.
+
+    Attributes:
+        x, y: `(width, support)` of a part, see `check_rows`; `None` for a part that is
+            not looked at.
+    """
+
+    x: tuple
+    y: tuple | None = None
+
+    def checked(self, data):
+        """Returns a source of batches that raises an error at one that is not so."""
+        if is_array(data):
+            return data
+        if isinstance(data, tf.data.Dataset):
+            return data.map(self._checked_element)
+        if isinstance(data, keras.utils.PyDataset):
+            return _CheckedLoader(data, self)
+        if hasattr(data, "__next__"):
+            return _checked_generator(data, self)
+        return data  # a distributed dataset, say: what it holds is out of reach
+
+    def check(self, batch):
+        """Raises an error unless a batch of arrays is as it must be."""
+        x, y, weights = unpack(batch)
+        for name, part, form in (("x", x, self.x), ("y", y, self.y)):
+            if form is not None:
+                check_rows(part, name, *form)
+        if weights is not None:
+            check_weights(weights)
+
+    def _checked_element(self, *element):
+        element = element[0] if len(element) == 1 else element
+        x, y, weights = unpack(element)
+        checks = []
+        for name, part, form in (("x", x, self.x), ("y", y, self.y)):
+            if form is not None:
+                checks += _row_checks(part, name, form[1])
+        if tf.is_tensor(weights):
+            checks.append(
+                _expect(
+                    lies_in(tf.cast(weights, tf.float32), 0.0, None),
+                    "Expected finite sample_weight ≥ 0. Received: sample_weight with "
+                    "negative, infinite or NaN values.",
+                )
+            )
+        with tf.control_dependencies(checks):
+            return tf.nest.map_structure(tf.identity, element)
+
+
+def _row_checks(part, name, support):
+    """Returns operations that fail unless a tensor can be states of a layer."""
+    if not tf.is_tensor(part) or part.dtype.is_bool:
+        return []
+    low, high = support or (None, None)
+    if part.dtype.is_integer and support is None:
+        return []
+    part = tf.cast(part, tf.float32)
+    expected = (
+        f"finite {name}" if support is None else f"{name} from {low:g} to {high:g}"
+    )
+    return [
+        _expect(
+            lies_in(part, low, high),
+            f"Expected {expected}. Received: NaN, infinite or other values in a batch "
+            "from",
+            tf.reduce_min(part),
+            "to",
+            tf.reduce_max(part),
+        )
+    ]
+
+
+def _expect(condition, *message):
+    return tf.debugging.Assert(condition, [MARK, *message, END])
+
+
+class _CheckedLoader(keras.utils.PyDataset):
+    """A PyDataset whose batches are looked at."""
+
+    def __init__(self, loader, form):
+        super().__init__(
+            workers=loader.workers,
+            use_multiprocessing=loader.use_multiprocessing,
+            max_queue_size=loader.max_queue_size,
+        )
+        self._loader, self._form = loader, form
+
+    def __getitem__(self, index):
+        return _marked(self._loader[index], self._form)
+
+    @property
+    def num_batches(self):
+        return self._loader.num_batches
+
+    def on_epoch_begin(self):
+        self._loader.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self._loader.on_epoch_end()
+
+
+def _checked_generator(batches, form):
+    for batch in batches:
+        yield _marked(batch, form)
+
+
+def _marked(batch, form):
+    """Returns a batch; an error of it comes with the marks that `explained` reads."""
+    try:
+        form.check(batch)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{MARK} {error} {END}") from error
+    return batch

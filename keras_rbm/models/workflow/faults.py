@@ -1,0 +1,157 @@
+"""A step that cannot be taken changes nothing, and `fit` says why."""
+
+import contextlib
+import re
+import threading
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.replicas import all_sum, num_replicas
+
+#: What an error from inside a `tf.function` begins with, and where it ends.
+MARK, END = "This step cannot be taken:", "(end)"
+_LOG = "step_fault"
+_NOTHING = "The step has changed nothing: the model is as it was before."
+
+
+class StepFault:
+    """What was found wrong with a step: a bit for each part that is."""
+
+    def __init__(self):
+        # No weight of the model: this object holds it, which Keras does not track.
+        self.variable = keras.Variable(
+            0,
+            dtype="int32",
+            trainable=False,
+            aggregation="only_first_replica",
+            synchronization="on_read",
+            name="step_fault",
+        )
+        self._before = {}  # by thread: each replica traces the step in its own
+
+    @property
+    def found(self):
+        """Tensor, int32: the bits."""
+        return tf.convert_to_tensor(self.variable)
+
+    @property
+    def sound(self):
+        """Tensor, bool: whether nothing was found so far."""
+        return tf.equal(self.found, 0)
+
+    def begin(self, variables):
+        """Keeps the values of what a step changes before it is known to be sound."""
+        before = [(v, tf.convert_to_tensor(v)) for v in variables]
+        self._before[threading.get_ident()] = before
+
+    def look_at(self, *parts, first_bit=0):
+        """Takes note of which parts, bools (), are not sound, in any replica."""
+        counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
+        found = self.found
+        for bit, count in enumerate(counts, first_bit):
+            found |= tf.minimum(count, 1) * 2 ** min(bit, 30)
+        self.variable.assign(found)
+
+    def unless_found(self, change):
+        """Calls `change()`, a change of variables, if the step is sound so far."""
+        sound = self.sound
+        if num_replicas() == 1:
+            tf.cond(sound, lambda: _none_of(change()), lambda: None)
+            return
+        # Under a strategy an optimizer cannot run in a branch: the step ends here,
+        # after all that it has changed is taken back.
+        taken_back = [
+            variable.assign(tf.where(sound, variable, value))
+            for variable, value in self._before[threading.get_ident()]
+        ]
+        with tf.control_dependencies([each for each in taken_back if each is not None]):
+            end = tf.debugging.Assert(sound, [MARK, self.found, END])
+        with tf.control_dependencies([] if end is None else [end]):
+            change()
+
+    def unless_bad(self, *tensors):
+        """Returns tensors; zeros in an unsound step of replicas, as it ends early."""
+        if num_replicas() == 1:
+            return tensors
+        return [tf.where(self.sound, tensor, 0.0) for tensor in tensors]
+
+    def end(self):
+        """Takes back what a step has changed that is not sound; returns its logs."""
+        before = self._before.pop(threading.get_ident())
+        if num_replicas() > 1:
+            return {}
+        found = self.found
+        tf.cond(
+            tf.equal(found, 0),
+            lambda: None,
+            lambda: _none_of([variable.assign(value) for variable, value in before]),
+        )
+        return {_LOG: found}
+
+
+def lies_in(part, low=None, high=None):
+    """Returns whether all values are finite, and not outside of limits; a bool ()."""
+    large = part.dtype.max
+    low, high = -large if low is None else low, large if high is None else high
+    return tf.reduce_all((part >= low) & (part <= high))  # not so for NaN
+
+
+def _none_of(_):
+    """Returns nothing, as both branches must."""
+
+
+def reporting(model, function):
+    """Returns a function of an iterator that ends in a ValueError after a bad step."""
+
+    def run(iterator):
+        with explained(model):
+            logs = function(iterator)
+        found = int(logs.pop(_LOG, 0))
+        if found:
+            raise _step_error(model, found)
+        return logs
+
+    return run
+
+
+@contextlib.contextmanager
+def explained(model=None):
+    """Turns an error from inside TensorFlow, of bad data or a bad step, into ours."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        text = re.search(f"{re.escape(MARK)}(.*?){re.escape(END)}", str(error), re.S)
+        if text is None:
+            raise
+        reason = re.sub(r"[\s\[\]'\"]+", " ", text[1]).strip()
+        if reason.isdecimal():
+            raise _step_error(model, int(reason)) from error
+        raise ValueError(reason) from error
+
+
+def _step_error(model, found):
+    """Returns the ValueError that names what was wrong with a step."""
+    model._fault.variable.assign(0)
+    data = [*model._data_names(), "sample_weight"]
+    results = [f"the gradient of {v.name}" for v in model.trainable_variables]
+    results = [None] * len(data) + ["the loss", *results]
+    bad, not_finite = (
+        ", ".join(name for bit, name in enumerate(names) if name and found >> bit & 1)
+        for names in (data, results)
+    )
+    step = int(model.optimizer.iterations.numpy()) // model.rule.updates_per_step + 1
+    if bad:
+        states = ""
+        if model.visible.support is not None:
+            low, high = model.visible.support
+            states = f", states in [{low:g}, {high:g}]"
+        return ValueError(
+            f"Expected finite data{states}, and sample_weight ≥ 0. Received: NaN, "
+            f"infinite values or values outside in {bad} of step {step}. {_NOTHING}"
+        )
+    return ValueError(
+        "Expected a finite loss and finite gradients. Received: NaN or infinite values "
+        f"in {not_finite} of step {step}. {_NOTHING} Lower the learning rate, scale "
+        "the data, or go back to earlier weights."
+    )

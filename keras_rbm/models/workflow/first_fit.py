@@ -1,0 +1,83 @@
+"""Where the visible units start when a model is fitted for the first time."""
+
+import keras
+import numpy as np
+
+from keras_rbm.models.workflow.rows import moments, row_chunks
+
+#: Rows of an array, evenly spaced, that the start is computed from.
+_ROWS = 10_000
+
+
+def is_new(model):
+    """Returns whether nothing has set or trained the visible units."""
+    if not model.built:
+        return True
+    if model.grows or model.optimizer.iterations.numpy():
+        return False
+    known = not model.conditional and (
+        model.examples_seen > 0.0 or np.any(model.base_rate != model._start_rate)
+    )
+    return not known and all(
+        np.all(np.asarray(variable) == initializer((1,)))
+        for variable, initializer in _variables(model).values()
+    )
+
+
+class FirstFit(keras.callbacks.Callback):
+    """Starts a new model at the data, when nothing stands in the way of training.
+
+    Args:
+        batches: list of `(x, y, sample_weight)`, checked.
+    """
+
+    def __init__(self, batches):
+        super().__init__()
+        self._batches = batches
+
+    def on_train_begin(self, logs=None):
+        _start_at_data(self.model, self._batches)
+
+
+def _start_at_data(model, batches):
+    """Fits the isolated visible units of a new model to data, as `adapt` does.
+
+    What is seen in training still counts as the first: see `examples_seen`.
+    """
+    if model.grows or not model.trainable or not is_new(model):
+        return
+    chunks = list(_chunks(model, batches))
+    if not chunks:
+        return
+    mean, variance = moments(chunks)
+    fitted = model.visible.fitted(mean, variance)
+    for name, (variable, _) in _variables(model).items():
+        if name in fitted:
+            variable.assign(fitted[name])
+    if not model.conditional:
+        model.base_rate.assign(mean)
+    model.rule.adapt(model)
+
+
+def _variables(model):
+    """Returns a dict of the visible units' variables that may be set, and initializers.
+
+    Their bias is left out if the user has said how it starts.
+    """
+    made = {
+        name: (getattr(model, f"visible_{name}"), initializer)
+        for name, (initializer, _) in model.visible.variables().items()
+    }
+    if model.visible_bias_initializer is not None:
+        del made["bias"]
+    return made
+
+
+def _chunks(model, batches):
+    """Yields visible states, some rows each, but those of weight 0."""
+    for x, y, weights in batches:
+        visible = model._split_batch(x, y)[1]
+        if weights is not None:
+            visible = np.asarray(visible)[np.ravel(weights) > 0]
+        if len(visible):
+            yield from row_chunks(visible[:: max(1, len(visible) // _ROWS)])

@@ -1,0 +1,160 @@
+"""Files of a model: written whole or not at all, loaded whole or not at all."""
+
+import contextlib
+import math
+import os
+import pathlib
+import shutil
+import uuid
+
+import keras
+
+from keras_rbm.models.workflow.exporting import export_saved_model
+from keras_rbm.models.workflow.named_state import restore, snapshot
+
+
+class StoredModel(keras.Model):
+    """A Keras model of which no file is lost, and no half of one is loaded.
+
+    A subclass implements `endpoints()`, for `export`, and `_parts()`.
+    """
+
+    def _parts(self):
+        """Returns the list of `RuleModel`s that the model consists of."""
+        raise TypeError(f"{type(self).__name__} must implement _parts.")
+
+    def save(self, filepath, overwrite=True, zipped=None, **kwargs):
+        """Saves the model as `keras.Model.save` does.
+
+        The file is written beside its place and then renamed: if that fails, a file
+        that was there before is still whole.
+        """
+        _check_suffix(filepath, ".keras", "save", zipped)
+        with _written_beside(filepath, overwrite) as place:
+            super().save(place, overwrite, zipped, **kwargs)
+
+    def save_weights(self, filepath, overwrite=True, max_shard_size=None):
+        """Saves all variables, as `keras.Model.save_weights`; written as by `save`."""
+        if max_shard_size is not None:
+            super().save_weights(filepath, overwrite, max_shard_size)
+            return
+        _check_suffix(filepath, ".weights.h5", "save_weights")
+        with _written_beside(filepath, overwrite) as place:
+            super().save_weights(place, overwrite)
+
+    def load_weights(self, filepath, *args, **kwargs):
+        """Restores all variables, as `keras.Model.load_weights`, or none of them."""
+        self._assert_built("load_weights")
+        before = [(part, snapshot(part)) for part in self._parts()]
+        try:
+            super().load_weights(filepath, *args, **kwargs)
+        except BaseException:
+            for part, taken in before:
+                restore(part, taken)
+            raise
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Exports the model as a SavedModel that needs no keras_rbm to be loaded.
+
+        Its endpoints take batches of any size and return dicts of tensors; see the
+        guide "Deploy a model" for those of each model. `sample` with a seed returns
+        what the model's own `sample` with that seed does. `sample_stateful` draws again
+        at each call, and the same series of draws after each loading. Written as by
+        `save`.
+
+        Args:
+            filepath: str or path, a directory to write.
+            format: `"tf_saved_model"`; other formats are left to Keras and have what
+                `predict` returns only.
+            verbose: as in Keras.
+            **kwargs: of other formats, as in Keras.
+
+        Raises:
+            ValueError: if the model has no variables yet.
+        """
+        self._assert_built("export")
+        with _written_beside(filepath, True) as place:
+            if format == "tf_saved_model":
+                export_saved_model(self, place, verbose, **kwargs)
+            else:
+                super().export(place, format, verbose, **kwargs)
+
+    def quantize(self, *args, **kwargs):
+        """Not supported: quantization is of Keras' own layers, which these are not."""
+        raise ValueError(
+            "Expected a model of Keras' own layers to quantize. Received: "
+            f"{type(self).__name__} '{self.name}'. Quantize its to_classifier(), or "
+            "train and predict in bfloat16 with dtype='mixed_bfloat16'."
+        )
+
+    def summary(self, line_length=None, positions=None, print_fn=None, **kwargs):
+        """Prints the variables with their shapes, by `print_fn` if there is one."""
+        (print_fn or print)(self._summary())
+
+    def _summary(self):
+        if not self.built:
+            return f"{self.name} ({type(self).__name__}): not built yet."
+        rows = []
+        for variable in self.weights:
+            name = variable.path.split("/", 1)[-1]
+            fixed = "" if variable.trainable else "not trained"
+            count = f"{math.prod(variable.shape):,}"
+            rows.append((name, str(tuple(variable.shape)), count, fixed))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        trained = sum(math.prod(variable.shape) for variable in self.trainable_weights)
+        return "\n".join(
+            [
+                f"{self.name} ({type(self).__name__})",
+                *("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows),
+                f"{trained:,} of {self.count_params():,} numbers are trained.",
+            ]
+        )
+
+
+def _check_suffix(filepath, suffix, method, zipped=None):
+    """Raises a ValueError unless a path ends as the format's do."""
+    if zipped is not False and not str(filepath).endswith(suffix):
+        raise ValueError(
+            f"Expected a path that ends in '{suffix}'. Received: filepath="
+            f"{str(filepath)!r}. Call {method}('model{suffix}'), or export(directory) "
+            "for a SavedModel."
+        )
+
+
+@contextlib.contextmanager
+def _written_beside(filepath, overwrite):
+    """Yields a path beside `filepath`; what is there in the end is renamed to it."""
+    place = pathlib.Path(os.fspath(filepath))
+    remote = "://" in str(filepath)
+    if remote or (place.exists() and not overwrite):  # then Keras asks the user
+        yield filepath
+        return
+    # Keras goes by the ending, which stays.
+    beside = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
+    try:
+        yield beside
+        _replace(beside, place)
+    finally:
+        _remove(beside)
+
+
+def _replace(beside, place):
+    """Renames a file or directory, over another one if there is one."""
+    if not place.is_dir():
+        os.replace(beside, place)
+        return
+    old = beside.with_name(beside.name + ".old")
+    os.replace(place, old)
+    try:
+        os.replace(beside, place)
+    except OSError:
+        os.replace(old, place)
+        raise
+    _remove(old)
+
+
+def _remove(path):
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,74 @@
+"""What data a Boltzmann machine takes, and the checks of it."""
+
+import tensorflow as tf
+
+from keras_rbm.models.workflow.checked_batches import BatchForm
+from keras_rbm.models.workflow.inputs import (
+    as_arrays,
+    check_rows,
+    check_source,
+    is_array,
+    unpack,
+    warn_of_means,
+)
+from keras_rbm.models.workflow.rows import as_rows, as_values, row_chunks
+
+
+class TakesData:
+    """Gives a Boltzmann machine the checks of what comes into it from outside."""
+
+    def _check_batch(self, x, y):
+        """Raises a ValueError unless a batch fits the model; changes nothing."""
+        _, visible = self._split_batch(x, y)
+        self._check_visible(visible, "x")
+
+    def _batch_form(self):
+        """Returns the `BatchForm` of training data."""
+        return BatchForm((self.kernel.shape[0], self.visible.support))
+
+    def _feature_form(self):
+        """Returns the `BatchForm` of what the model is called on."""
+        return BatchForm((self.kernel.shape[0], None))
+
+    def _check_features(self, features):
+        """Raises a ValueError unless the model can be called on `features`."""
+        check_rows(features, "x", *self._feature_form().x)
+
+    def _check_visible(self, visible, name="x"):
+        """Raises a ValueError unless `visible` can be visible states."""
+        width = self.kernel.shape[0] if self.built else self.num_visible
+        check_rows(visible, name, width, self.visible.support)
+
+    def _visible_values(self, data, method, name="x"):
+        """Returns data as checked visible states (N, V), not copied if an array."""
+        self._assert_built(method)
+        values = as_values(data)
+        self._check_visible(values, name)
+        return values
+
+    def _visible_states(self, data, method, name="x"):
+        """Returns the same for a likelihood: warns of values that are no states."""
+        values = self._visible_values(data, method, name)
+        warn_of_means(row_chunks(values), self.visible, name)
+        return values
+
+    def _visible_rows(self, data, method, name="x"):
+        """Returns data as checked visible states, a float32 tensor (N, V)."""
+        return as_rows(self._visible_values(data, method, name))
+
+    def _checked_batch(self, x, y, sample_weight):
+        x, y, sample_weight = as_arrays(x, y, sample_weight)
+        self._check_batch(x, y)
+        return x, y, sample_weight
+
+    def _checked_features(self, x, method):
+        """Returns data that the model can be called on, checked as far as can be."""
+        self._assert_built(method)
+        if is_array(x):
+            x = as_values(x)
+            self._check_features(x)
+            return x
+        check_source(x)
+        if isinstance(x, tf.data.Dataset):
+            self._check_features(unpack(x.element_spec)[0])
+        return self._feature_form().checked(x)
