@@ -1,5 +1,7 @@
 """Private callbacks that let an interrupted `fit` go on as if never stopped."""
 
+import json
+import os
 import warnings
 
 import keras
@@ -28,10 +30,11 @@ class EpochKey(keras.callbacks.Callback):
 
 
 class ResumeCheck(keras.callbacks.Callback):
-    """Mends a backup whose weights are one epoch ahead of its epoch count.
+    """Mends a backup whose weights and whose record are not of the same epoch.
 
-    `BackupAndRestore` writes the weights, then the epoch. Killed in between, it
-    would train one epoch twice; the optimizer's iterations tell.
+    `BackupAndRestore` writes the weights, then the record of the epoch; in the end it
+    removes one, then the other. Killed in between, it would train epochs twice, or
+    none of them; the optimizer's iterations, saved with the weights, tell.
     """
 
     def __init__(self, initial_epoch):
@@ -42,19 +45,23 @@ class ResumeCheck(keras.callbacks.Callback):
         model = self.model
         restored = getattr(model, "_initial_epoch", None)
         steps = self.params.get("steps")
-        iterations = int(model.optimizer.iterations.numpy()) - model._fit_start
-        if not iterations or not steps:
+        if not steps:
             return
+        iterations = int(model.optimizer.iterations.numpy()) - model._fit_start
         epochs = iterations / (steps * model.rule.updates_per_step)
         recorded = (restored or self.initial_epoch) - self.initial_epoch
-        if epochs == recorded + 1:
+        ahead = epochs == recorded + 1
+        alone = restored is None and epochs == int(epochs) > 0
+        lost = not iterations and recorded > 0 and model.trainable
+        if ahead or alone or lost:
+            epochs = int(epochs)
             warnings.warn(
-                f"The backup's weights are of epoch {recorded + 1}, its record says "
+                f"The backup's weights are of epoch {epochs}, its record says "
                 f"{recorded}: it was interrupted while writing. Training goes on after "
-                f"epoch {recorded + 1}.",
+                f"epoch {epochs}.",
                 stacklevel=2,
             )
-            model._initial_epoch = self.initial_epoch + recorded + 1
+            model._initial_epoch = self.initial_epoch + epochs
 
 
 def extended(callbacks, *own):
@@ -66,4 +73,20 @@ def extended(callbacks, *own):
         )
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
-    return [*(callbacks or []), *own]
+    callbacks = list(callbacks or [])
+    for callback in callbacks:
+        _drop_torn_record(callback)
+    return [*callbacks, *own]
+
+
+def _drop_torn_record(callback):
+    """Removes a backup's record that was cut as it was written: `ResumeCheck` tells."""
+    # Private, yet the only way to the file; Keras would end in an error of JSON.
+    path = getattr(callback, "_training_metadata_path", None)
+    if path is None or not os.path.exists(path):
+        return
+    try:
+        with open(path) as file:
+            json.load(file)["epoch"]
+    except (ValueError, TypeError, KeyError):
+        os.remove(path)

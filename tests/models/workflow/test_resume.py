@@ -1,62 +1,10 @@
 """An interrupted and resumed run equals an uninterrupted one, bit for bit."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import keras
 import numpy as np
 import pytest
 
 import keras_rbm
-
-SCRIPT = """
-import sys, time, keras, numpy as np, keras_rbm
-folder, output, slow = sys.argv[1:]
-
-class Slow(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        print("epoch", epoch, flush=True)
-        time.sleep(0.3 * float(slow))
-
-data = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
-rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
-rule = keras_rbm.rules.PersistentContrastiveDivergence(num_chains=5)
-rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule, jit_compile=False)
-backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
-rbm.fit(data, batch_size=10, epochs=8, callbacks=[backup, Slow()], verbose=0)
-state = [*rbm.weights, *rbm.optimizer.variables, *rule.variables]
-state.append(rbm.seed_generator.state)
-np.savez(output, *[variable.numpy() for variable in state])
-"""
-
-
-def run(folder, output, slow=0):
-    arguments = [sys.executable, "-c", SCRIPT, str(folder), str(output), str(slow)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.multiprocess
-def test_kill_9_and_resume(tmp_path):
-    whole = run(tmp_path / "whole", tmp_path / "whole.npz")
-    killed = run(tmp_path / "part", tmp_path / "part.npz", slow=1)
-    with killed:
-        while "epoch 4" not in killed.stdout.readline():
-            assert killed.poll() is None
-        time.sleep(0.1)
-        os.kill(killed.pid, signal.SIGKILL)
-    resumed = run(tmp_path / "part", tmp_path / "part.npz")
-    printed = resumed.communicate()[0]
-    assert "epoch 0" not in printed and "epoch 7" in printed
-    whole.communicate()
-    assert whole.returncode == 0 and resumed.returncode == 0
-    with np.load(tmp_path / "whole.npz") as a, np.load(tmp_path / "part.npz") as b:
-        for name in a:
-            np.testing.assert_array_equal(a[name], b[name])
-
 
 DATA = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
 
@@ -72,20 +20,6 @@ def backed_up(rbm, folder, epochs, **kwargs):
         folder, double_checkpoint=True, delete_checkpoint=False
     )
     rbm.fit(DATA, epochs=epochs, callbacks=[backup], verbose=0, **kwargs)
-
-
-def test_a_backup_interrupted_between_its_two_files(tmp_path):
-    """Weights of epoch 3 beside a record of epoch 2: the epoch is not repeated."""
-    whole, part = make(), make()
-    whole.fit(DATA, epochs=5, verbose=0)
-    backed_up(part, tmp_path, epochs=3)
-    record = tmp_path / "training_metadata.json"
-    record.write_text(json.dumps({"epoch": 2, "batch": 0}))
-    resumed = make()
-    with pytest.warns(UserWarning, match="weights are of epoch 3, its record says 2"):
-        backed_up(resumed, tmp_path, epochs=5)
-    for a, b in zip(whole.weights, resumed.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_resume_without_a_seed(tmp_path):
@@ -128,6 +62,7 @@ def test_chains_are_restored_only_if_saved():
     other.load_own_variables(stored(rbm))
     np.testing.assert_array_equal(rbm.kernel, other.kernel)
     store = {k: v for k, v in stored(rbm).items() if not k.startswith("rule.")}
+    del store["digests"]  # which would miss them
     fresh = make()
     chains = fresh.rule.chains.numpy()
     fresh.load_own_variables(store)
