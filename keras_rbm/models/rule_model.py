@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
+from keras_rbm.models.workflow.digests import OptimizerDigests
 from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
 from keras_rbm.models.workflow.initializers import normal
 from keras_rbm.models.workflow.inputs import unpack
@@ -49,6 +50,7 @@ class RuleModel(StoredModel):
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
+        self._optimizer_digests = OptimizerDigests(lambda: self)
         self.rule = None
         self.visible_bias_initializer = None
         self._fault = None
@@ -292,8 +294,8 @@ class RuleModel(StoredModel):
     def save_own_variables(self, store):
         """Saves weights, random state and the rule's state under their names."""
         required, optional = self.state()
-        save_named(store, required | optional, kind_of(self))
-        store["fit_start"] = np.array(self._fit_start)
+        fit_start = {"fit_start": np.array(self._fit_start)}
+        save_named(store, required | optional | fit_start, kind_of(self))
 
     def load_own_variables(self, store):
         """Restores what `save_own_variables` saved; all shapes are checked first."""

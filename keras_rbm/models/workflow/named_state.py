@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_rbm.models.workflow.digests import check_digests, save_digests
+
 _KIND = "kind"
 
 
@@ -10,6 +12,7 @@ def save_named(store, variables, kind):
     for name, variable in variables.items():
         store[name] = variable
     store[_KIND] = np.frombuffer(kind.encode(), np.uint8)
+    save_digests(store, variables)
 
 
 def load_named(store, required, optional, kind):
@@ -23,7 +26,7 @@ def load_named(store, required, optional, kind):
 
     Raises:
         ValueError: if one is missing or of another shape, or they are of another kind
-            of model; nothing is assigned then.
+            of model, or not what was saved; nothing is assigned then.
     """
     names = set(store.keys())
     if _KIND in names:
@@ -40,6 +43,7 @@ def load_named(store, required, optional, kind):
             f"Expected saved variables {sorted(required)}. Received: {sorted(names)}. "
             f"Missing: {missing}. Load a file that the same class of model saved."
         )
+    check_digests(store)
     chosen = required | {k: v for k, v in optional.items() if k in names}
     for name, variable in chosen.items():
         shape = tuple(store[name].shape)

@@ -1,0 +1,205 @@
+"""A broken file gives a clear error, or exactly the model that was saved."""
+
+import re
+import warnings
+
+import keras
+import mutations
+import numpy as np
+import pytest
+from forked import start
+from killed_fit import DATA, state
+
+from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM, rules
+
+pytestmark = pytest.mark.faults
+
+#: What no reader of a file is told by: errors in the code that reads it.
+UNCLEAR = (AttributeError, IndexError, AssertionError, RecursionError, MemoryError)
+#: Seconds that no file takes to be read.
+LIMIT = 60.0
+
+
+def _rbm():
+    rbm = RBM(4, num_visible=6, seed=1)
+    rbm.compile(keras.optimizers.Adam(0.01), rule="pcd", jit_compile=False)
+    return rbm
+
+
+def _crbm():
+    crbm = CRBM(4, num_visible=6, num_features=6, inference="mean_field", seed=1)
+    crbm.compile(keras.optimizers.Adam(0.01), jit_compile=False)
+    return crbm
+
+
+def _dbm():
+    dbm = DBM([4, 3], num_visible=6, seed=1)
+    dbm.compile(keras.optimizers.Adam(0.01), rule="pcd", jit_compile=False)
+    return dbm
+
+
+def _grown():
+    rule = rules.FrankWolfe(num_samples=50, lbfgs_iterations=3, bias_steps=2)
+    model = InfiniteRBM(4, num_visible=6, seed=1)
+    model.compile(rule=rule)
+    return model
+
+
+def _dbn():
+    dbn = DBN([_rbm(), RBM(3, seed=2)])
+    dbn.compile(keras.optimizers.Adam(0.01), rule="pcd", jit_compile=False)
+    return dbn
+
+
+MODELS = {"RBM": _rbm, "CRBM": _crbm, "DBM": _dbm, "InfiniteRBM": _grown, "DBN": _dbn}
+
+
+def fitted(name):
+    model = MODELS[name]()
+    pair = [DATA, DATA] if name == "CRBM" else [DATA]
+    model.fit(*pair, verbose=0)
+    return model
+
+
+def everything(model):
+    """Returns all that a file holds of a model: its config, and a dict of arrays."""
+    found = {"config": re.sub(r"'name': '[^']*'", "", str(model.get_config()))}
+    for number, part in enumerate(model._parts()):
+        found |= {f"{number} {key}": value for key, value in state(part).items()}
+        found[f"{number} start"] = part._fit_start
+        found[f"{number} rule"] = str(part.rule)
+    return found
+
+
+def differences(found, expected):
+    """Returns the names of what is not the same, bit for bit."""
+    return [
+        name
+        for name in found.keys() | expected.keys()
+        if not np.array_equal(found.get(name), expected.get(name))
+    ]
+
+
+def complaint(error):
+    """Returns what is wrong with an error, or `None`."""
+    if isinstance(error, UNCLEAR) or len(str(error)) < 10:
+        return f"an unclear {type(error).__name__}: {error}"
+    return None
+
+
+def loaded(path, expected):
+    """Loads a model; returns what is wrong with the outcome, or `None`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = keras.saving.load_model(path)
+    except Exception as error:
+        return complaint(error)
+    return differences(everything(model), expected) or None
+
+
+def weights_loaded(path, expected, target):
+    """Loads weights into a model; returns what is wrong with the outcome, or `None`."""
+    before = everything(target)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            target.load_weights(path)
+    except Exception as error:
+        changed = differences(everything(target), before)
+        return complaint(error) or (changed and f"changed: {changed}") or None
+    return differences(everything(target), expected) or None
+
+
+class Files:
+    """The file of a fitted model, that of another one, and how to break and read it."""
+
+    def __init__(self, name, suffix, folder):
+        self.path = folder / f"file{suffix}"
+        self.of_weights = suffix == ".weights.h5"
+        model, other = fitted(name), fitted("DBM" if name == "RBM" else "RBM")
+        self.expected = everything(model)
+        self.data, self.other = (self._written(each) for each in (model, other))
+        self.target = fitted(name)
+        self.target.fit(*([DATA, DATA] if name == "CRBM" else [DATA]), verbose=0)
+        self.kinds = mutations.OF_WEIGHTS if self.of_weights else mutations.OF_MODELS
+
+    def _written(self, model):
+        (model.save_weights if self.of_weights else model.save)(self.path)
+        return self.path.read_bytes()
+
+    def outcome(self, number):
+        """Breaks the file in a way that is a function of a number; returns a str."""
+        rng = np.random.default_rng(number)
+        kind = self.kinds[number % len(self.kinds)]
+        self.path.write_bytes(kind(self.data, rng, self.other))
+        wrong = self._read()
+        return wrong and f"{kind.__name__} {number}: {wrong}"
+
+    def _read(self):
+        if self.of_weights:
+            return weights_loaded(self.path, self.expected, self.target)
+        wrong = weights_loaded(self.path, self.expected, self.target)
+        return wrong or loaded(self.path, self.expected)
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".weights.h5"])
+def test_some_mutations(suffix, tmp_path):
+    files = Files("RBM", suffix, tmp_path)
+    wrong = [files.outcome(number) for number in range(len(files.kinds))]
+    assert not any(wrong), [each for each in wrong if each]
+
+
+def _read_many(pipe, name, suffix, folder, numbers):
+    files = Files(name, suffix, folder)
+    for number in numbers:
+        pipe.send(files.outcome(number))
+    pipe.send("end")
+
+
+@pytest.mark.slow
+@pytest.mark.multiprocess
+@pytest.mark.parametrize("suffix", [".keras", ".weights.h5"])
+@pytest.mark.parametrize("name", MODELS)
+def test_mutations(name, suffix, tmp_path):
+    """In another process: one that hangs, or falls, would be an error, too."""
+    numbers = range(100, 200)
+    process, pipe = start(_read_many, name, suffix, tmp_path, numbers)
+    wrong = []
+    for number in numbers:
+        assert pipe.poll(LIMIT), f"mutation {number} is not read within {LIMIT} s"
+        wrong.append(pipe.recv())
+    assert pipe.recv() == "end"
+    process.join()
+    assert not any(wrong), [each for each in wrong if each]
+
+
+def test_a_turned_bit_of_a_weight(tmp_path):
+    """HDF5 has no checksums: a model of other numbers was loaded without a word."""
+    model, path = fitted("RBM"), tmp_path / "file.weights.h5"
+    model.save_weights(path)
+    data = path.read_bytes()
+    for value in (model.kernel, model.optimizer.variables[2], model.rule.chains):
+        place = data.index(np.array(value).tobytes())
+        turned = bytearray(data)
+        turned[place + 2] ^= 1
+        path.write_bytes(bytes(turned))
+        target = fitted("RBM")
+        target.fit(DATA, verbose=0)
+        before = everything(target)
+        with pytest.raises(ValueError, match="as it was saved.*damaged"):
+            target.load_weights(path)
+        assert not differences(everything(target), before)
+
+
+def test_weights_for_another_optimizer_still_load(tmp_path):
+    model, path = fitted("RBM"), tmp_path / "file.weights.h5"
+    model.save_weights(path)
+    other = RBM(4, num_visible=6, seed=2)
+    other.compile(keras.optimizers.SGD(0.1), rule="pcd")
+    with pytest.warns(UserWarning, match="Skipping variable loading for optimizer"):
+        other.load_weights(path)
+    np.testing.assert_array_equal(other.kernel, model.kernel)
+    uncompiled = RBM(4, num_visible=6)
+    uncompiled.load_weights(path)
+    np.testing.assert_array_equal(uncompiled.kernel, model.kernel)

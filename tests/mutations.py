@@ -1,0 +1,147 @@
+"""Files of models, broken in many ways."""
+
+import io
+import json
+import zipfile
+
+import h5py
+import numpy as np
+
+CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+
+
+def cut(data, rng, other):
+    """Returns the beginning of a file."""
+    return data[: rng.integers(len(data))]
+
+
+def flipped(data, rng, other):
+    """Returns a file with one to eight bits turned."""
+    new = np.frombuffer(data, np.uint8).copy()
+    places = rng.integers(len(new), size=rng.integers(1, 9))
+    new[places] ^= np.uint8(1) << rng.integers(8, size=len(places)).astype(np.uint8)
+    return new.tobytes()
+
+
+def blank(data, rng, other):
+    """Returns a file of which a block is zero, as after a failure of the disk."""
+    new = bytearray(data)
+    start = rng.integers(len(new))
+    block = new[start : start + rng.integers(1, 513)]
+    new[start : start + len(block)] = bytes(len(block))
+    return bytes(new)
+
+
+def shuffled(data, rng, other):
+    """Returns a file of which two blocks have changed places."""
+    size = max(1, len(data) // 8)
+    blocks = [data[start : start + size] for start in range(0, len(data), size)]
+    a, b = rng.choice(len(blocks), 2, replace=False)
+    blocks[a], blocks[b] = blocks[b], blocks[a]
+    return b"".join(blocks)
+
+
+def foreign(data, rng, other):
+    """Returns a file of another kind."""
+    image = b"\x89PNG\r\n\x1a\n" + rng.bytes(200)
+    return [b"", b"no model", rng.bytes(1000), image][rng.integers(4)]
+
+
+def foreign_zip(data, rng, other):
+    """Returns an archive with other things in it."""
+    members = {"word/document.xml": b"<a/>", "config.json": b"{}", "x": rng.bytes(50)}
+    chosen = list(members)[: rng.integers(4)]
+    return _zipped({name: members[name] for name in chosen})
+
+
+def foreign_class(data, rng, other):
+    """Returns a model whose config names another class, or one that there is not."""
+    members = _members(data)
+    config = json.loads(members[CONFIG])
+    name = ["DBN", "Dense", "Popen", "system", "Nothing", ""][rng.integers(6)]
+    module = ["keras.layers", "subprocess", "os", "builtins", None][rng.integers(5)]
+    config |= {"class_name": name, "module": module}
+    config["registered_name"] = [f"keras_rbm>{name}", name, None][rng.integers(3)]
+    return _zipped(members | {CONFIG: json.dumps(config).encode()})
+
+
+def spoilt_config(data, rng, other):
+    """Returns a model one of whose arguments is missing, or is of another type."""
+    members = _members(data)
+    config = json.loads(members[CONFIG])
+    arguments = config["config"]
+    name = ["hidden_units", "visible", "dtype", "rbms", "inference"][rng.integers(5)]
+    name = name if name in arguments else list(arguments)[0]
+    values = (-1, 10**30, "many", [3], {"a": 1}, 2.5)
+    number = rng.integers(len(values) + 1)
+    if number == len(values):
+        del arguments[name]
+    else:
+        arguments[name] = values[number]
+    return _zipped(members | {CONFIG: json.dumps(config).encode()})
+
+
+def swapped_members(data, rng, other):
+    """Returns a model one of whose members is another, or that of another model."""
+    members, others = _members(data), _members(other)
+    names = list(members)
+    a, b = rng.choice(len(names), 2, replace=False)
+    if rng.integers(2):
+        members[names[a]], members[names[b]] = members[names[b]], members[names[a]]
+    else:
+        name = [CONFIG, WEIGHTS][rng.integers(2)]
+        members[name] = others[name]
+    return _zipped(members)
+
+
+def lost_member(data, rng, other):
+    """Returns a model that lacks its config or its weights."""
+    members = _members(data)
+    del members[[CONFIG, WEIGHTS][rng.integers(2)]]
+    return _zipped(members)
+
+
+def swapped_datasets(data, rng, other):
+    """Returns weights of which two have changed names, or one is lost."""
+    file = io.BytesIO(data)
+    with h5py.File(file, "r+") as h5:
+        names = []
+        h5.visititems(
+            lambda name, item: names.append(name) if hasattr(item, "dtype") else None
+        )
+        a, b = (names[i] for i in rng.choice(len(names), 2, replace=False))
+        if rng.integers(2):
+            h5.move(a, "aside"), h5.move(b, a), h5.move("aside", b)
+        else:
+            del h5[a]
+    return file.getvalue()
+
+
+def another_model(data, rng, other):
+    """Returns the whole file of another model."""
+    return other
+
+
+ANY = (cut, cut, flipped, flipped, blank, shuffled, foreign)
+OF_MODELS = (
+    *ANY,
+    foreign_zip,
+    foreign_class,
+    spoilt_config,
+    swapped_members,
+    lost_member,
+)
+OF_WEIGHTS = (*ANY, another_model, flipped, swapped_datasets, swapped_datasets)
+
+
+def _members(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _zipped(members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
