@@ -37,14 +37,27 @@ def as_seed(seed):
     if is_int(seed):
         seed = int(seed)
         return tf.constant([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], tf.int32)
-    seed = tf.convert_to_tensor(seed) if isinstance(seed, (list, tuple)) else seed
-    shape = getattr(seed, "shape", None)
-    if shape is None or tuple(shape) != (2,):
+    values = seed if tf.is_tensor(seed) or hasattr(seed, "value") else _as_array(seed)
+    if getattr(values, "shape", None) != (2,) or not _is_integer(values.dtype):
         raise ValueError(
             "Expected seed to be an int or an integer tensor of shape (2,). Received: "
             f"seed={seed!r}."
         )
-    return tf.cast(seed, tf.int32)
+    return tf.cast(values, tf.int32)
+
+
+def _as_array(values):
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+
+
+def _is_integer(dtype):
+    try:
+        return tf.as_dtype(dtype).is_integer
+    except TypeError:
+        return False
 
 
 def fold_in(seed, data):

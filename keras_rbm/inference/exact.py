@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.potentials import (
     Moments,
     Potentials,
@@ -14,7 +15,6 @@ MAX_UNITS = 25
 _CHUNK = 2**12
 
 
-@tf.function(autograph=False)
 def exact_log_partition(potentials):
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
@@ -39,10 +39,15 @@ def exact_log_partition(potentials):
     >>> print(f"{z / np.log(2):.4f}")
     5.0000
     """
-    return _for_each_model(_log_partition, potentials, tf.float64)
+    check_model(potentials)
+    return _exact_log_partition(potentials)
 
 
 @tf.function(autograph=False)
+def _exact_log_partition(potentials):
+    return _for_each_model(_log_partition, potentials, tf.float64)
+
+
 def exact_moments(potentials):
     """Computes the model's expected statistics.
 
@@ -63,6 +68,12 @@ def exact_moments(potentials):
     >>> print(keras_rbm.inference.exact_moments(model).kernel.numpy().max().round(9))
     0.25
     """
+    check_model(potentials)
+    return _exact_moments(potentials)
+
+
+@tf.function(autograph=False)
+def _exact_moments(potentials):
     v, h = potentials.visible, potentials.hidden
     dtype = tf.float64
     signature = Moments(

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.inference.arguments import as_array, check_sizes, checked_states
 from keras_rbm.units import FractionalParameters
 
 
@@ -63,12 +65,14 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
 
 def sample_hidden_given_visible(potentials, visible, seed):
     """Returns hidden states (C, H) drawn from p(h | v)."""
+    visible = checked_states(potentials, "visible", visible)
     natural = potentials.hidden_natural(visible)
     return potentials.hidden.sample(natural, random.uniform(tf.shape(natural), seed))
 
 
 def sample_visible_given_hidden(potentials, hidden, seed):
     """Returns visible states (C, V) drawn from p(v | h)."""
+    hidden = checked_states(potentials, "hidden", hidden, hidden=True)
     natural = potentials.visible_natural(hidden)
     return potentials.visible.sample(natural, random.uniform(tf.shape(natural), seed))
 
@@ -94,6 +98,7 @@ def gibbs_sweep(potentials, visible, seed):
     >>> keras_rbm.inference.gibbs_sweep(model, tf.zeros((1, 3)), seed=0).visible.numpy()
     array([[1., 1., 1.]], dtype=float32)
     """
+    visible = checked_states(potentials, "visible", visible)
     noise = sweep_noise(potentials, tf.shape(visible)[0], seed).of_sweep(0)
     state = ChainState(visible, potentials.hidden_natural(visible))
     new = proposal(potentials, state.hidden_natural, noise)
@@ -170,6 +175,10 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     Returns:
         tensor (C, V), visible states.
     """
+    visible = checked_states(potentials, "visible", visible)
+    check_sizes(0, num_sweeps=num_sweeps)
+    if clamp is not None:
+        clamp = checked_mask(clamp, visible.shape)
     states = _gibbs_chain(
         potentials, visible, random.as_seed(seed), tf.cast(num_sweeps, tf.int32), clamp
     )
@@ -184,16 +193,15 @@ def checked_mask(clamp, shape):
         clamp: bool array (V,) or (C, V).
         shape: (C, V) of the chains; C may be a tensor.
     """
-    clamp = tf.convert_to_tensor(clamp)
     shape = tf.TensorShape([None if tf.is_tensor(size) else size for size in shape])
-    fits = any(clamp.shape.is_compatible_with(each) for each in (shape, shape[1:]))
-    if clamp.dtype != tf.bool or not fits:
-        raise ValueError(
-            f"Expected clamp to be a bool array of shape {tuple(shape[1:])} or "
-            f"{tuple(shape)}. Received: dtype {clamp.dtype.name}, shape "
-            f"{tuple(clamp.shape)}."
-        )
-    return clamp
+    expected = f"clamp to be a bool array of shape {tuple(shape[1:])} or {tuple(shape)}"
+    mask = clamp if tf.is_tensor(clamp) else as_array(clamp)
+    if getattr(mask, "dtype", None) not in (np.bool_, tf.bool):
+        kind = getattr(mask, "dtype", type(clamp).__name__)
+        raise ValueError(f"Expected {expected}. Received: dtype {kind}.")
+    if not any(shape[start:].is_compatible_with(mask.shape) for start in (0, 1)):
+        raise ValueError(f"Expected {expected}. Received: shape {tuple(mask.shape)}.")
+    return tf.convert_to_tensor(mask)
 
 
 @tf.function(autograph=False)

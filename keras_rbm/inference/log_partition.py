@@ -17,6 +17,7 @@ from keras_rbm.inference.annealing.bidirectional import bidirectional, checked
 from keras_rbm.inference.annealing.bridge_sampling import tempered_log_partition
 from keras_rbm.inference.annealing.starting_point import find_starting_point
 from keras_rbm.inference.annealing.tempered_path import temperatures
+from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
@@ -105,8 +106,9 @@ def estimate_log_partition(
     >>> print(f"{z.value / np.log(2):.4f}")
     5.0000
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
+    check_model(potentials)
     check_finite(potentials)
     if method in _DETERMINISTIC:
         return _deterministic(potentials, method)
@@ -116,6 +118,9 @@ def estimate_log_partition(
             f"initial_visible with method {method!r}. Leave it out."
         )
     check_annealing(potentials, num_chains, minimum=2)
+    if initial_visible is not None:
+        initial_visible = checked_states(potentials, "initial_visible", initial_visible)
+    base = checked_base(potentials, base)
     if betas is not None:
         temperatures(betas)
     if steps is not None:

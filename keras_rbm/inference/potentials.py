@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.units import BernoulliParameters
 
 
@@ -40,7 +41,7 @@ class Potentials(_Fields):
 
     def __new__(cls, kernel, visible, hidden):
         if isinstance(kernel, (list, np.ndarray)):
-            kernel = tf.convert_to_tensor(kernel, tf.float32)
+            kernel = as_floats("kernel", kernel)
         visible, hidden = _layer(visible), _layer(hidden)
         if tf.is_tensor(kernel):
             _check_shapes(kernel, visible, hidden)
@@ -171,6 +172,8 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
     Returns:
         `Moments`.
     """
+    visible = checked_states(potentials, "visible", visible)
+    weights = as_floats("weights", weights, visible.shape[:1])
     if hidden_natural is None:
         hidden_natural = potentials.hidden_natural(visible)
     v = potentials.visible.statistics(visible)
@@ -284,8 +287,8 @@ def _check_shapes(kernel, visible, hidden):
 
 
 def _layer(units):
-    if isinstance(units, tuple):
+    if hasattr(units, "natural"):
         return units
-    if isinstance(units, (list, np.ndarray)):
-        units = tf.convert_to_tensor(units, tf.float32)
+    if isinstance(units, (list, tuple, np.ndarray)):
+        units = as_floats("bias", units)
     return BernoulliParameters(units)

@@ -3,11 +3,12 @@
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import checked_states
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.units import BernoulliParameters
 
 
-@tf.function(autograph=False, reduce_retracing=True)
 def pseudo_log_likelihood(potentials, visible):
     """Computes `sum_i log p(v_i | all other v)`, for binary visible units.
 
@@ -34,6 +35,12 @@ def pseudo_log_likelihood(potentials, visible):
     References:
         1. Besag. Statistical analysis of non-lattice data. The Statistician, 1975.
     """
+    visible = checked_states(potentials, "visible", visible)
+    return _pseudo_log_likelihood(potentials, visible)
+
+
+@tf.function(autograph=False, reduce_retracing=True)
+def _pseudo_log_likelihood(potentials, visible):
     natural = _binary_hidden_natural(potentials, visible)
 
     def add(total, unit):
@@ -59,6 +66,9 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
     Raises:
         ValueError: if the visible units are not binary.
     """
+    visible = checked_states(potentials, "visible", visible)
+    if observed is not None:
+        check_counts(observed=observed)
     natural = _binary_hidden_natural(potentials, visible)
     rows, num_visible = tf.unstack(tf.shape(visible))
     size = tf.cast(observed or num_visible, visible.dtype)
@@ -79,6 +89,7 @@ def reconstruction_log_likelihood(potentials, visible):
     Returns:
         tensor (B,), nats.
     """
+    visible = checked_states(potentials, "visible", visible)
     hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
     natural = potentials.visible_natural(hidden)
     return log_conditional(potentials.visible, visible, natural)

@@ -8,6 +8,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing.loop import anneal
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.potentials import check_finite, check_normalizable
 
@@ -56,7 +57,7 @@ def annealed_importance_sampling(
            networks. ICML 2008.
     """
     check_annealing(potentials, num_chains, minimum=2)
-    betas = temperatures(betas)
+    betas, base = temperatures(betas), checked_base(potentials, base)
     chains = anneal_forwards(potentials, base, betas, num_chains, seed, progress)
     return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
 
@@ -96,7 +97,8 @@ def reverse_annealed_importance_sampling(
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
     check_annealing(potentials, 1, minimum=1)
-    betas = temperatures(betas)
+    visible = checked_states(potentials, "visible", visible)
+    betas, base = temperatures(betas), checked_base(potentials, base)
     chains = anneal_back(potentials, visible, base, betas, seed, progress)
     return chains.log_weights
 
@@ -134,6 +136,7 @@ def annealed_log_likelihood(
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
     check_annealing(potentials, num_chains, minimum=1)
+    visible = checked_states(potentials, "visible", visible)
     tiled = potentials.repeat(num_chains)
     chains = tf.tile(visible, (num_chains, 1))
     log_partitions = reverse_annealed_importance_sampling(
@@ -177,6 +180,7 @@ def per_model(log_weights, potentials):
 
 def check_annealing(potentials, num_chains, minimum):
     """Raises a ValueError unless a model can be annealed by so many chains."""
+    check_model(potentials)
     check_finite(potentials)
     check_normalizable(potentials)
     check_counts(minimum, num_chains=num_chains)

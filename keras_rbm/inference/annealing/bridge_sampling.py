@@ -10,6 +10,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing.tempered_path import TemperedPath
 from keras_rbm.inference.annealing.tempering import parallel_tempering, tempering_step
+from keras_rbm.inference.arguments import as_array, as_floats, check_model
 from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import check_finite, check_normalizable
@@ -84,11 +85,18 @@ def tempered_log_partition(
     """
     check_counts(2, num_chains=num_chains)
     check_counts(5, steps=steps)
+    check_model(potentials)
+    if ancestors is not None and np.shape(as_array(ancestors)) != (num_chains,):
+        raise ValueError(
+            f"Expected ancestors of shape ({num_chains},), one for each chain. "
+            f"Received: {ancestors!r:.200}."
+        )
     check_finite(potentials)
     check_normalizable(potentials)
     if base is None:
         base = tf.zeros(potentials.num_visible)
-    path = TemperedPath(potentials, tf.cast(base, tf.float32))
+    base = as_floats("base", base, (potentials.num_visible,))
+    path = TemperedPath(potentials, base)
     burn_in = steps // 5
     chains = parallel_tempering(
         potentials,

@@ -14,11 +14,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing.loop import block_ends
 from keras_rbm.inference.annealing.regions import Pool, Regions
 from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import effective_number
 from keras_rbm.inference.gibbs import (
     ChainState,
@@ -110,6 +112,11 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     Returns:
         `StartingPoint`.
     """
+    check_model(potentials)
+    check_counts(2, num_chains=num_chains)
+    base = checked_base(potentials, base)
+    if chains is not None:
+        chains = checked_states(potentials, "chains", chains)
     seeds = iter(random.fold_in(seed, number) for number in range(100))
     batch = potentials.batch_size
     pool = Pool(1 if batch is None else int(batch))

@@ -44,7 +44,8 @@ def temperatures(betas):
 def _values(betas):
     """Returns an array, empty where nothing can be made of `betas`."""
     if is_int(betas):
-        return np.linspace(0.0, 1.0, max(int(betas), 0) + 1)
+        count = int(betas) if 0 < betas < 2**31 else 0
+        return np.linspace(0.0, 1.0, count + 1)
     try:
         values = np.asarray(betas, np.float64)
     except (TypeError, ValueError):

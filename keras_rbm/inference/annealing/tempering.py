@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.arguments import as_floats, check_model, check_sizes
 from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
 
 #: Pairs count as rejecting at least this share of their swaps.
@@ -155,8 +156,8 @@ def equalized_betas(betas, swap_rates):
         1. Syed, Bouchard-Côté, Deligiannidis, Doucet. Non-reversible parallel
            tempering: a scalable highly parallel MCMC scheme. JRSS B 2022.
     """
-    betas = tf.convert_to_tensor(betas, tf.float32)
-    swap_rates = tf.convert_to_tensor(swap_rates, tf.float32)
+    betas = as_floats("betas", betas)
+    swap_rates = as_floats("swap_rates", swap_rates)
     if swap_rates.shape.rank != 1 or betas.shape != (swap_rates.shape[0] + 1,):
         raise ValueError(
             "Expected betas and one swap rate less. Received: betas of shape "
@@ -221,25 +222,24 @@ def parallel_tempering(
     >>> chains.visible.shape
     TensorShape([4, 2, 3])
     """
+    check_model(potentials)
     if potentials.batch_size is not None:
         raise ValueError(
             "Expected a single model for tempering. Received: biases with a batch "
             "dimension. Pass one model at a time, or sample by block Gibbs."
         )
-    if not tf.is_tensor(num_samples):
-        check_counts(num_samples=num_samples)
-    if not tf.is_tensor(steps):
-        check_counts(0, steps=steps)
+    check_sizes(num_samples=num_samples)
+    check_sizes(0, steps=steps)
     check_counts(0, adapt=adapt)
     betas = tf.constant(temperatures(betas), tf.float32)
     if base is None:
         base = tf.zeros(potentials.num_visible)
     shape = (num_samples, potentials.num_visible)
-    path = TemperedPath(potentials, _as_states("base", base, shape[1:]))
+    path = TemperedPath(potentials, as_floats("base", base, shape[1:]))
     seed = random.as_seed(seed)
     if initial_visible is None:
         initial_visible = path.sample_base(shape, random.fold_in(seed, -1))
-    initial_visible = _as_states("initial_visible", initial_visible, shape)
+    initial_visible = as_floats("initial_visible", initial_visible, shape)
     if clamp is not None:
         clamp = checked_mask(clamp, shape)
     visible = tf.broadcast_to(initial_visible, (betas.shape[0], *shape))
@@ -250,18 +250,6 @@ def parallel_tempering(
         betas = equalized_betas(chains.betas, chains.swap_rates)
         chains = chains._replace(betas=betas)
     return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
-
-
-def _as_states(name, values, shape):
-    """Returns values as float32; raises a ValueError unless they have a shape."""
-    values = tf.cast(values, tf.float32)
-    shape = tf.TensorShape([None if tf.is_tensor(size) else size for size in shape])
-    if not values.shape.is_compatible_with(shape):
-        raise ValueError(
-            f"Expected {name} of shape {tuple(shape)}. Received: shape "
-            f"{tuple(values.shape)}."
-        )
-    return values
 
 
 @tf.function(autograph=False)

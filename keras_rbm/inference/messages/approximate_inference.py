@@ -61,6 +61,7 @@ class IterativeInference(Inference):
     """
 
     def __init__(self, max_iterations, tolerance, damping):
+        check_counts(max_iterations=max_iterations)
         check_options(max_iterations, tolerance, damping)
         self.tolerance = float(tolerance)
         self.damping = float(damping)
@@ -119,7 +120,7 @@ class BeliefPropagation(IterativeInference):
     def __init__(
         self, method="sum_product", *, max_iterations=50, tolerance=1e-3, damping=0.0
     ):
-        if method not in _METHODS:
+        if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
             )

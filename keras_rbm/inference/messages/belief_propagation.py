@@ -17,11 +17,13 @@ import functools
 
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     BinaryModels,
     as_limits,
     check_options,
+    checked_weights,
     odds_of,
     pairwise_products,
     without_batch,
@@ -79,9 +81,11 @@ def sum_product(
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured
            prediction. AISTATS 2017.
     """
+    check_model(potentials)
     check_options(max_iterations, tolerance, damping, pairwise)
+    weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
-    return _propagate(potentials, weights, *limits, True, damping, pairwise)
+    return _propagate(potentials, weights, *limits, True, float(damping), pairwise)
 
 
 def max_product(
@@ -115,9 +119,11 @@ def max_product(
     >>> print((beliefs.visible > 0.5).numpy(), (beliefs.hidden > 0.5).numpy())
     [ True] [ True]
     """
+    check_model(potentials)
     check_options(max_iterations, tolerance, damping, pairwise)
+    weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
-    beliefs = _propagate(potentials, weights, *limits, False, damping, None)
+    beliefs = _propagate(potentials, weights, *limits, False, float(damping), None)
     batch = potentials.batch_size is not None
     models = BinaryModels.of(potentials, weights)
     v, h = (

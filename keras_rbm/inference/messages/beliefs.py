@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import as_floats, check_sizes
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import BernoulliParameters
 
@@ -80,7 +80,7 @@ class BinaryModels(NamedTuple):
 
         if weights is None:
             weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
-        weights = tf.convert_to_tensor(weights)
+        weights = as_floats("weights", weights)
         if not weights.shape.is_compatible_with(
             [None if tf.is_tensor(count) else count]
         ):
@@ -132,8 +132,7 @@ def without_batch(beliefs, pairwise):
 
 def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
     """Raises a ValueError unless the options of an inference routine are valid."""
-    if not tf.is_tensor(max_iterations) and not isinstance(max_iterations, tf.Variable):
-        check_counts(max_iterations=max_iterations)
+    check_sizes(max_iterations=max_iterations)
     if not isinstance(tolerance, numbers.Real) or not tolerance >= 0.0:
         raise ValueError(
             f"Expected a number tolerance ≥ 0. Received: tolerance={tolerance!r}."
@@ -142,11 +141,16 @@ def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
         raise ValueError(
             f"Expected a number damping in [0, 1). Received: damping={damping!r}."
         )
-    if pairwise not in PAIRWISE:
+    if not (pairwise is None or isinstance(pairwise, str)) or pairwise not in PAIRWISE:
         raise ValueError(
             f"Expected pairwise to be one of {PAIRWISE}. Received: "
             f"pairwise={pairwise!r}."
         )
+
+
+def checked_weights(weights):
+    """Returns weights of models as a float tensor (B,), or `None`."""
+    return None if weights is None else as_floats("weights", weights, (None,))
 
 
 def as_limits(max_iterations, tolerance):
@@ -154,4 +158,4 @@ def as_limits(max_iterations, tolerance):
     # A variable becomes its value: a trace must not depend on an object that may go.
     max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)
     max_iterations = tf.maximum(max_iterations, 1)
-    return max_iterations, tf.cast(tolerance, tf.float32)
+    return max_iterations, tf.cast(float(tolerance), tf.float32)

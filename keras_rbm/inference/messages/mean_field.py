@@ -2,11 +2,13 @@
 
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     BinaryModels,
     as_limits,
     check_options,
+    checked_weights,
     pairwise_products,
     without_batch,
 )
@@ -56,9 +58,11 @@ def mean_field(
         1. Peterson, Anderson. A mean field theory learning algorithm for neural
            networks. Complex Systems, 1987.
     """
+    check_model(potentials)
     check_options(max_iterations, tolerance, damping, pairwise)
+    weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
-    beliefs = _iterate(potentials, weights, *limits, damping, pairwise)
+    beliefs = _iterate(potentials, weights, *limits, float(damping), pairwise)
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs

@@ -9,11 +9,13 @@ import functools
 
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     BinaryModels,
     as_limits,
     check_options,
+    checked_weights,
     odds_of,
     pairwise_products,
     without_batch,
@@ -54,7 +56,9 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
            Ping, Ihler. Belief propagation in conditional RBMs for structured
            prediction. AISTATS 2017, equation 15.
     """
+    check_model(potentials)
     check_options(max_iterations, pairwise=pairwise)
+    weights = checked_weights(weights)
     beliefs = _search(potentials, as_limits(max_iterations, 0.0)[0])
     models = BinaryModels.of(potentials, weights)
     v, h = beliefs.visible, beliefs.hidden

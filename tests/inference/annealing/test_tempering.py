@@ -413,7 +413,7 @@ def test_unknown_method():
             {"num_samples": 2, "initial_visible": np.zeros((2, 2))},
             r"initial_visible of shape \(2, 3\). Received: shape \(2, 2\)",
         ),
-        ({"clamp": [1, 0, 1]}, r"bool array of shape \(3,\) or \(100, 3\).*int32"),
+        ({"clamp": [1, 0, 1]}, r"bool array of shape \(3,\) or \(100, 3\).*int"),
         ({"clamp": [True]}, r"bool array of shape \(3,\).*shape \(1,\)"),
     ],
     ids=str,

@@ -1,0 +1,109 @@
+"""Checks of what the functions of this package are given, eager or traced."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.checks import check_counts
+
+
+def as_floats(name, values, shape=None, dtype=tf.float32):
+    """Returns values as a float tensor.
+
+    Args:
+        name: str, what an error calls the values.
+        values: tensor, array or lists of numbers.
+        shape: tuple of sizes, `None` or tensors where they are not known; or `None`.
+        dtype: what they are cast to.
+
+    Raises:
+        TypeError: if they are no numbers.
+        ValueError: if they are of another shape.
+    """
+    tensor = _tensor(values, dtype)
+    if tensor is None:
+        kind = getattr(values, "dtype", None) or type(values).__name__
+        raise TypeError(
+            f"Expected {name} as a dense tensor or array of numbers. Received: {kind}. "
+            "Of a sparse matrix take toarray(), of lists rows of one length."
+        )
+    if shape is None:
+        return tensor
+    shape = [size if isinstance(size, int) else None for size in shape]
+    if not tensor.shape.is_compatible_with(shape):
+        words = ", ".join("examples" if size is None else str(size) for size in shape)
+        single = tensor.shape.rank == len(shape) - 1
+        cure = f" Of a single example take {name}[np.newaxis]." if single else ""
+        raise ValueError(
+            f"Expected {name} of shape ({words}{',' if len(shape) == 1 else ''}). "
+            f"Received: shape {tuple(tensor.shape)}.{cure}"
+        )
+    return tensor
+
+
+def as_array(values):
+    """Returns values as a NumPy array, or `None` where they make none."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+
+
+def _tensor(values, dtype):
+    """Returns values as a float tensor, or `None` if they are no numbers."""
+    if isinstance(values, (tf.RaggedTensor, tf.SparseTensor)):
+        return None
+    try:
+        if not tf.is_tensor(values) and not hasattr(values, "value"):
+            values = np.asarray(values)
+            if values.dtype.kind not in "biuf":
+                return None
+        tensor = tf.convert_to_tensor(values)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+    is_number = tensor.dtype.is_floating or tensor.dtype.is_integer
+    return tf.cast(tensor, dtype) if is_number or tensor.dtype.is_bool else None
+
+
+def check_sizes(least=1, **counts):
+    """Raises an error unless each named count is an int ≥ `least`, or such a tensor.
+
+    The value of a tensor is looked at outside of a `tf.function` only.
+    """
+    for name, count in counts.items():
+        if not tf.is_tensor(count):
+            check_counts(least, **{name: count})
+            continue
+        dense = isinstance(count, (tf.Tensor, tf.Variable))
+        if not dense or count.shape.rank or not count.dtype.is_integer:
+            raise ValueError(
+                f"Expected an int {name} ≥ {least}. Received: {name}={count!r:.200}."
+            )
+        if tf.executing_eagerly() and not isinstance(count, tf.Variable):
+            check_counts(least, **{name: int(count)})
+
+
+def check_model(potentials):
+    """Raises a TypeError unless something is `Potentials`, of tensors."""
+    parts = [getattr(potentials, name, None) for name in ("visible", "hidden")]
+    kernel = getattr(potentials, "kernel", None)
+    if not tf.is_tensor(kernel) or not all(hasattr(part, "natural") for part in parts):
+        raise TypeError(
+            "Expected a model as keras_rbm.inference.Potentials of tensors. Received: "
+            f"{type(potentials).__name__}. Pass model.potentials()."
+        )
+
+
+def checked_states(potentials, name, states, hidden=False):
+    """Returns states (examples, units) of a layer of a model as a float tensor."""
+    check_model(potentials)
+    width = potentials.num_hidden if hidden else potentials.num_visible
+    return as_floats(name, states, (None, width), potentials.visible_bias.dtype)
+
+
+def checked_base(potentials, base):
+    """Returns visible natural parameters, (V,) or a row for each model, or `None`."""
+    if base is None:
+        return None
+    base = as_floats("base", base)
+    rows = (None,) if base.shape.rank == 2 and potentials.batch_size is not None else ()
+    return as_floats("base", base, (*rows, potentials.num_visible))
