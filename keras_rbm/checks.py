@@ -3,6 +3,8 @@
 import math
 import numbers
 import operator
+import os
+import pathlib
 
 
 def check_counts(least=1, **counts):
@@ -31,12 +33,56 @@ def check_numbers(**values):
             raise ValueError(f"Expected a finite number. Received: {name}={value!r}.")
 
 
+def check_flags(**flags):
+    """Raises a TypeError unless each named value is a bool, or 0 or 1."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool) and not (is_int(flag) and flag in (0, 1)):
+            if type(flag).__name__ not in ("bool", "bool_"):  # that of NumPy
+                raise TypeError(f"Expected a bool. Received: {name}={flag!r:.200}.")
+
+
 def is_int(value):
     """Returns whether `value` is an integer of Python or NumPy, not a bool."""
     if isinstance(value, bool):
         return False
     try:
         operator.index(value)
-    except TypeError:
+    except (TypeError, AttributeError):  # a tensor of text has no __index__
         return False
     return True
+
+
+def seed_number(seed):
+    """Returns a model's seed as an int of Python, or `None`.
+
+    Raises:
+        ValueError: if it is neither, or has more than 64 bits.
+    """
+    if seed is None:
+        return None
+    number = operator.index(seed) if is_int(seed) else 2**63
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(
+            f"Expected seed as an int of 64 bits, or None. Received: seed={seed!r}."
+        )
+    return number
+
+
+def as_path(filepath):
+    """Returns what names a file as a `pathlib.Path`.
+
+    Raises:
+        TypeError, ValueError: if it is no path, or an empty one.
+    """
+    if not isinstance(filepath, (str, os.PathLike)):
+        raise TypeError(
+            "Expected filepath as a str or pathlib.Path. Received: filepath of type "
+            f"{type(filepath).__name__}."
+        )
+    path = pathlib.Path(os.fspath(filepath))
+    if not path.name:
+        raise ValueError(
+            "Expected filepath to name a file or directory. Received: filepath="
+            f"{str(filepath)!r}."
+        )
+    return path

@@ -39,12 +39,19 @@ def find(identifier, kind, by_name, expected, example):
     """
     found = identifier
     if isinstance(identifier, dict):
-        found = keras.saving.deserialize_keras_object(identifier)
+        try:
+            found = keras.saving.deserialize_keras_object(identifier)
+        except TypeError as error:  # Keras knows no such class
+            raise _no_object(expected, by_name, identifier, example) from error
     elif isinstance(identifier, str) and identifier.lower() in by_name:
         found = by_name[identifier.lower()]()
     if not isinstance(found, kind):
-        raise ValueError(
-            f"Expected {expected}, one of {sorted(by_name)} or an object. Received: "
-            f"{identifier!r}. Pass for example {example}."
-        )
+        raise _no_object(expected, by_name, identifier, example)
     return found
+
+
+def _no_object(expected, by_name, identifier, example):
+    return ValueError(
+        f"Expected {expected}, one of {sorted(by_name)} or an object. Received: "
+        f"{identifier!r}. Pass for example {example}."
+    )

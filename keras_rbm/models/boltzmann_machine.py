@@ -4,9 +4,9 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import rules
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import check_counts, check_flags
 from keras_rbm.models.rule_model import RuleModel
-from keras_rbm.models.workflow.defaults import optimizer_for
+from keras_rbm.models.workflow.defaults import check_compile_options, optimizer_for
 from keras_rbm.models.workflow.divergence import Divergence
 from keras_rbm.models.workflow.faults import explained
 from keras_rbm.models.workflow.first_fit import FirstFit
@@ -18,7 +18,7 @@ from keras_rbm.models.workflow.inputs import (
 )
 from keras_rbm.models.workflow.resume import EpochKey, ResumeCheck, extended
 from keras_rbm.models.workflow.takes_data import TakesData
-from keras_rbm.models.workflow.training_data import training_data
+from keras_rbm.models.workflow.training_data import check_alone, training_data
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
@@ -72,6 +72,8 @@ class BoltzmannMachine(TakesData, RuleModel):
                 "Expected no loss: a learning rule takes its place. Received: "
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
             )
+        modes = run_eagerly, steps_per_execution, jit_compile
+        check_compile_options([metrics, weighted_metrics], *modes)
         rule = rules.get(rule)
         optimizer = optimizer_for(optimizer)
         self._check_rule(rule, optimizer)
@@ -175,6 +177,8 @@ class BoltzmannMachine(TakesData, RuleModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
+        check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
+        check_flags(shuffle=shuffle)
         epoch_key = EpochKey()
         data = training_data(
             self, x, y, sample_weight, batch_size, validation_split, validation_data
@@ -222,6 +226,8 @@ class BoltzmannMachine(TakesData, RuleModel):
     ):
         """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
         self._assert_built("evaluate")
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
         if kwargs.get("_use_cached_eval_dataset"):
             pass  # in `fit`, which has checked it
         elif is_array(x):
@@ -229,17 +235,18 @@ class BoltzmannMachine(TakesData, RuleModel):
             self._check_batch(x, y)
             x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
         else:
+            check_alone(x, y)
             if isinstance(x, tf.data.Dataset):
                 self._check_batch(*unpack(x.element_spec)[:2])
             x = self._batch_form().checked(x)
         with explained():
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x, batch_size=None, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
-        x = self._checked_features(x, "predict")
+        x = self._checked_features(x, "predict", batch_size)
         with explained():
-            return super().predict(x, *args, **kwargs)
+            return super().predict(x, batch_size, *args, **kwargs)
 
     def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
         """Takes one step, as `keras.Model.train_on_batch` does."""
@@ -256,7 +263,7 @@ class BoltzmannMachine(TakesData, RuleModel):
 
     def predict_on_batch(self, x):
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
-        return super().predict_on_batch(self._checked_features(x, "predict_on_batch"))
+        return super().predict_on_batch(self._checked_feature_batch(x))
 
     def _prepare(self, x, y):
         """Builds everything that training needs, for batches like this one."""

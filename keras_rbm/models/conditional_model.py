@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
@@ -210,7 +211,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
-        if method not in _METHODS:
+        if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
             )
@@ -255,12 +256,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)
         value = getattr(log_partition, "value", log_partition)
-        if not hasattr(value, "__array__"):
-            raise TypeError(
-                "Expected log_partition as a LogPartition, an array or a method's "
-                f"name. Received: {log_partition!r}."
-            )
-        value = tf.cast(value, tf.float64)
+        value = as_floats("log_partition", value, dtype=tf.float64)
         if value.shape != free_energy.shape:
             raise ValueError(
                 "Expected log_partition of the same x, a value for each of "
@@ -268,7 +264,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
                 "log_partition(x) with it, or pass a method's name."
             )
         score = -free_energy - value
-        if method == "mean_field":
+        if isinstance(method, str) and method == "mean_field":
             return tf.minimum(score, 0.0)
         above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
         if isinstance(method, str) and method == "bethe" and above:

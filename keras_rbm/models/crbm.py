@@ -7,7 +7,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.conditional_model import ConditionalModel
-from keras_rbm.models.workflow.initializers import normal, reseeded
+from keras_rbm.models.workflow.initializers import keras_part, normal, reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
 
 
@@ -91,8 +91,10 @@ class CRBM(ConditionalModel):
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
-        self.feature_initializer = keras.initializers.get(
-            feature_initializer or reseeded(normal(seed))
+        if feature_initializer is None:
+            feature_initializer = reseeded(normal(self.seed))
+        self.feature_initializer = keras_part(
+            keras.initializers.get, "feature_initializer", feature_initializer
         )
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import inference
-from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.models.unconditional_model import UnconditionalModel
 from keras_rbm.models.workflow.exporting import (
     Endpoint,
@@ -165,15 +165,15 @@ class GenerativeModel(UnconditionalModel):
                 `clamp` comes without `initial_visible`.
         """
         self._assert_built("sample")
-        if not tf.is_tensor(num_samples):
-            check_counts(num_samples=num_samples)
+        check_sizes(num_samples=num_samples)
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
         base = self.base_natural(potentials)
         chains = {"initial_visible": initial_visible, "clamp": clamp, "seed": seed}
-        if method == "gibbs":
+        named = isinstance(method, str)
+        if named and method == "gibbs":
             return draw(self, potentials, base, shape, steps, **chains)
-        if method == "tempering":
+        if named and method == "tempering":
             return draw_tempered(self, potentials, base, shape, steps, betas, **chains)
         raise ValueError(
             f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."

@@ -5,11 +5,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
 from keras_rbm.models.workflow.digests import OptimizerDigests
 from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
-from keras_rbm.models.workflow.initializers import normal
+from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
 from keras_rbm.models.workflow.stored_model import StoredModel
@@ -40,6 +40,7 @@ class RuleModel(StoredModel):
     def __init__(self, seed=None, num_visible=None, **kwargs):
         if num_visible is not None:
             check_counts(num_visible=num_visible)
+        seed = seed_number(seed)
         super().__init__(**kwargs)
         if self.variable_dtype != "float32":
             raise ValueError(
@@ -58,11 +59,13 @@ class RuleModel(StoredModel):
 
     def _set_start(self, initializer, regularizer, visible_bias):
         """Takes up how kernels and visible biases start, and what penalizes kernels."""
-        self.kernel_initializer = keras.initializers.get(
-            initializer or normal(self.seed)
-        )
-        self.kernel_regularizer = keras.regularizers.get(regularizer)
-        self.visible_bias_initializer = keras.initializers.get(visible_bias)
+        get, regularizers = keras.initializers.get, keras.regularizers.get
+        initializer = normal(self.seed) if initializer is None else initializer
+        self.kernel_initializer = keras_part(get, "kernel_initializer", initializer)
+        name = "visible_bias_initializer"
+        self.visible_bias_initializer = keras_part(get, name, visible_bias)
+        name = "kernel_regularizer"
+        self.kernel_regularizer = keras_part(regularizers, name, regularizer)
 
     def potentials(self, features=None):
         """Returns the model's `Potentials`, given its input."""

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import inference
+from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.workflow.rows import moments, row_chunks
 from keras_rbm.models.workflow.spread_chains import share_of_chains, spread
@@ -192,7 +193,8 @@ class UnconditionalModel(BoltzmannMachine):
         """
         if log_partition is None or isinstance(log_partition, str):
             log_partition = self.log_partition(log_partition or "ais")
-        value = tf.convert_to_tensor(getattr(log_partition, "value", log_partition))
+        value = getattr(log_partition, "value", log_partition)
+        value = as_floats("log_partition", value, dtype=tf.float64)
         if value.shape.rank != 0:
             raise ValueError(
                 "Expected log_partition as a LogPartition or one number, in nats. "

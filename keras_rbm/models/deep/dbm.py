@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.deep import layered
 from keras_rbm.models.deep.deep_model import DeepModel
 from keras_rbm.models.deep.fine_tuning import joint_classifier
@@ -159,6 +160,8 @@ class DBM(DeepModel):
             `Potentials`: even hidden layers visible, odd ones hidden, whose biases
             (B, …) hold the input from v.
         """
+        self._assert_built("posterior")
+        visible = as_floats("visible", visible, (None, self._sizes[0]))
         joint = self.potentials()
         width = self._sizes[0]
         inputs = tf.matmul(tf.cast(visible, joint.kernel.dtype), joint.kernel[:width])
@@ -267,7 +270,7 @@ class DBM(DeepModel):
 
 
 def _checked_layers(hidden_units):
-    if not hasattr(hidden_units, "__len__") or len(hidden_units) < 2:
+    if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
         raise ValueError(
             "Expected a list of at least two numbers of hidden units. Received: "
             f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."

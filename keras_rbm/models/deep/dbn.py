@@ -4,6 +4,7 @@ import numbers
 
 import keras
 
+from keras_rbm.checks import seed_number
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.deep.stacked_model import StackedModel
@@ -200,6 +201,7 @@ def _made(rbms, seed):
     """Returns the list with RBMs in the place of numbers of hidden units."""
     if not isinstance(rbms, (list, tuple)):
         return rbms
+    seed = seed_number(seed)
     seeds = [None if seed is None else seed + level for level in range(len(rbms))]
     return [
         RBM(rbm, seed=own) if isinstance(rbm, numbers.Integral) else rbm

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.models.deep import layered
 from keras_rbm.models.unconditional_model import UnconditionalModel
@@ -178,8 +178,7 @@ class DeepModel(WithInference, UnconditionalModel):
                 `initial_visible`.
         """
         self._assert_built("sample")
-        if not tf.is_tensor(num_samples):
-            check_counts(num_samples=num_samples)
+        check_sizes(num_samples=num_samples)
         shape = (num_samples, self._sizes[0])
         visible, clamp, seed = checked_chains(
             self, shape, steps, initial_visible, clamp, seed

@@ -38,16 +38,15 @@ class StackedModel(StoredModel):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.rbms[-1].hidden_units)
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x, batch_size=None, *args, **kwargs):
         """Returns the features of the top for data, as `keras.Model.predict` does."""
-        x = self.rbms[0]._checked_features(x, "predict")
+        x = self.rbms[0]._checked_features(x, "predict", batch_size)
         with explained():
-            return super().predict(x, *args, **kwargs)
+            return super().predict(x, batch_size, *args, **kwargs)
 
     def predict_on_batch(self, x):
         """Returns the features of the top, as `keras.Model.predict_on_batch` does."""
-        x = self.rbms[0]._checked_features(x, "predict_on_batch")
-        return super().predict_on_batch(x)
+        return super().predict_on_batch(self.rbms[0]._checked_feature_batch(x))
 
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""

@@ -8,12 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import is_int
+from keras_rbm.inference.arguments import as_array, as_floats
 
 
 def insert_unit(model, weights, bias, coefficient):
     """See `InfiniteRBM.insert_unit`."""
     model._assert_built("insert_unit")
-    weights, bias, coefficient = map(_as_float, (weights, bias, coefficient))
+    values = {"weights": weights, "bias": bias, "coefficient": coefficient}
+    weights, bias, coefficient = (as_floats(*each) for each in values.items())
     if tf.executing_eagerly():
         _check_unit(model, weights, bias, coefficient)
     count = tf.convert_to_tensor(model.num_units)
@@ -58,7 +60,7 @@ def remove_unit(model, index):
 def set_coefficient(model, index, value):
     """See `InfiniteRBM.set_coefficient`."""
     _check_index(model, index, "set_coefficient")
-    value = _as_float(value)
+    value = as_floats("value", value)
     if value.shape.rank or tf.executing_eagerly() and not 0.0 <= value < np.inf:
         raise ValueError(f"Expected a coefficient ≥ 0. Received: value={value}.")
     model.coefficients.value[index].assign(value)
@@ -68,16 +70,9 @@ def _check_index(model, index, method):
     model._assert_built(method)
     if not tf.executing_eagerly():
         return
-    index = np.asarray(index)
-    if not is_int(index[()]) or not 0 <= index < model.hidden_units:
+    index = as_array(index)
+    if index is None or not is_int(index[()]) or not 0 <= index < model.hidden_units:
         raise ValueError(
             f"Expected the index of one of {model.hidden_units} hidden units. "
             f"Received: index={index!r}."
         )
-
-
-def _as_float(value):
-    try:
-        return tf.cast(value, tf.float32)
-    except (TypeError, ValueError, tf.errors.UnimplementedError) as error:
-        raise TypeError(f"Expected numbers. Received: {value!r}.") from error

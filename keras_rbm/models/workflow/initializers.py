@@ -1,4 +1,4 @@
-"""Initial weights that are a function of the model's seed."""
+"""What Keras has for a model: initialisers, that go by its seed, regularisers."""
 
 import keras
 
@@ -19,3 +19,28 @@ def reseeded(initializer, number=1):
     if isinstance(config.get("seed"), int):
         config["seed"] += number
     return initializer.from_config(config)
+
+
+def keras_part(get, name, identifier):
+    """Returns what one of Keras' `get` functions makes of an argument.
+
+    Raises:
+        ValueError: if it makes nothing of it.
+    """
+    try:
+        part = get(identifier)
+    except Exception as error:  # Keras' own are of many kinds
+        raise _no_part(name, identifier) from error
+    layer = isinstance(part, keras.Layer)
+    if layer or (
+        part is not None and not callable(part) and not hasattr(part, "apply")
+    ):
+        raise _no_part(name, identifier)
+    return part
+
+
+def _no_part(name, identifier):
+    return ValueError(
+        f"Expected {name} as Keras takes it: an object, its name, its config. "
+        f"Received: {name}={identifier!r:.200}."
+    )

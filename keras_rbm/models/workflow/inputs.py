@@ -6,6 +6,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import is_int
+
+#: Can be iterated over, and hold no batches.
+_NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
+
 
 def is_array(data):
     """Returns whether `data` is one array (not a dataset, generator or loader)."""
@@ -39,7 +44,7 @@ def first_batches(data, rows=1):
 def check_source(data):
     """Raises a TypeError unless batches can be drawn from data that is no array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
-    iterable = hasattr(data, "__iter__") and not isinstance(data, (str, bytes, dict))
+    iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
     check_dense(data)
     if not isinstance(data, loaders) and not iterable:
         raise TypeError(
@@ -48,18 +53,30 @@ def check_source(data):
         )
 
 
-def check_dense(data):
-    """Raises a TypeError if data are a sparse matrix, of SciPy or TensorFlow."""
-    if hasattr(data, "toarray") or isinstance(data, tf.SparseTensor):
-        cure = "x.toarray()" if hasattr(data, "toarray") else "tf.sparse.to_dense(x)"
-        raise TypeError(
-            "Expected a dense array of shape (examples, units). Received: a sparse "
-            f"matrix, {type(data).__name__}. Pass {cure}."
-        )
+def check_dense(data, name="x"):
+    """Raises a TypeError if data are sparse, of SciPy or TensorFlow, or ragged."""
+    if hasattr(data, "toarray"):
+        kind, cure = "sparse matrix", f"{name}.toarray()"
+    elif isinstance(data, tf.SparseTensor):
+        kind, cure = "sparse matrix", f"tf.sparse.to_dense({name})"
+    elif isinstance(data, tf.RaggedTensor):
+        kind, cure = "tensor of rows of several lengths", "rows of one length"
+    else:
+        return
+    raise TypeError(
+        "Expected a dense array of shape (examples, units). Received: a "
+        f"{kind}, {type(data).__name__}. Pass {cure}."
+    )
 
 
 def check_input_shape(shape, model):
     """Raises a ValueError unless a model can be built, or is, for such inputs."""
+    known = isinstance(shape, (tuple, list, tf.TensorShape)) and len(shape) > 0
+    if not known or not all(size is None or is_int(size) for size in shape):
+        raise ValueError(
+            "Expected input_shape as a tuple of ints and None. Received: input_shape="
+            f"{shape!r:.200}."
+        )
     if model.built:
         width = model.input_spec.axes[-1]
         if shape[-1] != width:
@@ -111,7 +128,7 @@ def as_arrays(x, y, sample_weight):
     arrays = [_as_array(part, name) for name, part in parts.items()]
     check_weights(arrays[2])
     lengths = [
-        part.shape[0] if part.shape else 0 for part in arrays if part is not None
+        part.shape[0] if len(part.shape) else 0 for part in arrays if part is not None
     ]
     if len(set(lengths)) > 1:
         raise ValueError(
@@ -122,7 +139,10 @@ def as_arrays(x, y, sample_weight):
 
 
 def _as_array(part, name):
-    if part is None or tf.is_tensor(part):
+    if part is None:
+        return part
+    check_dense(part, name)
+    if tf.is_tensor(part):
         return part
     try:
         return np.asarray(part)

@@ -73,7 +73,7 @@ def extended(callbacks, *own):
         )
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
-    callbacks = list(callbacks or [])
+    callbacks = [] if callbacks is None else list(callbacks)
     for callback in callbacks:
         _drop_torn_record(callback)
     return [*callbacks, *own]

@@ -25,12 +25,15 @@ def as_rows(data):
 def as_values(data):
     """Returns the same as an array of numbers, not copied where it is one already."""
     if isinstance(data, tf.data.Dataset):
+        _check_elements(data)
         batches = list(_batches(data))
         width = first_spec(data).shape[-1:]
         return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
-    if tf.is_tensor(data) and (data.dtype.is_integer or data.dtype.is_floating):
-        return data
     check_dense(data)
+    if tf.is_tensor(data):
+        dtype = tf.as_dtype(data.dtype)
+        if dtype.is_integer or dtype.is_floating:
+            return tf.convert_to_tensor(data)
     try:
         values = np.asarray(data)
         if values.dtype.kind == "O" and data is not None:
@@ -52,6 +55,16 @@ def first_spec(dataset):
     return spec[0] if isinstance(spec, (tuple, list)) else spec
 
 
+def _check_elements(dataset):
+    """Raises a TypeError unless a dataset's elements begin with a tensor."""
+    spec = first_spec(dataset)
+    if not isinstance(spec, tf.TensorSpec) or spec.dtype == tf.string:
+        raise TypeError(
+            "Expected a dataset of arrays of numbers, or of tuples that begin so. "
+            f"Received: element_spec={dataset.element_spec!r:.200}. Map it to such."
+        )
+
+
 def _batches(dataset):
     if isinstance(dataset.element_spec, (tuple, list)):
         dataset = dataset.map(lambda x, *rest: x)
@@ -62,6 +75,7 @@ def _batches(dataset):
 def row_chunks(data):
     """Yields float32 tensors of some rows each, of an array or a dataset."""
     if isinstance(data, tf.data.Dataset):
+        _check_elements(data)
         yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
         return
     if not is_array(data):
@@ -69,9 +83,9 @@ def row_chunks(data):
         yield from (as_rows(unpack(batch)[0]) for batch in data)
         return
     values = as_values(data)
-    count = values.shape[0] if values.shape else 0
+    count = values.shape[0] if len(values.shape) else 0
     for start in range(0, max(count, 1), _ROWS_AT_ONCE):
-        part = values[start : start + _ROWS_AT_ONCE] if values.shape else values
+        part = values[start : start + _ROWS_AT_ONCE] if len(values.shape) else values
         yield as_rows(part)
 
 

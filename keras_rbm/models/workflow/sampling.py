@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import inference, random
-from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.gibbs import checked_mask
 
 
@@ -43,8 +43,7 @@ def draw_tempered(
 
 def checked_chains(model, shape, steps, initial_visible, clamp, seed):
     """Returns the states to start from, the mask and the seed, all checked."""
-    if not tf.is_tensor(steps):
-        check_counts(0, steps=steps)
+    check_sizes(0, steps=steps)
     if clamp is not None and initial_visible is None:
         raise ValueError(
             "Expected initial_visible to go with clamp: it holds the clamped "

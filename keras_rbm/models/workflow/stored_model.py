@@ -3,12 +3,12 @@
 import contextlib
 import math
 import os
-import pathlib
 import shutil
 import uuid
 
 import keras
 
+from keras_rbm.checks import as_path
 from keras_rbm.models.workflow.exporting import export_saved_model
 from keras_rbm.models.workflow.named_state import restore, snapshot
 
@@ -45,6 +45,7 @@ class StoredModel(keras.Model):
     def load_weights(self, filepath, *args, **kwargs):
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
+        _check_weights_path(filepath)
         before = [(part, snapshot(part)) for part in self._parts()]
         try:
             super().load_weights(filepath, *args, **kwargs)
@@ -121,10 +122,19 @@ def _check_suffix(filepath, suffix, method, zipped=None):
         )
 
 
+def _check_weights_path(filepath):
+    """Raises an error unless a path ends as those that weights are read from."""
+    if not str(as_path(filepath)).endswith((".h5", ".keras", ".weights.json")):
+        raise ValueError(
+            "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
+            f"filepath={str(filepath)!r}."
+        )
+
+
 @contextlib.contextmanager
 def _written_beside(filepath, overwrite):
     """Yields a path beside `filepath`; what is there in the end is renamed to it."""
-    place = pathlib.Path(os.fspath(filepath))
+    place = as_path(filepath)
     remote = "://" in str(filepath)
     if remote or (place.exists() and not overwrite):  # then Keras asks the user
         yield filepath

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_rbm.checks import check_counts
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.inputs import (
     as_arrays,
@@ -61,9 +62,11 @@ class TakesData:
         self._check_batch(x, y)
         return x, y, sample_weight
 
-    def _checked_features(self, x, method):
+    def _checked_features(self, x, method, batch_size=None):
         """Returns data that the model can be called on, checked as far as can be."""
         self._assert_built(method)
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
         if is_array(x):
             x = as_values(x)
             self._check_features(x)
@@ -71,4 +74,15 @@ class TakesData:
         check_source(x)
         if isinstance(x, tf.data.Dataset):
             self._check_features(unpack(x.element_spec)[0])
+            if x.cardinality() == 0:
+                raise ValueError(
+                    "Expected data of at least one batch. Received: no batch."
+                )
         return self._feature_form().checked(x)
+
+    def _checked_feature_batch(self, x):
+        """Returns a batch that the model can be called on; it has to be an array."""
+        self._assert_built("predict_on_batch")
+        values = as_values(x)
+        self._check_features(values)
+        return values

@@ -7,6 +7,7 @@ from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.workflow.first_fit import is_new
 from keras_rbm.models.workflow.inputs import (
     as_arrays,
+    check_source,
     check_weights,
     first_batches,
     is_array,
@@ -79,7 +80,8 @@ def training_data(
             parts, validation_data = _split(parts, validation_split)
         start = [parts]
     else:
-        _check_alone(x, y, validation_split)
+        check_alone(x, y)
+        _check_no_split(x, validation_split)
         batches, x = first_batches(x, _ROWS if is_new(model) else 1)
         start, parts = [*map(unpack, batches)], (x, None, sample_weight)
     for batch in start:
@@ -104,18 +106,23 @@ def _split(parts, share):
     )
 
 
-def _check_alone(x, y, validation_split):
-    """Raises an error if what goes with arrays only comes with another source."""
-    name = type(x).__name__
+def check_alone(x, y):
+    """Raises an error unless x is a source of batches, and y is not given beside it."""
+    check_source(x)
     if y is not None:
         raise TypeError(
-            f"Expected x as an array beside y. Received: x of type {name}. Convert it "
-            "(a sparse matrix: x.toarray()), or pass a dataset of (x, y) only."
+            f"Expected x as an array beside y. Received: x of type {type(x).__name__}. "
+            "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
         )
+
+
+def _check_no_split(x, validation_split):
+    """Raises a ValueError if a share of what is no array should be split off."""
     if validation_split:
         raise ValueError(
             "Expected an array, to split validation data from. Received: "
-            f"validation_split={validation_split} with {name}. Pass validation_data."
+            f"validation_split={validation_split} with {type(x).__name__}. "
+            "Pass validation_data."
         )
 
 

@@ -1,5 +1,6 @@
 """Bad input: the message, and that weights and chains stay as they were."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -222,3 +223,67 @@ def test_evaluate_is_unbiased_whatever_the_batch_size():
     for batch_size in (10, 100, 1000):
         loss = model.evaluate(data, batch_size=batch_size, verbose=0)
         assert abs(loss - np.mean(each)) < 4 * spread
+
+
+OTHERS = {
+    "epochs": lambda m: m.fit(DATA, epochs=2**40),
+    "first epoch": lambda m: m.fit(DATA, initial_epoch=-1),
+    "shuffle": lambda m: m.fit(DATA, shuffle=DATA),
+    "evaluated batches": lambda m: m.evaluate(DATA, batch_size="10"),
+    "predicted batches": lambda m: m.predict(DATA, batch_size=0),
+    "no batch to predict": lambda m: m.predict(
+        tf.data.Dataset.from_tensor_slices(DATA).batch(5).take(0)
+    ),
+    "a set": lambda m: m.predict({1, 2}),
+    "a generator as a batch": lambda m: m.predict_on_batch(iter([DATA])),
+    "targets beside a dataset": lambda m: m.evaluate(
+        tf.data.Dataset.from_tensors(DATA), DATA
+    ),
+    "dicts": lambda m: m.free_energy(tf.data.Dataset.from_tensors({"x": DATA})),
+    "sparse": lambda m: m.fit(tf.sparse.from_dense(DATA)),
+    "ragged": lambda m: m.fit(tf.ragged.constant([[0.0], [0.0, 1.0]])),
+    "log Z": lambda m: m.log_likelihood(DATA, {"value": 1.0}),
+    "steps": lambda m: m.sample(2, steps=tf.constant([1, 2])),
+    "number": lambda m: m.sample(tf.constant(2.5)),
+    "method": lambda m: m.sample(2, method=DATA),
+    "metrics": lambda m: m.compile(metrics="mse"),
+    "optimizer": lambda m: m.compile("steepest"),
+    "eagerly": lambda m: m.compile(run_eagerly=DATA),
+    "jit": lambda m: m.compile(jit_compile="yes"),
+    "path": lambda m: m.export(3),
+    "no path": lambda m: m.export(""),
+    "path of weights": lambda m: m.load_weights("text"),
+    "shape": lambda m: m.build(6),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_other_arguments(rbm, case):
+    """Each ended in an error of Keras or TensorFlow, trained on, or hung."""
+    before, rule, optimizer = state(rbm), rbm.rule, rbm.optimizer
+    with pytest.raises((TypeError, ValueError), match=r"(?s)Expected.*Received"):
+        OTHERS[case](rbm)
+    assert rbm.rule is rule and rbm.optimizer is optimizer
+    for a, b in zip(before, state(rbm), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", ["text", 0.5, True, 2**64, DATA])
+def test_seeds(seed):
+    for make in (keras_rbm.RBM, lambda n, **k: keras_rbm.DBN([n], **k)):
+        with pytest.raises(ValueError, match="Expected seed as an int of 64 bits"):
+            make(3, seed=seed)
+    assert keras_rbm.RBM(3, seed=np.int64(2)).seed == 2
+
+
+@pytest.mark.parametrize("name", ["kernel_initializer", "visible_bias_initializer"])
+@pytest.mark.parametrize("value", ["text", 3, {1, 2}, {"class_name": "Dense"}])
+def test_parts_of_keras(name, value):
+    with pytest.raises(ValueError, match=f"Expected {name} as Keras takes it"):
+        keras_rbm.RBM(3, **{name: value})
+
+
+def test_variables_are_data():
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+    for variable in (tf.Variable(DATA), keras.Variable(DATA)):
+        np.testing.assert_array_equal(rbm.free_energy(variable), rbm.free_energy(DATA))
