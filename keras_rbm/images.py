@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import check_counts, is_int
 
 
 def image_grid(states, image_shape=None, num_columns=None):
@@ -66,7 +66,8 @@ def checked_image_shape(image_shape, num_visible):
             )
         return side, side
     shape = tuple(image_shape) if isinstance(image_shape, (tuple, list)) else None
-    if shape is None or len(shape) != 2 or math.prod(shape) != num_visible:
+    ints = shape is not None and len(shape) == 2 and all(map(is_int, shape))
+    if not ints or math.prod(shape) != num_visible:
         raise ValueError(
             f"Expected an image_shape (height, width) of {num_visible} pixels. "
             f"Received: image_shape={image_shape!r}."

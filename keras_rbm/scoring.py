@@ -83,6 +83,11 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
     """
     check_counts(2, num_chains=num_chains)
     check_counts(steps=steps)
+    if not hasattr(model, "log_partition"):
+        raise TypeError(
+            "Expected an RBM, InfiniteRBM, DBM or CRBM. Received: "
+            f"{type(model).__name__}. Of a DBN score the top: dbn.rbms[-1]."
+        )
     model._assert_built("score_report")
     conditional = model.conditional
     if conditional != (v is not None):
@@ -95,8 +100,12 @@ def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, 
         x = model._visible_rows(x, "score_report")
     if isinstance(methods, str):
         methods = [methods]
-    if methods is not None and not len(methods):
-        raise ValueError("Expected at least one method, or None. Received: none.")
+    listed = methods is None or isinstance(methods, (list, tuple))
+    if not listed or methods is not None and not methods:
+        raise ValueError(
+            "Expected a list of at least one method, or None. Received: methods="
+            f"{methods!r:.200}."
+        )
     parts = {}
     for method in _methods(model, conditional) if methods is None else methods:
         with warnings.catch_warnings():  # the table and the quote say it

@@ -149,3 +149,23 @@ def test_comparison_has_a_row_of_pictures_each():
     assert image[:half].min() < image[half:].max()
     with pytest.raises(ValueError, match="one shape"):
         plots.comparison({"a": np.zeros((3, 16)), "b": np.zeros((2, 16))})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rbm: plots.samples(np.zeros((7, 16)), title=np.zeros(3)),
+        lambda rbm: plots.samples(np.zeros((7, 16)), image_shape=["a", "b"]),
+        lambda rbm: plots.samples(np.zeros((7, 16)), image_shape=[None, 4]),
+        lambda rbm: plots.comparison([np.zeros((7, 16))]),
+        lambda rbm: plots.comparison({}),
+        lambda rbm: plots.history({"loss": "text"}),
+        lambda rbm: plots.history({"loss": np.zeros((3, 2))}),
+        lambda rbm: plots.score_report({"scores": 3.0}),
+        lambda rbm: keras_rbm.score_report(np.zeros((7, 16)), np.zeros((7, 16))),
+        lambda rbm: keras_rbm.score_report(rbm, np.zeros((7, 12)), methods={"exact"}),
+    ],
+)
+def test_what_nothing_can_be_drawn_of(rbm, call):
+    with pytest.raises((TypeError, ValueError), match="(?s)Expected.*Received"):
+        call(rbm)

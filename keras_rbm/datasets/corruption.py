@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets import pipeline
+from keras_rbm.datasets.arguments import check_counter, check_dataset, check_flags
 
 
 def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
@@ -71,8 +72,11 @@ def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
     >>> [noisy.shape == clean.shape == (20, 64) for noisy, clean in train]
     [True, True, True, True, True]
     """
-    _check_dataset(dataset)
-    if not callable(corruption):
+    _check_vectors(dataset)
+    check_flags(redraw=redraw)
+    if iterations is not None:
+        check_counter(iterations)
+    if not callable(corruption) or isinstance(corruption, type):
         raise TypeError(
             "Expected a corruption. "
             f"Received: corruption={corruption!r}. Pass for example "
@@ -175,12 +179,8 @@ def occlude(size, value=0.0, image_shape=None):
     return corruption
 
 
-def _check_dataset(dataset):
-    if not isinstance(dataset, tf.data.Dataset):
-        raise TypeError(
-            f"Expected a tf.data.Dataset. Received: dataset of {type(dataset)}. Make "
-            "one of an array with tf.data.Dataset.from_tensor_slices(array)."
-        )
+def _check_vectors(dataset):
+    check_dataset(dataset)
     spec = dataset.element_spec
     first = spec[0] if isinstance(spec, tuple) else spec
     if (
@@ -208,6 +208,7 @@ def _check_fraction(**values):
 def _image_shape(image_shape, size, num_pixels):
     shape = (math.isqrt(num_pixels),) * 2 if image_shape is None else image_shape
     is_pair = isinstance(shape, tuple | list) and len(shape) == 2
+    is_pair = is_pair and all(isinstance(side, int | np.integer) for side in shape)
     if not is_pair or math.prod(shape) != num_pixels:
         raise ValueError(
             "Expected square images, or their image_shape. Received: "

@@ -13,7 +13,13 @@ def hold_in_memory(data):
             "Expected a finite dataset. Received: data with infinite cardinality. "
             "Call take(count) on it, and leave out repeat()."
         )
-    blocks = list(data.batch(1024))
+    try:
+        blocks = list(data.batch(1024))
+    except tf.errors.InvalidArgumentError as error:
+        raise ValueError(
+            "Expected a dataset of single examples, all of one shape. Received: "
+            f"element_spec={data.element_spec!r:.200}. Call unbatch() on batches."
+        ) from error
     if not blocks:
         raise ValueError(
             "Expected at least one example. Received: data=an empty dataset. "
@@ -49,7 +55,13 @@ def map_present(function, *nests):
 
 
 def _as_tensor(array):
-    tensor = tf.convert_to_tensor(array)
+    try:
+        tensor = tf.convert_to_tensor(array)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"Expected arrays of numbers. Received: data with a {type(array).__name__} "
+            "of which no tensor can be made. Of a sparse matrix take toarray()."
+        ) from error
     if tensor.dtype.is_floating:
         tensor = tf.cast(tensor, keras.config.floatx())
     return tf.identity(tensor)

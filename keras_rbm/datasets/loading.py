@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets import pipeline, preparation
+from keras_rbm.datasets.arguments import check_binarization_method, check_flags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,13 +135,14 @@ def load(
 
 
 def _check_request(name, split, binarize, with_labels, options):
-    if name not in _SOURCES:
+    if not isinstance(name, str) or name not in _SOURCES:
         raise ValueError(
             f"Expected the name of a data set among {sorted(_SOURCES)}. "
             f"Received: name={name!r}. For other sets use tfds.load."
         )
     source = _SOURCES[name]
-    if split not in source.splits:
+    check_flags(with_labels=with_labels)
+    if not isinstance(split, str) or split not in source.splits:
         raise ValueError(
             f"Expected a split of {name!r} among {source.splits}. "
             f"Received: split={split!r}. For a part of a split use take and skip."
@@ -159,7 +161,7 @@ def _check_request(name, split, binarize, with_labels, options):
             "Leave them out."
         )
     if binarize is not None:
-        pipeline.check_binarization_method(binarize)
+        check_binarization_method(binarize)
     return source
 
 

@@ -23,8 +23,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets import in_memory
-
-BINARIZATION_METHODS = ("threshold", "sample")
+from keras_rbm.datasets.arguments import (
+    check_binarization_method,
+    check_counter,
+    check_flags,
+    check_intensities,
+)
 
 # Keeps the streams of one seed apart.
 SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
@@ -73,7 +77,11 @@ def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
       1. R. Salakhutdinov, I. Murray. On the quantitative analysis of deep belief
          networks. ICML 2008.
     """
+    check_intensities(dataset)
     check_binarization_method(method)
+    check_flags(redraw=redraw)
+    if iterations is not None:
+        check_counter(iterations)
     if method == "threshold":
         return dataset.map(
             lambda *element: _map_first(_threshold, _unsplat(dataset, element)),
@@ -137,9 +145,11 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
     ```
     """
     batch_size = as_int("batch_size", batch_size)
-    if batch_size < 1:
+    check_flags(drop_remainder=drop_remainder)
+    check_counter(iterations)
+    if not 1 <= batch_size < 2**63:
         raise ValueError(
-            "Expected batches of at least one example. "
+            "Expected batches of at least one example, of less than 2**63. "
             f"Received: batch_size={batch_size}. Pass a positive integer."
         )
     key = _fold_in(_root_key(seed), SHUFFLING)
@@ -173,16 +183,6 @@ def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False
 
     batches = _each_epoch(read_order, (num_examples,), rows_of, num_batches)
     return batches.map(gather).prefetch(2).with_options(_without_autotuning())
-
-
-def check_binarization_method(method):
-    """Raises a ValueError unless `method` names a way to binarise."""
-    if method not in BINARIZATION_METHODS:
-        raise ValueError(
-            f"Expected a binarisation method among {BINARIZATION_METHODS}. "
-            f"Received: method={method!r}. Use 'sample' to draw each pixel with its "
-            "intensity as the mean, 'threshold' to compare it with 127/255."
-        )
 
 
 def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
@@ -261,7 +261,10 @@ def _reader(iterations):
 
 
 def _root_key(seed):
-    return tf.constant([as_int("seed", seed), 0], tf.int64)
+    number = as_int("seed", seed)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"Expected a seed of 64 bits. Received: seed={seed!r}.")
+    return tf.constant([number, 0], tf.int64)
 
 
 def _fold_in(key, value):

@@ -74,7 +74,7 @@ class ChangedPixelError(PixelError):
             )
         weight = self.differs_from_target("x", x, y_true)
         if sample_weight is not None:
-            sample_weight = tf.cast(sample_weight, self.dtype)
+            sample_weight = self.checked_weights(sample_weight, weight)
             if sample_weight.shape.rank == 1:
                 sample_weight = sample_weight[:, tf.newaxis]
             weight *= sample_weight

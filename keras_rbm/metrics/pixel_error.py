@@ -6,6 +6,8 @@ import numbers
 import keras
 import tensorflow as tf
 
+from keras_rbm.inference.arguments import as_floats
+
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class PixelError(keras.metrics.Mean):
@@ -43,7 +45,7 @@ class PixelError(keras.metrics.Mean):
                 f"Expected a finite number. Received: threshold={threshold!r}. Pass "
                 "for example threshold=0.5."
             )
-        self.threshold = threshold
+        self.threshold = float(threshold)
         # Keras' only way to say that less is better; its tuners read it.
         self._direction = "down"
 
@@ -56,6 +58,7 @@ class PixelError(keras.metrics.Mean):
             sample_weight: optional, (B,) for the examples or (B, V) for the pixels.
         """
         wrong = self.differs_from_target("y_pred", y_pred, y_true)
+        sample_weight = self.checked_weights(sample_weight, wrong)
         super().update_state(100 * wrong, sample_weight)
 
     def differs_from_target(self, name, states, y_true):
@@ -74,18 +77,36 @@ class PixelError(keras.metrics.Mean):
         Raises:
             ValueError: if the shapes differ.
         """
-        states, y_true = tf.convert_to_tensor(states), tf.convert_to_tensor(y_true)
+        states = as_floats(name, states, dtype=self.dtype)
+        y_true = as_floats("y_true", y_true, dtype=self.dtype)
         if not states.shape.is_compatible_with(y_true.shape):
             raise ValueError(
                 f"Expected {name} of the shape of y_true. Received: "
                 f"{name}.shape={states.shape}, y_true.shape={y_true.shape}. Use this "
                 "metric only where both are images of the same pixels."
             )
-        states, y_true = (tf.cast(part, self.dtype) for part in (states, y_true))
         on, wanted = states > self.threshold, y_true > self.threshold
         # Not `!=`: with a batch size known of only one its result has no known rank.
         differs = tf.math.logical_xor(on, wanted)
         return tf.cast(differs | tf.math.is_nan(states), self.dtype)
+
+    def checked_weights(self, sample_weight, states):
+        """Returns weights that go with states (B, V) as a tensor, or `None`.
+
+        Raises:
+            TypeError, ValueError: if they are no numbers, or do not fit.
+        """
+        if sample_weight is None:
+            return None
+        weights = as_floats("sample_weight", sample_weight, dtype=self.dtype)
+        fitting = (states.shape[:1], [*states.shape[:1], 1], states.shape, [])
+        if not any(weights.shape.is_compatible_with(shape) for shape in fitting):
+            raise ValueError(
+                "Expected sample_weight of shape (B,) for the examples or (B, V) for "
+                f"the pixels. Received: sample_weight.shape={tuple(weights.shape)} for "
+                f"states of shape {tuple(states.shape)}."
+            )
+        return weights
 
     def get_config(self):
         return {**super().get_config(), "threshold": self.threshold}

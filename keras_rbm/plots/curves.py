@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from keras_rbm.checks import check_counts, is_int
-from keras_rbm.plots.figures import new_figure
+from keras_rbm.plots.figures import check_title, new_figure
 
 
 def history(history, every=None, title=None):
@@ -36,11 +36,12 @@ def history(history, every=None, title=None):
     1
     """
     metrics = getattr(history, "history", history)
-    if not isinstance(metrics, dict) or not any(map(len, metrics.values())):
+    if not isinstance(metrics, dict) or not _are_courses(metrics.values()):
         raise ValueError(
             "Expected what fit() returned, with at least one epoch. Received: "
             f"history={metrics!r}."
         )
+    check_title(title)
     if every is not None:
         check_counts(every=every)
     count = max(map(len, metrics.values()))
@@ -83,6 +84,12 @@ def score_report(report, title=None):
     Raises:
         ImportError: if matplotlib is not installed.
     """
+    check_title(title)
+    if not hasattr(report, "free_energies"):
+        raise TypeError(
+            "Expected what keras_rbm.score_report returned. Received: "
+            f"{type(report).__name__}."
+        )
     panels = 1 + bool(report.free_energies)
     figure = new_figure(5.0 * panels, 3.2)
     axes = figure.add_subplot(1, panels, 1)
@@ -113,6 +120,15 @@ def score_report(report, title=None):
         axes.legend(fontsize="small")
     figure.suptitle("Scores" if title is None else title)
     return figure
+
+
+def _are_courses(courses):
+    """Returns whether there are lists of numbers, not all of them empty."""
+    try:
+        arrays = [np.asarray(course, float) for course in courses]
+    except (TypeError, ValueError):
+        return False
+    return any(map(np.size, arrays)) and all(array.ndim == 1 for array in arrays)
 
 
 def _is_part(name, metrics):

@@ -6,7 +6,7 @@ import numpy as np
 from keras_rbm.checks import check_counts
 from keras_rbm.images import image_grid
 from keras_rbm.models.workflow.rows import as_rows
-from keras_rbm.plots.figures import new_figure
+from keras_rbm.plots.figures import check_title, new_figure
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"
@@ -140,6 +140,11 @@ def comparison(rows, image_shape=None, title=None):
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['clean', 'inverted']
     """
+    if not isinstance(rows, dict) or not rows:
+        raise TypeError(
+            "Expected rows as a dict of name to array (examples, units). Received: "
+            f"{type(rows).__name__}. Pass {{'name': array}}."
+        )
     states = [_states(row, name) for name, row in rows.items()]
     shapes = [row.shape for row in states]
     if len(set(shapes)) != 1:
@@ -161,6 +166,7 @@ def comparison(rows, image_shape=None, title=None):
 
 def _image_figure(grid, title, margin=0.0):
     """Returns a figure and its only axes, sized for a grid of images."""
+    check_title(title)
     height, width = grid.shape
     scale = _GRID_INCHES / max(height, width)
     title_height = 0.35 if title else 0.0

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
 
+from keras_rbm import datasets
 from keras_rbm.datasets import binarize, shuffled_batches
 
 
@@ -254,3 +255,33 @@ def test_two_replicas_see_what_one_sees():
     one, two = _fitted(tf.distribute.get_strategy()), _fitted(two_cpus())
     for a, b in zip(one, two, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+VECTORS = tf.data.Dataset.from_tensor_slices(np.zeros((6, 4), "float32"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: datasets.binarize([0.0, 1.0], "sample"),
+        lambda: datasets.binarize(VECTORS, np.zeros(3)),
+        lambda: datasets.binarize(VECTORS, "sample", redraw=np.zeros(3)),
+        lambda: datasets.binarize(VECTORS, "sample", iterations="step"),
+        lambda: datasets.binarize(VECTORS, "sample", seed=2**64),
+        lambda: datasets.shuffled_batches({1, 2}, 2, seed=0, iterations=0),
+        lambda: datasets.shuffled_batches(np.eye(4), 2, seed=0, iterations=np.eye(2)),
+        lambda: datasets.shuffled_batches(VECTORS.batch(4), 2, seed=0, iterations=0),
+        lambda: datasets.shuffled_batches(
+            np.eye(4), 2, seed=0, iterations=0, drop_remainder="no"
+        ),
+        lambda: datasets.corrupt(VECTORS, dict),
+        lambda: datasets.corrupt(VECTORS, datasets.flip(0.1), redraw="yes"),
+        lambda: datasets.load(np.zeros(3)),
+        lambda: datasets.load("digits", np.zeros(3)),
+        lambda: datasets.load("digits", with_labels=np.zeros(3)),
+    ],
+)
+def test_what_no_pipeline_can_be_made_of(call):
+    """These ended in TensorFlow, some of them only when the first batch was drawn."""
+    with pytest.raises((TypeError, ValueError), match="(?s)Expected.*Received"):
+        call()

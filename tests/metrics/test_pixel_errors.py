@@ -185,3 +185,18 @@ def test_batch_size_known_of_one_alone():
     update = tf.function(metric.update_state, input_signature=specs)
     update(tf.zeros((2, 3)), tf.constant([[0.0, 0, 1], [0, 0, 0]]))
     assert float(metric.result()) == pytest.approx(100 / 6)
+
+
+@pytest.mark.parametrize("metric", [PixelError, ChangedPixelError])
+def test_what_cannot_be_compared(metric):
+    """It ended in TensorFlow, with a message that names no argument."""
+    states = np.zeros((5, 3))
+    for wrong in ("text", None, {"a": states}, states.astype(str), [[0.0], [0.0, 1.0]]):
+        with pytest.raises(TypeError, match="Expected y_pred as a dense.*Received"):
+            update(metric(), states, states, wrong)
+    for weights, error in (("text", TypeError), (np.ones(4), ValueError)):
+        with pytest.raises(error, match="Expected sample_weight"):
+            one = metric()
+            if metric is ChangedPixelError:
+                one.observe(states)
+            one.update_state(states, states, weights)

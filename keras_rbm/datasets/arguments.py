@@ -1,0 +1,62 @@
+"""Checks of the arguments of pipelines."""
+
+import numpy as np
+import tensorflow as tf
+
+BINARIZATION_METHODS = ("threshold", "sample")
+
+
+def check_binarization_method(method):
+    """Raises a ValueError unless `method` names a way to binarise."""
+    if not isinstance(method, str) or method not in BINARIZATION_METHODS:
+        raise ValueError(
+            f"Expected a binarisation method among {BINARIZATION_METHODS}. "
+            f"Received: method={method!r:.200}. Use 'sample' to draw each pixel with "
+            "its intensity as the mean, 'threshold' to compare it with 127/255."
+        )
+
+
+def check_dataset(dataset):
+    """Raises a TypeError unless something is a `tf.data.Dataset`."""
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            f"Expected a tf.data.Dataset. Received: dataset of {type(dataset)}. Make "
+            "one of an array with tf.data.Dataset.from_tensor_slices(array)."
+        )
+
+
+def check_intensities(dataset):
+    """Raises an error unless elements of a dataset begin with floats."""
+    check_dataset(dataset)
+    spec = dataset.element_spec
+    first = spec[0] if isinstance(spec, tuple) and spec else spec
+    if not isinstance(first, tf.TensorSpec) or not first.dtype.is_floating:
+        raise ValueError(
+            "Expected elements that begin with floats in [0, 1]. Received: "
+            f"dataset.element_spec={spec!r:.200}. Map the dataset to such tensors."
+        )
+
+
+def check_flags(**flags):
+    """Raises a TypeError unless each named value is a bool."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise TypeError(f"Expected a bool. Received: {name}={flag!r:.200}.")
+
+
+def check_counter(iterations):
+    """Raises a TypeError unless `iterations` is an integer that may change."""
+    dtype = getattr(iterations, "dtype", None)
+    number = isinstance(iterations, int | np.integer)
+    if dtype is not None and not number:
+        rank = len(getattr(iterations, "shape", (1,)))
+        try:
+            number = tf.as_dtype(dtype).is_integer and not rank
+        except TypeError:
+            number = False
+    if not number and (not callable(iterations) or isinstance(iterations, type)):
+        raise TypeError(
+            "Expected iterations as an integer variable, such as optimizer.iterations, "
+            "an int, or a function that returns one. Received: iterations of type "
+            f"{type(iterations).__name__}."
+        )
