@@ -1,0 +1,212 @@
+"""Any value for any argument: a result, or an error that says what was expected.
+
+A call is one that works, with one or two arguments replaced. Counts between thousands
+and 2**31 are left out: that many chains or epochs are what somebody may want.
+"""
+
+import warnings
+
+import hypothesis
+import numpy as np
+import pytest
+from fuzzed_functions import INFERENCE, OTHERS, RECORDS
+from fuzzed_methods import HOOKS, METHODS, MODELS
+from hostile import VALUES
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import keras_rbm as kr
+
+pytestmark = pytest.mark.faults
+
+#: Calls of some seconds, where the arguments are good.
+SLOW = {"export", "find_starting_point", "pretrain", "score_report"}
+
+
+def _method(model, method):
+    return lambda: getattr(model(), method.partition(",")[0])
+
+
+def _all_calls():
+    """Returns a dict of name to `(function of nothing, arguments, name of model)`."""
+    found = {}
+    for name, methods in METHODS.items():
+        for method, arguments in methods.items():
+            found[f"{name}.{method}"] = (name, method, arguments)
+    for name, arguments in INFERENCE.items():
+        found[f"inference.{name}"] = (None, getattr(kr.inference, name), arguments)
+    for name, (function, arguments) in OTHERS.items():
+        found[name] = (None, function, arguments)
+    return found
+
+
+CALLS = _all_calls()
+
+
+class Models:
+    """Models to call; a new one after a call that may have changed it."""
+
+    def __init__(self):
+        self._made = {}
+
+    def __getitem__(self, name):
+        if name not in self._made:
+            self._made[name] = MODELS[name]()
+        return self._made[name]
+
+    def forget(self, name):
+        self._made.pop(name, None)
+
+
+def state(model):
+    """Returns all that an error must leave as it was."""
+    parts = getattr(model, "rbms", [model])
+    found = [model.built]
+    for part in parts:
+        variables = [*part.weights, *part.rule.variables, part.seed_generator.state]
+        variables += part.optimizer.variables
+        found += [np.array(variable) for variable in variables]
+        found += [part.rule, part.optimizer, part.inference, part._fit_start]
+    return found
+
+
+def is_same(one, other):
+    return len(one) == len(other) and all(
+        np.array_equal(a, b, equal_nan=True)
+        if isinstance(a, np.ndarray)
+        else a is b or a == b
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def outcome(models, name, spoilt):
+    """Makes a call with some arguments replaced; returns what is wrong, or `None`."""
+    owner, function, arguments = CALLS[name]
+    arguments = {
+        key: value() if callable(value) and key not in spoilt else value
+        for key, value in (arguments | spoilt).items()
+    }
+    before = None
+    if owner is not None:
+        model = models[owner]
+        before = state(model)
+        method = function.partition(",")[0]
+        function = getattr(kr, owner) if method == owner else getattr(model, method)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(**arguments)
+    except (ValueError, TypeError) as error:
+        text = str(error).lower()
+        if "expected" not in text or "received" not in text:
+            return f"{type(error).__name__}: {error}"
+        if before is not None and not is_same(before, state(model)):
+            models.forget(owner)
+            return f"the model has changed, with {error}"
+    except Exception as error:
+        models.forget(owner)
+        return f"{type(error).__name__}: {error}"
+    else:
+        models.forget(owner)
+    return None
+
+
+def is_own(argument, value):
+    """Returns whether what a call raises is the value's own: a function that is run."""
+    return argument.endswith("_initializer") and value in ("function", "class")
+
+
+@st.composite
+def calls(draw, names):
+    """Draws the name of a call, and values for some of its arguments."""
+    name = draw(st.sampled_from(names))
+    arguments = sorted(CALLS[name][2])
+    if not arguments:
+        return name, {}
+    chosen = draw(st.lists(st.sampled_from(arguments), min_size=1, max_size=2))
+    return name, {argument: draw(values) for argument in chosen}
+
+
+random_arrays = arrays.arrays(
+    st.one_of(
+        arrays.boolean_dtypes(), arrays.integer_dtypes(), arrays.floating_dtypes()
+    ),
+    arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=12),
+)
+values = st.one_of(
+    st.sampled_from(sorted(VALUES)).map(lambda name: Named(name)),
+    random_arrays,
+    st.integers(-5, 5),
+    st.floats(),
+)
+
+
+class Named:
+    """A value of `VALUES`, made when it is used, of a name that is shown."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"<{self.name}>"
+
+
+def fuzzed(names, count):
+    models = Models()
+
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(calls(names))
+    def run(call):
+        name, spoilt = call
+        made = {
+            key: VALUES[value.name]() if isinstance(value, Named) else value
+            for key, value in spoilt.items()
+            if not is_own(key, getattr(value, "name", None))
+        }
+        wrong = outcome(models, name, made)
+        assert wrong is None, f"{name}({spoilt}): {wrong}"
+
+    run()
+
+
+def test_some_calls():
+    quick = [name for name in CALLS if not SLOW & set(name.split("."))]
+    fuzzed(quick, 60)
+
+
+@pytest.mark.slow
+def test_calls():
+    fuzzed(sorted(CALLS), 2000)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.slow
+def test_the_good_arguments_are_good(name):
+    owner, function, arguments = CALLS[name]
+    models = Models()
+    made = {k: v() if callable(v) else v for k, v in arguments.items()}
+    if owner is not None:
+        method = function.partition(",")[0]
+        function = getattr(kr if method == owner else models[owner], method)
+    function(**made)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_is_forgotten(name):
+    cls = getattr(kr, name)
+    own = [base for base in cls.__mro__ if base.__module__.startswith("keras_rbm")]
+    public = {key for base in own for key in vars(base) if not key.startswith("_")}
+    assert public - HOOKS <= {method.partition(",")[0] for method in METHODS[name]}
+
+
+def test_no_function_is_forgotten():
+    public = {name for name in dir(kr.inference) if name[0] != "_"}
+    modules = {name for name in public if type(getattr(kr.inference, name)) is type(kr)}
+    kernels = {"BlockGibbs", "GibbsProposal"}
+    assert public - modules - kernels - RECORDS == set(INFERENCE)
