@@ -14,6 +14,7 @@ ROOT = pathlib.Path(keras_rbm.__file__).parent
 FLOORS = (
     "checks",
     "configured",
+    "elementary",
     "random",
     "replicas",
     "units",
@@ -46,6 +47,7 @@ def test_public_names():
         "checks",
         "configured",
         "datasets",
+        "elementary",
         "images",
         "inference",
         "metrics",

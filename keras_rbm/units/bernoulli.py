@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.elementary import softplus
 from keras_rbm.units.unit import Unit, constant
 
 #: Mean activations are kept this far from 0 and 1 before a logit is taken.
@@ -27,7 +28,7 @@ class BernoulliParameters(NamedTuple):
         return self.bias + inputs
 
     def log_partition(self, natural):
-        return tf.math.softplus(natural)
+        return softplus(natural)
 
     def mean(self, natural):
         return tf.math.sigmoid(natural)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm.elementary import softplus
 from keras_rbm.units.bernoulli import BernoulliStatistics
 
 
@@ -27,7 +28,7 @@ class FractionalParameters(NamedTuple):
         return self.bias + inputs
 
     def log_partition(self, natural):
-        return self.coefficients * tf.math.softplus(natural)
+        return self.coefficients * softplus(natural)
 
     def mean(self, natural):
         return self.coefficients * tf.math.sigmoid(natural)
@@ -46,7 +47,6 @@ class FractionalParameters(NamedTuple):
     def log_correction(self, natural):
         """Returns log weight minus log weight of the model sampled from, (C,)."""
         rest = self.coefficients - tf.floor(self.coefficients)
-        softplus = tf.math.softplus
         # sp(0) of whole coefficients is left out: a constant.
         difference = rest * softplus(natural) - softplus(rest * natural)
         return tf.reduce_sum(tf.where(rest > 0.0, difference, 0.0), -1)
@@ -77,7 +77,7 @@ class FractionalParameters(NamedTuple):
             return count + 1.0, total, cumulative, log_probability
 
         total = rest * tf.cast(on, natural.dtype)
-        none = -whole * tf.math.softplus(natural)
+        none = -whole * softplus(natural)
         most = tf.reduce_max(whole)
         state = (tf.constant(0.0), total, tf.zeros_like(natural), none)
         return tf.while_loop(lambda count, *_: count < most, add, state)[1]

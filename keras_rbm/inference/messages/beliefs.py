@@ -11,6 +11,9 @@ from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
 _LARGEST_WEIGHT = 80.0
+#: Before the first sweep, in the place of infinity: finite, since some formats that a
+#: model is exported to choose between two values by products with 0 and 1.
+HUGE = tf.float32.max
 
 
 class Beliefs(NamedTuple):

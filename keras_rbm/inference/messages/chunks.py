@@ -31,7 +31,7 @@ def in_chunks(function, models, pairwise):
     rows = max(1, rows)
     mean = pairwise == "mean"
     count = tf.shape(models.visible_bias)[0]
-    num_chunks = -(-count // rows)
+    num_chunks = (count + rows - 1) // rows
     filled = _filled_up(models, num_chunks * rows)
 
     dtypes = {"num_iterations": tf.int32, "converged": tf.bool}

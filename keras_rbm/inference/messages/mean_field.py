@@ -2,8 +2,10 @@
 
 import tensorflow as tf
 
+from keras_rbm.elementary import binary_entropy
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
+    HUGE,
     Beliefs,
     BinaryModels,
     as_limits,
@@ -99,18 +101,13 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise):
             tf.sigmoid(b),
             tf.sigmoid(c),
             tf.zeros_like(b[:, 0], tf.int32),
-            tf.fill(tf.shape(b)[:1], float("inf")),
+            tf.fill(tf.shape(b)[:1], HUGE),
         ),
     )
     coupling = tf.reduce_sum(tf.matmul(v, kernel) * h, -1)
     bound = coupling + sum(
-        tf.reduce_sum(bias * mean + _entropy(mean), -1)
+        tf.reduce_sum(bias * mean + binary_entropy(mean), -1)
         for bias, mean in ((b, v), (c, h))
     )
     pairs = pairwise_products(v, h, weights, pairwise)
     return Beliefs(v, h, pairs, bound, iterations, residual < tolerance, residual)
-
-
-def _entropy(mean):
-    """Returns the entropy of a binary unit in nats; 0 log 0 = 0."""
-    return -tf.math.xlogy(mean, mean) - tf.math.xlog1py(1.0 - mean, -mean)

@@ -32,8 +32,12 @@ def export_saved_model(model, filepath, verbose=None, **kwargs):
     inference = getattr(model, "inference", None)
     if inference is not None and inference.variables:
         archive.add_variable_collection("inference", inference.variables)
-    for name, (function, signature) in model.endpoints().items():
+    endpoints = model.endpoints()
+    for name, (function, signature) in endpoints.items():
         archive.add_endpoint(name, _with_names(function, signature), signature)
+    # What `keras.layers.TFSMLayer` calls by default: one tensor, as the model returns.
+    signature = endpoints["serving_default"].signature
+    archive.add_endpoint("serve", _with_names(model.call, signature), signature)
     archive.write_out(filepath, verbose=bool(verbose))
 
 

@@ -11,6 +11,7 @@ import keras
 from keras_rbm.checks import as_path
 from keras_rbm.models.workflow.exporting import export_saved_model
 from keras_rbm.models.workflow.named_state import restore, snapshot
+from keras_rbm.models.workflow.portable import check_portable, export_portable
 
 
 class StoredModel(keras.Model):
@@ -54,31 +55,52 @@ class StoredModel(keras.Model):
                 restore(part, taken)
             raise
 
-    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
-        """Exports the model as a SavedModel that needs no keras_rbm to be loaded.
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        *,
+        endpoint="serving_default",
+        **kwargs,
+    ):
+        """Exports the model as what needs no keras_rbm to be loaded.
 
-        Its endpoints take batches of any size and return dicts of tensors; see the
-        guide "Deploy a model" for those of each model. `sample` with a seed returns
-        what the model's own `sample` with that seed does. `sample_stateful` draws again
-        at each call, and the same series of draws after each loading. Written as by
-        `save`.
+        A SavedModel's endpoints take batches of any size and return dicts of tensors;
+        see the guide "Deploy a model" for those of each model. `sample` with a seed
+        returns what the model's own `sample` with that seed does. `sample_stateful`
+        draws again at each call, and the same series of draws after each loading.
+        Written as by `save`.
 
         Args:
-            filepath: str or path, a directory to write.
-            format: `"tf_saved_model"`; other formats are left to Keras and have what
-                `predict` returns only.
+            filepath: str or path: a directory to write for a SavedModel, else a file
+                that ends in `.onnx`, `.tflite` or `.xml`.
+            format: `"tf_saved_model"` with all endpoints, or with one of them `"onnx"`,
+                `"litert"` or `"openvino"`, as far as the installed Keras writes them.
             verbose: as in Keras.
-            **kwargs: of other formats, as in Keras.
+            endpoint: str, which one to write in the other formats; one without random
+                numbers.
+            **kwargs: of the other formats, as in Keras (`input_signature`,
+                `opset_version`, `optimizations`, …).
 
         Raises:
-            ValueError: if the model has no variables yet.
+            ValueError: if the model has no variables yet, or the format cannot hold the
+                endpoint; nothing is written then.
+            ImportError: if a package that writes the format is missing.
         """
         self._assert_built("export")
-        with _written_beside(filepath, True) as place:
-            if format == "tf_saved_model":
+        if format == "tf_saved_model":
+            if endpoint != "serving_default":
+                raise ValueError(
+                    "Expected no endpoint: a SavedModel has all of them. Received: "
+                    f"endpoint={endpoint!r}. Leave it out, or pass format='onnx'."
+                )
+            with _written_beside(filepath, True) as place:
                 export_saved_model(self, place, verbose, **kwargs)
-            else:
-                super().export(place, format, verbose, **kwargs)
+            return
+        function = check_portable(self, filepath, format, endpoint)
+        with _files_beside(filepath) as place:
+            export_portable(self, place, format, endpoint, function, verbose, **kwargs)
 
     def quantize(self, *args, **kwargs):
         """Not supported: quantization is of Keras' own layers, which these are not."""
@@ -146,6 +168,20 @@ def _written_beside(filepath, overwrite):
         _replace(beside, place)
     finally:
         _remove(beside)
+
+
+@contextlib.contextmanager
+def _files_beside(filepath):
+    """Yields a path in a folder beside `filepath`; its files are moved there then."""
+    place = pathlib.Path(os.fspath(filepath))
+    folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
+    folder.mkdir()
+    try:
+        yield folder / place.name
+        for file in sorted(folder.iterdir()):  # OpenVINO's .bin before its .xml
+            _replace(file, place.with_name(file.name))
+    finally:
+        _remove(folder)
 
 
 def _replace(beside, place):

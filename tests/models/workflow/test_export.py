@@ -90,10 +90,9 @@ def test_served_values_are_the_live_models(make, tmp_path):
     model.export(tmp_path / "model")
     loaded = tf.saved_model.load(tmp_path / "model")
     answers = live_answers(model)
-    assert set(loaded.signatures) == {*answers, "sample_stateful"}
+    assert set(loaded.signatures) == {*answers, "sample_stateful", "serve"}
     for name, (arguments, expected) in answers.items():
-        served = getattr(loaded, name, None) or loaded.serve
-        result = served(*arguments)
+        result = getattr(loaded, name)(*arguments)
         assert list(result) == list(expected)
         for key, value in expected.items():
             np.testing.assert_allclose(result[key], value, atol=1e-6, err_msg=name)
@@ -118,6 +117,17 @@ def test_layer_of_an_exported_model(tmp_path):
         for rows in (1, 30):
             features = layer(X[:rows])["features"]
             np.testing.assert_allclose(features, rbm(X[:rows]), atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [fitted_rbm, fitted_crbm, dbn, dbm])
+def test_layer_without_an_endpoint(make, tmp_path):
+    """It is what the model is as a layer, as of what Keras itself exports."""
+    model = make()
+    model.export(tmp_path / "model")
+    layer = keras.layers.TFSMLayer(tmp_path / "model")
+    np.testing.assert_allclose(layer(X), model(X), atol=1e-6)
+    network = keras.Sequential([layer, keras.layers.Dense(2)])
+    assert network(X).shape == (len(X), 2)
 
 
 SCRIPT = """

@@ -1,0 +1,143 @@
+"""Export of one endpoint as ONNX, LiteRT or OpenVINO, by Keras' own exporters."""
+
+import contextlib
+import importlib
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.elementary import basic_operations
+
+#: Endpoints that draw random numbers, as only TensorFlow draws them.
+_RANDOM = ("sample", "sample_stateful")
+
+
+class Format(NamedTuple):
+    """A file format.
+
+    Attributes:
+        title: str, its name.
+        suffix: str, how a path must end.
+        modules: tuple of str, what it takes to write it, beside TensorFlow.
+    """
+
+    title: str
+    suffix: str
+    modules: tuple
+
+
+FORMATS = {
+    "onnx": Format("ONNX", ".onnx", ("onnx", "tf2onnx")),
+    "litert": Format("LiteRT", ".tflite", ()),
+    "openvino": Format("OpenVINO", ".xml", ("openvino",)),
+}
+
+
+def check_portable(model, filepath, format, endpoint):
+    """Returns the `Endpoint` to export, or raises before anything is written."""
+    if format not in FORMATS:
+        raise ValueError(
+            f"Expected format to be one of {('tf_saved_model', *FORMATS)}. Received: "
+            f"format={format!r}."
+        )
+    title, suffix, modules = FORMATS[format]
+    endpoints = model.endpoints()
+    fixed = tuple(name for name in endpoints if name not in _RANDOM)
+    if endpoint in _RANDOM and endpoint in endpoints:
+        raise ValueError(
+            f"Expected an endpoint without random numbers for {title}, one of {fixed}. "
+            f"Received: endpoint={endpoint!r}. Export a SavedModel, format="
+            "'tf_saved_model', which samples."
+        )
+    if endpoint not in endpoints:
+        raise ValueError(
+            f"Expected endpoint to be one of {fixed}. Received: endpoint={endpoint!r}."
+        )
+    if not str(filepath).endswith(suffix):
+        raise ValueError(
+            f"Expected a path that ends in {suffix!r} for {title}. Received: filepath="
+            f"{str(filepath)!r}. Call export('model{suffix}', format={format!r})."
+        )
+    if model.compute_dtype != "float32":
+        raise ValueError(
+            f"Expected a model that computes in float32, to export endpoint="
+            f"{endpoint!r} to {title}. Received: dtype={model.dtype_policy.name!r}. "
+            "Load its weights into a model with dtype='float32' first, or export a "
+            "SavedModel."
+        )
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise ImportError(
+                f"Expected the module {module!r}, needed to write {title}. Received: "
+                f"{error}. Run `pip install keras-rbm[export]`."
+            ) from error
+    return endpoints[endpoint]
+
+
+def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwargs):
+    """Writes one endpoint of a model by Keras' exporter.
+
+    Args:
+        model: a built model.
+        filepath: path to write.
+        format: str, a key of `FORMATS`.
+        name: str, the endpoint's.
+        endpoint: `Endpoint`.
+        verbose: as in Keras.
+        **kwargs: of Keras' exporter.
+
+    Raises:
+        ValueError: if the endpoint cannot be converted.
+    """
+    wrapped = _OneEndpoint(model, endpoint.function)
+    options = {"input_signature": endpoint.signature}
+    if (
+        format == "litert"
+    ):  # what goes beyond it takes TensorFlow beside the interpreter
+        options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
+    try:
+        wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)
+        if format == "onnx":  # the converter passes over operations it does not know
+            importlib.import_module("onnx").checker.check_model(str(filepath))
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0][:300]
+        raise ValueError(
+            f"Expected an endpoint that {FORMATS[format].title} can hold. Received: "
+            f"endpoint={name!r} of {type(model).__name__} '{model.name}'; the "
+            f"converter says: {reason!r}. Export a SavedModel, which holds all "
+            "endpoints (format='tf_saved_model'), or set another inference."
+        ) from error
+
+
+class _OneEndpoint(keras.Model):
+    """A model whose `call` is one endpoint of another, its variables constants."""
+
+    def __init__(self, model, function):
+        super().__init__(name=model.name)
+        self.model = model
+        self.function = function
+        self.constants = [(each, each.numpy()) for each in model.variables]
+        self.built = True
+
+    def call(self, x, v=None):
+        constants = [(each, tf.constant(value)) for each, value in self.constants]
+        scope = keras.StatelessScope(constants)
+        with _inlined_functions(), basic_operations(), scope:
+            return self.function(x) if v is None else self.function(x, v)
+
+
+@contextlib.contextmanager
+def _inlined_functions():
+    """Has a trace contain the operations of each `tf.function`, not a call of it.
+
+    No converter knows what XLA is to compile.
+    """
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
