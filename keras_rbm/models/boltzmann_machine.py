@@ -53,7 +53,8 @@ class BoltzmannMachine(TakesData, RuleModel):
         """Configures the model for training.
 
         Args:
-            optimizer: str or `keras.optimizers.Optimizer`; by default `Adam(0.005)`.
+            optimizer: str or `keras.optimizers.Optimizer`; by default Adam,
+                its rate 0.02 / (1 + step / 100).
             rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the

@@ -160,18 +160,6 @@ class RuleModel(StoredModel):
         results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
 
-    def _data_names(self):
-        """Returns what an error calls the visible states and the features."""
-        return ("y", "x") if self.conditional else ("x", "features")
-
-    def _data_soundness(self, features, visible, weights):
-        """Returns bools (): whether each of the three is what it must be."""
-        return (
-            lies_in(visible, *(self.visible.support or ())),
-            tf.constant(True) if features is None else lies_in(features),
-            lies_in(weights, 0.0),
-        )
-
     def _state_of_a_step(self):
         """Returns the variables that a step changes before it is known to be sound."""
         variables = [self.seed_generator.state, *self.rule.variables]

@@ -50,7 +50,7 @@ class RBMEstimator(
         optimizer: str, Keras optimizer, of which each fit takes a copy, or `None`:
             Adam.
         learning_rate: float > 0 or Keras schedule, in the place of the optimizer's
-            own; `None` leaves that (of the default optimizer 0.005).
+            own; `None` leaves that.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` gets log Z: a method of

@@ -6,18 +6,20 @@ from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
 from keras_rbm.models.workflow.initializers import keras_part
 
-#: Of Adam. Chosen by `examples/defaults.py`.
-_LEARNING_RATE = 0.005
+#: Of Adam: the rate of the first step, and the steps in which it halves. Chosen by
+#: `examples/defaults.py`: tables of few rows need a large rate, long runs a small one.
+_LEARNING_RATE, _HALVED_IN = 0.02, 100
 
 
 def optimizer_for(identifier):
-    """Returns the optimizer that `compile` was given, or the default, `Adam(0.005)`.
+    """Returns the optimizer that `compile` was given, or the default.
 
     Raises:
         ValueError: if it is a learning rule, or stands for no optimizer.
     """
     if identifier is None:
-        return keras.optimizers.Adam(_LEARNING_RATE)
+        schedule = keras.optimizers.schedules.InverseTimeDecay
+        return keras.optimizers.Adam(schedule(_LEARNING_RATE, _HALVED_IN, 1.0))
     named = isinstance(identifier, str) and rules.is_name(identifier)
     if named or isinstance(identifier, rules.Rule):
         raise ValueError(

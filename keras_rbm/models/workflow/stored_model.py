@@ -173,7 +173,7 @@ def _written_beside(filepath, overwrite):
 @contextlib.contextmanager
 def _files_beside(filepath):
     """Yields a path in a folder beside `filepath`; its files are moved there then."""
-    place = pathlib.Path(os.fspath(filepath))
+    place = as_path(filepath)
     folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
     folder.mkdir()
     try:

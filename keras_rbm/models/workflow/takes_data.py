@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_rbm.checks import check_counts
 from keras_rbm.models.workflow.checked_batches import BatchForm
+from keras_rbm.models.workflow.faults import lies_in
 from keras_rbm.models.workflow.inputs import (
     as_arrays,
     check_rows,
@@ -86,3 +87,15 @@ class TakesData:
         values = as_values(x)
         self._check_features(values)
         return values
+
+    def _data_names(self):
+        """Returns what an error calls the visible states and the features."""
+        return ("y", "x") if self.conditional else ("x", "features")
+
+    def _data_soundness(self, features, visible, weights):
+        """Returns bools (): whether each of the three is what it must be."""
+        return (
+            lies_in(visible, *(self.visible.support or ())),
+            tf.constant(True) if features is None else lies_in(features),
+            lies_in(weights, 0.0),
+        )
