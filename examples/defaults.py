@@ -26,11 +26,9 @@ from sklearn import datasets as tables
 import keras_rbm as kr
 
 SETS = ("digits", "mnist", "caltech", "news", "breast_cancer", "wine")
-#: `AdamDecay` is Adam, its rate falling as 1 / (1 + step / 100).
 RATES = {
     "SGD": (0.03, 0.1, 0.3),
-    "Adam": (0.003, 0.01, 0.03),
-    "AdamDecay": (0.03, 0.06, 0.1),
+    "Adam": (0.001, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05),
 }
 GRID = [
     (rule, optimizer, rate)
@@ -126,7 +124,7 @@ def run(kind, name, parts, setting, epochs):
     else:
         rule, optimizer, rate = setting
         rule = "maximum_likelihood" if kind == "crbm" else rule
-        model.compile(new_optimizer(optimizer, rate), rule=rule)
+        model.compile(getattr(keras.optimizers, optimizer)(rate), rule=rule)
     inputs = (noisy(train),) if kind == "crbm" else ()
     try:
         model.fit(*inputs, train, epochs=epochs, verbose=0)
@@ -135,14 +133,6 @@ def run(kind, name, parts, setting, epochs):
         print(error)
         return [float("-inf")] * len(held_out)
     return gains.tolist()
-
-
-def new_optimizer(name, rate):
-    """Returns a Keras optimizer of the grid."""
-    if name == "AdamDecay":
-        rate = keras.optimizers.schedules.InverseTimeDecay(rate, 100, 1.0)
-        return keras.optimizers.Adam(rate)
-    return getattr(keras.optimizers, name)(rate)
 
 
 def noisy(rows):

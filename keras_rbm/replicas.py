@@ -17,6 +17,11 @@ def all_sum(tensors):
     return tf.nest.map_structure(lambda t: context.all_reduce("sum", t), tensors)
 
 
+def normalized(weights):
+    """Returns weights divided by their total over all replicas."""
+    return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))
+
+
 def as_logs(scalars):
     """Returns a step's logs, a dict of scalars, in the shape that Keras can reduce.
 

@@ -53,8 +53,8 @@ class BoltzmannMachine(TakesData, RuleModel):
         """Configures the model for training.
 
         Args:
-            optimizer: str or `keras.optimizers.Optimizer`; by default Adam,
-                its rate 0.02 / (1 + step / 100).
+            optimizer: str or `keras.optimizers.Optimizer`; by default Adam
+                with a rate of 0.03 for 64 visible units, and less for more of them.
             rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
@@ -76,6 +76,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options([metrics, weighted_metrics], *modes)
         rule = rules.get(rule)
+        self._chooses_rate = optimizer is None
         optimizer = optimizer_for(optimizer)
         self._check_rule(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1

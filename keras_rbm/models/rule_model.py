@@ -7,13 +7,14 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
+from keras_rbm.models.workflow.defaults import default_rate
 from keras_rbm.models.workflow.digests import OptimizerDigests
 from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
 from keras_rbm.models.workflow.stored_model import StoredModel
-from keras_rbm.replicas import all_sum, as_logs, is_multi_worker, num_replicas
+from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
 from keras_rbm.rules.step import Step
 
 
@@ -55,6 +56,7 @@ class RuleModel(StoredModel):
         self.rule = None
         self.visible_bias_initializer = None
         self._fault = None
+        self._chooses_rate = False
         self._fit_start = 0  # the optimizer's iterations when the last fit began
 
     def _set_start(self, initializer, regularizer, visible_bias):
@@ -122,6 +124,8 @@ class RuleModel(StoredModel):
             if not self.rule.built:
                 self.rule.build(self)
             if not self.optimizer.built:
+                if self._chooses_rate:
+                    self.optimizer.learning_rate = default_rate(self.kernel.shape[0])
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
                 self._fault = StepFault()
@@ -293,8 +297,3 @@ class RuleModel(StoredModel):
         load_named(store, *self.state(), kind_of(self))
         if "fit_start" in store.keys():
             self._fit_start = int(np.asarray(store["fit_start"]))
-
-
-def normalized(weights):
-    """Returns weights divided by their total over all replicas."""
-    return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))

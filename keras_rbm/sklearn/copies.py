@@ -11,7 +11,7 @@ def new_rule(rule):
 
 
 def new_optimizer(optimizer, learning_rate=None):
-    """Returns a Keras optimizer like the given one.
+    """Returns a Keras optimizer like the given one, or `None` for the default.
 
     Args:
         optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
@@ -20,6 +20,8 @@ def new_optimizer(optimizer, learning_rate=None):
     Raises:
         TypeError, ValueError: if the learning rate is neither.
     """
+    if optimizer is None and learning_rate is None:
+        return None
     optimizer = optimizer_for(optimizer)
     config = optimizer.get_config()
     if learning_rate is not None:

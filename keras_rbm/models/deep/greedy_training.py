@@ -21,7 +21,10 @@ _ROWS_AT_ONCE = 1000
 def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one of a list each."""
     optimizers = [
-        keras.optimizers.deserialize(keras.optimizers.serialize(optimizer_for(each)))
+        each
+        and keras.optimizers.deserialize(
+            keras.optimizers.serialize(optimizer_for(each))
+        )
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
     copies = [

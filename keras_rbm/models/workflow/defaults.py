@@ -6,20 +6,29 @@ from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
 from keras_rbm.models.workflow.initializers import keras_part
 
-#: Of Adam: the rate of the first step, and the steps in which it halves. Chosen by
-#: `examples/defaults.py`: tables of few rows need a large rate, long runs a small one.
-_LEARNING_RATE, _HALVED_IN = 0.02, 100
+#: Of Adam, for 64 visible units, and at most. Chosen by `examples/defaults.py`.
+_RATE, _LARGEST_RATE = 0.03, 0.05
+
+
+def default_rate(num_visible):
+    """Returns Adam's learning rate where the user says nothing.
+
+    The more visible units there are, the further a step moves the input of a hidden
+    unit, as early steps of all its weights go the same way.
+    """
+    return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
 
 
 def optimizer_for(identifier):
-    """Returns the optimizer that `compile` was given, or the default.
+    """Returns the optimizer that `compile` was given, or by default Adam.
+
+    The rate of the default, `default_rate`, is set when the model is built.
 
     Raises:
         ValueError: if it is a learning rule, or stands for no optimizer.
     """
     if identifier is None:
-        schedule = keras.optimizers.schedules.InverseTimeDecay
-        return keras.optimizers.Adam(schedule(_LEARNING_RATE, _HALVED_IN, 1.0))
+        return keras.optimizers.Adam()
     named = isinstance(identifier, str) and rules.is_name(identifier)
     if named or isinstance(identifier, rules.Rule):
         raise ValueError(
