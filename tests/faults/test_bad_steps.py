@@ -1,5 +1,7 @@
 """A step that cannot be taken changes nothing, and the error names it."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -70,12 +72,15 @@ MODES = {
     "eager": {"run_eagerly": True},
     "four at once": {"steps_per_execution": 4},
 }
-LATER = [pytest.param(name, marks=pytest.mark.slow) for name in list(RULES)[2:]]
+QUICK = [("pcd", "traced"), ("pcd", "compiled"), ("cd", "four at once")]
+CASES = [
+    case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow)
+    for case in itertools.product(RULES, MODES)
+]
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("rule", [*list(RULES)[:2], *LATER])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("rule", "mode"), CASES)
 def test_bad_data_in_a_later_batch(rule, mode):
     options = MODES[mode]
     model = made(RULES[rule], **options)
@@ -97,7 +102,15 @@ class Diverging(rules.ContrastiveDivergence):
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "traced",
+        "compiled",
+        pytest.param("eager", marks=pytest.mark.slow),
+        pytest.param("four at once", marks=pytest.mark.slow),
+    ],
+)
 def test_a_gradient_that_is_not_finite(mode):
     model = made(Diverging, **MODES[mode])
     message = "NaN or infinite values in the gradient of kernel of step 4. The step"
@@ -128,7 +141,9 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["DBM", pytest.param("InfiniteRBM", marks=pytest.mark.slow)]
+)
 def test_other_models(name):
     make, rule = MODELS[name]
     model, other = made(rule, make), made(rule, make)
