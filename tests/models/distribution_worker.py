@@ -4,13 +4,19 @@ import json
 import os
 import pathlib
 import sys
+import time
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 # Before any other use of TensorFlow.
-STRATEGY = tf.distribute.MultiWorkerMirroredStrategy()
+LIMIT = float(os.environ.get("COLLECTIVE_TIMEOUT", "0")) or None
+STRATEGY = tf.distribute.MultiWorkerMirroredStrategy(
+    communication_options=tf.distribute.experimental.CommunicationOptions(
+        timeout_seconds=LIMIT
+    )
+)
 
 import keras_rbm as kr  # noqa: E402
 
@@ -80,7 +86,23 @@ def resume(folder, falls):
     return {"started_at": start, "kernel": crbm.kernel.numpy().tolist()}
 
 
+def go_on(sleeps):
+    """Trains until it is stopped from outside, and tells the epochs."""
+    x, y = data()
+
+    def begin(epoch, logs):
+        print(epoch, flush=True)
+        if sleeps and epoch == 3 and STRATEGY.cluster_resolver.task_id == 1:
+            time.sleep(600)
+
+    tell = keras.callbacks.LambdaCallback(on_epoch_begin=begin)
+    crbm = make_crbm()
+    crbm.fit(x, y, batch_size=10, epochs=10**6, callbacks=[tell], verbose=0)
+
+
 if __name__ == "__main__":
     folder, task = pathlib.Path(sys.argv[1]), sys.argv[2]
+    if task in ("go on", "sleep"):
+        go_on(sleeps=task == "sleep")
     result = learn() if task == "learn" else resume(folder, falls=task == "fall")
     print(json.dumps(result))

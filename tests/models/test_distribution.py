@@ -1,22 +1,16 @@
 """Several devices in one process, and several processes."""
 
 import json
-import os
-import pathlib
-import socket
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 from brute_force import random_potentials, rbm_like
 from model_test_case import two_cpus
+from workers import start_workers
 
 import keras_rbm
 from keras_rbm import CRBM, DBM
-
-WORKER = pathlib.Path(__file__).with_name("distribution_worker.py")
 
 
 def doubled(make):
@@ -67,35 +61,11 @@ def test_bad_counts_of_chains():
         double.log_partition("reverse_ais", initial_visible=np.zeros((3, 4)))
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def run_workers(folder, *arguments):
     """Runs two worker processes; returns their results, `None` of one that fell."""
-    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
-    workers = []
-    for index in range(2):
-        task = {"type": "worker", "index": index}
-        config = json.dumps({"cluster": cluster, "task": task})
-        environment = os.environ | {"TF_CONFIG": config, "CUDA_VISIBLE_DEVICES": ""}
-        workers.append(
-            subprocess.Popen(
-                [sys.executable, WORKER, folder, *arguments],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
+    workers = start_workers(folder, *arguments)
     last = workers[1].communicate(timeout=240)
-    if workers[1].returncode == 9:  # fell on purpose: the other would wait for it
+    if workers[1].returncode == 9:  # fell on purpose: no need to wait for the other
         workers[0].kill()
     outputs = [workers[0].communicate(timeout=240), last]
     if workers[1].returncode == 9:
