@@ -115,7 +115,7 @@ class Files:
     """The file of a fitted model, that of another one, and how to break and read it."""
 
     def __init__(self, name, suffix, folder):
-        self.path = folder / f"file{suffix}"
+        self.path, self.suffix = folder / f"file{suffix}", suffix
         self.of_weights = suffix == ".weights.h5"
         model, other = fitted(name), fitted("DBM" if name == "RBM" else "RBM")
         self.expected = everything(model)
@@ -132,6 +132,8 @@ class Files:
         """Breaks the file in a way that is a function of a number; returns a str."""
         rng = np.random.default_rng(number)
         kind = self.kinds[number % len(self.kinds)]
+        # A new file each time: HDF5 goes on with one that an error has left open.
+        self.path = self.path.with_name(f"{number}{self.suffix}")
         self.path.write_bytes(kind(self.data, rng, self.other))
         wrong = self._read()
         return wrong and f"{kind.__name__} {number}: {wrong}"

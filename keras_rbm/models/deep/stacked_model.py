@@ -97,8 +97,13 @@ class StackedModel(StoredModel):
         """
         self._assert_built("sample")
         top = self.rbms[-1]
+        before = tf.identity(top.seed_generator.state)
         seed = top.next_seed() if seed is None else random.as_seed(seed)
-        states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        try:
+            states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        except (TypeError, ValueError):
+            top.seed_generator.state.assign(before)
+            raise
         down = random.fold_in(seed, -2)
         for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
             fresh = random.fold_in(down, level)

@@ -397,3 +397,11 @@ def test_gaussian_data():
 def test_bad_input(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_samples_that_are_refused_draw_no_seed():
+    dbn = DBN([RBM(3, num_visible=4, seed=0), RBM(2, seed=1)])
+    before = np.array(dbn.rbms[-1].seed_generator.state)
+    with pytest.raises(ValueError, match="betas that increase"):
+        dbn.sample(2, steps=2, method="tempering", betas=2**40)
+    np.testing.assert_array_equal(dbn.rbms[-1].seed_generator.state, before)
