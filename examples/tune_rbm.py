@@ -1,6 +1,6 @@
 """Searches hidden units, learning rate and rule of an RBM by KerasTuner.
 
-    pip install keras-tuner
+    pip install keras-tuner tensorboard
     python examples/tune_rbm.py
 
 Each trial is scored by the log-likelihood of validation data, which a callback writes
