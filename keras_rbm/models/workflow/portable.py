@@ -20,17 +20,24 @@ class Format(NamedTuple):
         title: str, its name.
         suffix: str, how a path must end.
         modules: tuple of str, what it takes to write it, beside TensorFlow.
+        keras: tuple of two ints, from which version on Keras writes it of such models.
     """
 
     title: str
     suffix: str
     modules: tuple
+    keras: tuple = (3, 12)
+
+    @property
+    def is_known(self):
+        """bool: whether this Keras writes it."""
+        return tuple(map(int, keras.__version__.split(".")[:2])) >= self.keras
 
 
 FORMATS = {
     "onnx": Format("ONNX", ".onnx", ("onnx", "tf2onnx")),
-    "litert": Format("LiteRT", ".tflite", ()),
-    "openvino": Format("OpenVINO", ".xml", ("openvino",)),
+    "litert": Format("LiteRT", ".tflite", (), (3, 15)),
+    "openvino": Format("OpenVINO", ".xml", ("openvino",), (3, 13)),
 }
 
 
@@ -41,7 +48,12 @@ def check_portable(model, filepath, format, endpoint):
             f"Expected format to be one of {('tf_saved_model', *FORMATS)}. Received: "
             f"format={format!r}."
         )
-    title, suffix, modules = FORMATS[format]
+    title, suffix, modules, since = FORMATS[format]
+    if not FORMATS[format].is_known:
+        raise ValueError(
+            f"Expected Keras {'.'.join(map(str, since))} or later to write {title}. "
+            f"Received: Keras {keras.__version__}. Upgrade it, or pass format='onnx'."
+        )
     endpoints = model.endpoints()
     fixed = tuple(name for name in endpoints if name not in _RANDOM)
     if endpoint in _RANDOM and endpoint in endpoints:
