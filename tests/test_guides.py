@@ -79,8 +79,6 @@ IN_BRIEF = [
     "docs/index.md",
     "docs/guides/train-score-sample-save.md",
     "docs/guides/gaussian-units.md",
-    "docs/guides/deploy.md",
-    "docs/guides/structured-prediction.md",
     "docs/guides/which-rule-for-an-rbm.md",
     "docs/guides/write-your-own-rule.md",
 ]

@@ -93,9 +93,11 @@ def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
 @pytest.mark.parametrize(
     ("infer", "rule", "jit_compile"),
     [
-        ("sum_product", "maximum_likelihood", "auto"),
+        pytest.param(
+            "sum_product", "maximum_likelihood", "auto", marks=pytest.mark.slow
+        ),
         ("mean_field", "maximum_likelihood", True),
-        ("mixed_product", "max_margin", "auto"),
+        pytest.param("mixed_product", "max_margin", "auto", marks=pytest.mark.slow),
         ("max_product", "max_margin", "auto"),
     ],
 )

@@ -35,6 +35,7 @@ def test_small_trials_go_on_where_they_were_cut(script, tmp_path, rule):
     assert len(first) == 3
 
 
+@pytest.mark.slow
 def test_records_of_other_epochs_are_not_gone_on_with(script, tmp_path):
     settings = {"set": "shifting_bar", "rule": "CD", "rate": 0.3}
     script.small.run(settings, 1, 20, tmp_path)

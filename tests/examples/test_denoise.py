@@ -8,9 +8,8 @@ import pytest
 import keras_rbm
 
 
-@pytest.mark.parametrize(
-    "task", ["flip", pytest.param("occlude", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["flip", "occlude"])
 def test_restores_and_saves(run_script, tmp_path, task):
     options = f"--task {task} --hidden 8 --epochs 3 --batch-size 100"
     shown = run_script("denoise.py", options, tmp_path / "out")

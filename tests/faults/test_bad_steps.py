@@ -106,7 +106,7 @@ class Diverging(rules.ContrastiveDivergence):
     "mode",
     [
         "traced",
-        "compiled",
+        pytest.param("compiled", marks=pytest.mark.slow),
         pytest.param("eager", marks=pytest.mark.slow),
         pytest.param("four at once", marks=pytest.mark.slow),
     ],
@@ -121,7 +121,9 @@ def test_a_gradient_that_is_not_finite(mode):
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("bad", ["data", "gradient"])
+@pytest.mark.parametrize(
+    "bad", [pytest.param("data", marks=pytest.mark.slow), "gradient"]
+)
 def test_two_replicas(bad):
     rule = Diverging if bad == "gradient" else "cd"
     with two_cpus().scope():

@@ -14,18 +14,16 @@ KILLS = 20
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize(
-    ("name", "kills"),
-    [("PCD", 1), *(pytest.param(n, KILLS, marks=pytest.mark.slow) for n in MODELS)],
-)
-def test_kill_9_and_resume(name, kills, tmp_path):
-    rng = np.random.default_rng(kills)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_kill_9_and_resume(name, tmp_path):
+    rng = np.random.default_rng(KILLS)
     _, whole, seconds = finished(name, tmp_path / "whole")
     pause = float(np.median(seconds))
     count = run = 0
-    while count < kills:
+    while count < KILLS:
         folder = tmp_path / f"part {run}"
-        for _ in range(min(5, kills - count)):
+        for _ in range(min(5, KILLS - count)):
             if not killed(name, folder, pause, rng):
                 break
             count += 1

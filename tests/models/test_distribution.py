@@ -85,6 +85,7 @@ def one_process():
     return crbm, x, y
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_two_processes_learn_as_one(tmp_path):
     first, second = run_workers(tmp_path, "learn")

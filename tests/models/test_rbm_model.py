@@ -120,5 +120,4 @@ def test_gaussian(hidden):
         rbm.adapt(REAL)
         return rbm
 
-    run = run_model_test if hidden == "bernoulli" else run_rule_test
-    run(make_model, rules.PersistentContrastiveDivergence, REAL)
+    run_rule_test(make_model, rules.PersistentContrastiveDivergence, REAL)

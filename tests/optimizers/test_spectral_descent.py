@@ -194,7 +194,10 @@ class TestRankDeficient:
             yield gradients["kernel"].numpy()
 
     @pytest.mark.parametrize("epochs", [0, 3])
-    @pytest.mark.parametrize("num_hidden", [16, 50, 200])
+    @pytest.mark.parametrize(
+        "num_hidden",
+        [16, *(pytest.param(n, marks=pytest.mark.slow) for n in (50, 200))],
+    )
     def test_methods_agree(self, num_hidden, epochs):
         """Some singular values lie about the tolerance: there the methods part."""
         for gradient in self.gradients(num_hidden, epochs):

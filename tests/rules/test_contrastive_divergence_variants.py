@@ -100,7 +100,9 @@ class ExactFast(FPCD):
         )
 
 
-@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize(
+    "centered", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_fast_weights_of_replicas_are_those_of_one_device(centered):
     fast = []
     for scope in (contextlib.nullcontext(), two_cpus().scope()):
@@ -307,8 +309,11 @@ def test_pop_cd_far_from_the_model_stays_finite():
 # ACD
 
 
-@pytest.mark.parametrize("gibbs_steps", [1, 3])
-@pytest.mark.parametrize("kwargs", [{}, {"centered": True}], ids=["plain", "centered"])
+@pytest.mark.parametrize(
+    ("gibbs_steps", "kwargs"),
+    [(1, {}), (3, {"centered": True})],
+    ids=["plain", "centered"],
+)
 def test_acd_with_one_chain_is_cd_bit_for_bit(gibbs_steps, kwargs):
     cd = fitted(rules.ContrastiveDivergence(gibbs_steps, **kwargs))
     acd = fitted(rules.AverageContrastiveDivergence(gibbs_steps, 1, **kwargs))

@@ -59,7 +59,7 @@ def test_likelihood_rises_as_logged(options):
     model.adapt(DATA)
     last = exact(model)
     independent = last
-    for _ in range(4):
+    for _ in range(3):
         logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
         now = exact(model)
         # The bridge's error, and that of chains that have not quite arrived.
@@ -311,6 +311,7 @@ def test_chains_start_where_the_data_are():
     assert exact(model, data) > before - 0.05
 
 
+@pytest.mark.slow
 def test_a_model_that_something_else_changed_is_taken_up_anew():
     """Chains of the model before said that a unit gained 2 nats where it lost .4."""
     model, _ = grown(epochs=1)

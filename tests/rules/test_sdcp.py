@@ -64,10 +64,13 @@ def parameters(model):
     return {name: getattr(model, name).numpy() for name in NAMES}
 
 
-@pytest.mark.parametrize("gibbs_steps", [1, 3])
 @pytest.mark.parametrize(
-    "kwargs",
-    [{}, {"centered": True}, {"sparsity_target": 0.1, "sparsity_cost": 0.1}],
+    ("gibbs_steps", "kwargs"),
+    [
+        (1, {}),
+        (3, {"centered": True}),
+        (3, {"sparsity_target": 0.1, "sparsity_cost": 0.1}),
+    ],
     ids=["plain", "centered", "sparse"],
 )
 def test_one_inner_step_is_cd_bit_for_bit(gibbs_steps, kwargs):

@@ -15,7 +15,7 @@ from keras_rbm.inference.annealing import loop as annealing
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
 from keras_rbm.units import GaussianParameters
 
-SEEDS = range(20)
+SEEDS = range(12)
 
 
 def base_of(potentials, seed=5):

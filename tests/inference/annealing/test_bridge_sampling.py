@@ -25,7 +25,7 @@ def base_of(potentials, seed=5):
         pytest.param(
             random_potentials(6, 10, seed=2, scale=2.0), marks=pytest.mark.slow
         ),
-        random_potentials(1, 3, seed=3),
+        pytest.param(random_potentials(1, 3, seed=3), marks=pytest.mark.slow),
         pytest.param(random_gaussian_potentials(3, 4), marks=pytest.mark.slow),
         random_gaussian_potentials(4, 3, seed=1).transpose(),
     ],

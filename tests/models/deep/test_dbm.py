@@ -79,7 +79,7 @@ def test_potentials_are_the_energy(sizes):
     _, log_weight = enumerated(dbm)
     z = dbm.log_partition("exact").value
     assert float(z) == pytest.approx(log_sum(log_weight.reshape(-1)), abs=1e-5)
-    for method in ("ais", "reverse_ais", "tempering")[: 3 if sizes == SIZES[0] else 1]:
+    for method in ("ais", "tempering")[: 2 if sizes == SIZES[0] else 1]:
         betas = 8 if method == "tempering" else 100
         estimate = dbm.log_partition(method, num_chains=300, betas=betas)
         assert abs(estimate.value - z) < 4 * estimate.stderr + 0.02, method
@@ -495,7 +495,7 @@ def test_classifier_starts_with_the_model(sizes):
     loss = "sparse_categorical_crossentropy"
     network.compile(keras.optimizers.Adam(0.03), loss)
     before = dbm.get_weights()
-    history = network.fit(DATA, labels, epochs=60, verbose=0).history
+    history = network.fit(DATA, labels, epochs=20, verbose=0).history
     assert history["loss"][-1] < 0.8 * history["loss"][0]
     for a, b in zip(before, dbm.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -86,7 +86,11 @@ def test_samples_have_the_networks_distribution(sizes):
     assert (visible[index] == samples).all()
 
 
-@pytest.mark.parametrize("as_dataset", [False, True], ids=["array", "dataset"])
+@pytest.mark.parametrize(
+    "as_dataset",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["array", "dataset"],
+)
 def test_layers_are_trained_one_after_the_other(as_dataset):
     data = DATA
     if as_dataset:
@@ -305,9 +309,9 @@ def test_classifier_starts_with_the_stack():
     np.testing.assert_allclose(features, dbn.predict(DATA, verbose=0), atol=1e-6)
     labels = DATA[:, 0].astype(int)
     loss = "sparse_categorical_crossentropy"
-    network.compile(keras.optimizers.Adam(0.03), loss, metrics=["accuracy"])
+    network.compile(keras.optimizers.Adam(0.1), loss, metrics=["accuracy"])
     before = dbn.rbms[0].get_weights()
-    network.fit(DATA, labels, epochs=60, verbose=0)
+    network.fit(DATA, labels, epochs=25, verbose=0)
     assert network.evaluate(DATA, labels, verbose=0)[1] > 0.9
     np.testing.assert_array_equal(before[0], dbn.rbms[0].kernel)
 

@@ -119,7 +119,7 @@ def test_layer_of_an_exported_model(tmp_path):
             np.testing.assert_allclose(features, rbm(X[:rows]), atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [fitted_rbm, fitted_crbm, dbn, dbm])
+@pytest.mark.parametrize("make", [fitted_rbm, dbn, dbm])
 def test_layer_without_an_endpoint(make, tmp_path):
     """It is what the model is as a layer, as of what Keras itself exports."""
     model = make()
