@@ -176,7 +176,7 @@ def run(settings, folder, records, patience):
     print(f"\n{name}", flush=True)
     task, learner, epochs = (settings[key] for key in ("task", "learner", "epochs"))
     order = (settings["batch_size"], settings["corruption"] == "fresh")
-    steps = len(pairs_of(task, "train", None, *order))
+    steps = len(pairs_of(task, "train", 0, *order))
     optimizer = make_optimizer(settings["optimizer"], settings["rate"], epochs * steps)
     model = make_model(learner, optimizer, settings["hidden_units"])
     train = pairs_of(task, "train", optimizer.iterations, *order)
