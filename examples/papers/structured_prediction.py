@@ -186,6 +186,7 @@ def run(settings, folder, records, patience):
     model.fit(
         train,
         epochs=epochs,
+        shuffle=False,  # batches are already
         callbacks=callbacks_of(learner, validation, progress, best, backup),
         verbose=2,
     )

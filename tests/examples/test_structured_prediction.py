@@ -10,7 +10,7 @@ PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["LR", "CD-1", "MLE-BP"])
+@pytest.mark.parametrize("learner", ["CD-1", "MLE-BP"])
 def test_a_run_is_recorded(monkeypatch, tmp_path, learner):
     monkeypatch.syspath_prepend(PAPERS)
     script = importlib.import_module("structured_prediction")
@@ -30,4 +30,5 @@ def test_a_run_is_recorded(monkeypatch, tmp_path, learner):
     script.run(settings, tmp_path, records, patience=1)
     (path,) = records.glob("*.json")
     record = json.loads(path.read_text())
-    assert 0.0 < record["test"][0] < 50.0
+    errors = record["test"].values()
+    assert all(0.0 < error < 100.0 for error in errors), record
