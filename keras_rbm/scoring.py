@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
-from keras_rbm.inference.potentials import binary_layers
+from keras_rbm.inference.potentials import finite_layers
 
 #: The best first.
 _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
@@ -137,7 +137,7 @@ def _methods(model, conditional):
     potentials = model.potentials(
         tf.zeros((1, model.num_features)) if conditional else None
     )
-    small = any(size <= MAX_UNITS for size in binary_layers(potentials).values())
+    small = any(size <= MAX_UNITS for size in finite_layers(potentials).values())
     exact = ["exact"] if small else []
     if conditional:
         return [*exact, "bidirectional", "mean_field", "bethe"]

@@ -130,7 +130,7 @@ def test_history_of_sweeps_and_convergence(tmp_path):
         (lambda rbm: plots.samples(np.zeros((2, 16)), num_columns=0), "num_columns=0"),
         (
             lambda rbm: plots.reconstructions(rbm, np.full((2, 12), 7.0), (3, 4)),
-            r"in \[0, 1\]",
+            "states of Bernoulli units",
         ),
         (lambda rbm: plots.history({}), "history={}"),
         (lambda rbm: plots.history({"loss": [1, 2], "a": [1]}, every=3), "every=3"),

@@ -21,4 +21,4 @@ def check_model(callback, model, *methods):
 
 def check_states(model, rows, name):
     """Raises a ValueError unless `rows` can be visible states of the model."""
-    check_rows(rows, name, model.kernel.shape[0], model.visible.support)
+    check_rows(rows, name, model._visible_width, model.visible)

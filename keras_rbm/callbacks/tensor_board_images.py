@@ -69,7 +69,7 @@ class TensorBoardImages(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         model = self.model
         check_model(self, model, "sample", "reconstruct")
-        checked_image_shape(self.image_shape, model.kernel.shape[0])
+        checked_image_shape(self.image_shape, model._visible_width)
         if self.initial_visible is not None:
             check_states(model, self.initial_visible, "initial_visible")
             if len(self.initial_visible) != self.num_samples:
@@ -106,7 +106,9 @@ class TensorBoardImages(keras.callbacks.Callback):
             seed=0,
         )
         states = self.model.reconstruct(states).numpy()
-        low, high = self.model.visible.support or (states.min(), states.max())
+        low, high = 0.0, 1.0
+        if states.min() < low or states.max() > high:
+            low, high = states.min(), states.max()
         states = (states - low) / max(high - low, 1e-12)
         grid = image_grid(states, self.image_shape)
         return np.nan_to_num(grid, nan=0.5)[..., np.newaxis]

@@ -106,4 +106,4 @@ def checked_base(potentials, base):
         return None
     base = as_floats("base", base)
     rows = (None,) if base.shape.rank == 2 and potentials.batch_size is not None else ()
-    return as_floats("base", base, (*rows, potentials.num_visible))
+    return as_floats("base", base, (*rows, potentials.visible.num_rows))

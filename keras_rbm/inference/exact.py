@@ -1,16 +1,20 @@
 """Exact answers by enumerating the smaller layer."""
 
+import math
+
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.potentials import (
     Moments,
     Potentials,
-    binary_layers,
+    finite_layers,
+    num_states,
     own_log_weight,
 )
 
-#: Largest number of units that is enumerated (2^25 terms).
+#: Largest number of binary units that is enumerated; of others, 2^25 states.
 MAX_UNITS = 25
 _CHUNK = 2**12
 
@@ -18,7 +22,7 @@ _CHUNK = 2**12
 def exact_log_partition(potentials):
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
-    The smaller layer of binary units is enumerated, the other summed (or, for
+    The finite layer of fewer states is enumerated, the other summed (or, for
     real-valued units, integrated) in closed form.
 
     Args:
@@ -29,8 +33,8 @@ def exact_log_partition(potentials):
         nats.
 
     Raises:
-        ValueError: if the smaller binary layer has more than 25 units, or
-            neither layer is binary.
+        ValueError: if the smaller finite layer has more than 2^25 states (25 binary
+            units), or neither layer is finite.
 
     Example:
 
@@ -87,22 +91,28 @@ def _exact_moments(potentials):
 
 def _enumerates_visible(potentials):
     """Returns whether the visible layer is the one to enumerate."""
-    sizes = binary_layers(potentials)
+    sizes = finite_layers(potentials)
     if not sizes:
         raise ValueError(
-            "Expected at least one layer of binary units. Received: "
+            "Expected at least one layer of units with finitely many states. Received: "
             f"{type(potentials.visible).__name__} and "
             f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
         )
     side = min(sizes, key=sizes.get)
     if sizes[side] > MAX_UNITS:
         raise ValueError(
-            f"Expected a layer of at most {MAX_UNITS} binary units to enumerate. "
-            f"Received: num_{side}={sizes[side]}, of "
+            f"Expected a layer of at most {MAX_UNITS} binary units to enumerate, or "
+            f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
             f"{type(potentials.visible).__name__} and "
             f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
         )
     return side == "visible"
+
+
+def _size(potentials, side):
+    count, states = getattr(potentials, f"num_{side}"), finite_layers(potentials)[side]
+    size = "" if states == count else f" (2^{states:.1f} states)"
+    return f"num_{side}={count}{size},"
 
 
 def _for_each_model(function, potentials, signature):
@@ -129,17 +139,24 @@ def _for_each_model(function, potentials, signature):
     hidden_bias = repeat(potentials.hidden_bias)
 
     def one(biases):
-        visible = potentials.visible._replace(bias=biases[0])
-        hidden = potentials.hidden._replace(bias=biases[1])
+        visible = potentials.visible.with_bias(biases[0])
+        hidden = potentials.hidden.with_bias(biases[1])
         return run(Potentials(potentials.kernel, visible, hidden))
 
     return tf.map_fn(one, (visible_bias, hidden_bias), fn_output_signature=signature)
 
 
-def _states(start, count, num_units, dtype):
-    """Returns binary states number `start` to `start + count - 1`, (count, units)."""
+def _states(units, start, count):
+    """Returns a layer's states number `start` to `start + count - 1`, (count, units).
+
+    A state's number has a digit for each unit, the first one's being the last.
+    """
+    values, sizes = units.values, num_states(units)
+    places = np.cumprod(np.append(1, sizes[:-1]))
     index = start + tf.range(count)[:, tf.newaxis]
-    return tf.cast(tf.bitwise.right_shift(index, tf.range(num_units)) & 1, dtype)
+    digits = index // tf.constant(places, tf.int32) % tf.constant(sizes, tf.int32)
+    digits += np.arange(len(sizes), dtype=np.int32) * values.shape[1]
+    return tf.gather(tf.constant(values.ravel(), units.bias.dtype), digits)
 
 
 def _log_weights(potentials, hidden):
@@ -149,18 +166,33 @@ def _log_weights(potentials, hidden):
 
 
 def _chunks(potentials):
-    total = 2**potentials.num_hidden
+    """Returns how many chunks of states there are, of how many: the last may be less.
+
+    States above the last are those from 0 on, again.
+    """
+    total = math.prod(map(int, num_states(potentials.hidden)))
     count = min(_CHUNK, total)
-    return total // count, count
+    return -(-total // count), count, total
+
+
+def _chunk(potentials, index, count, total):
+    """Returns states number `index · count` on, and the logs of their weights."""
+    first = index * count
+    hidden = _states(potentials.hidden, first, count)
+    log_weights = _log_weights(potentials, hidden)
+    if total % count:
+        there = first + tf.range(count) < total
+        log_weights = tf.where(there, log_weights, -float("inf"))
+    return hidden, log_weights
 
 
 def _log_partition(potentials, transposed):
-    chunks, count = _chunks(potentials)
+    chunks, count, total = _chunks(potentials)
     dtype = potentials.hidden_bias.dtype
 
     def add(index, log_sum):
-        hidden = _states(index * count, count, potentials.num_hidden, dtype)
-        chunk = tf.reduce_logsumexp(_log_weights(potentials, hidden))
+        _, log_weights = _chunk(potentials, index, count, total)
+        chunk = tf.reduce_logsumexp(log_weights)
         return index + 1, tf.reduce_logsumexp(tf.stack([log_sum, chunk]))
 
     minus_infinity = tf.constant(-float("inf"), dtype)
@@ -171,12 +203,11 @@ def _log_partition(potentials, transposed):
 
 def _moments(potentials, transposed):
     log_partition = _log_partition(potentials, transposed)
-    chunks, count = _chunks(potentials)
-    dtype = potentials.hidden_bias.dtype
+    chunks, count, total_states = _chunks(potentials)
 
     def chunk_moments(index):
-        hidden = _states(index * count, count, potentials.num_hidden, dtype)
-        weights = tf.exp(_log_weights(potentials, hidden) - log_partition)
+        hidden, log_weights = _chunk(potentials, index, count, total_states)
+        weights = tf.exp(log_weights - log_partition)
         h = potentials.hidden.statistics(hidden)
         v = potentials.visible.expected_statistics(potentials.visible_natural(hidden))
         kernel = tf.matmul(v.bias, h.bias * weights[:, tf.newaxis], transpose_a=True)

@@ -58,8 +58,9 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     sizes = (potentials.num_visible, potentials.num_hidden, int(_corrected(potentials)))
     noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
     layers = tf.split(noise, sizes, 2)
-    for layer, size in zip(layers, potentials.kernel.shape, strict=False):
-        layer.set_shape((*layer.shape[:2], size))  # lost where the other is not known
+    for layer, size in zip(layers, sizes, strict=True):
+        if isinstance(size, int):  # lost where another is not known
+            layer.set_shape((*layer.shape[:2], size))
     return SweepNoise(*layers)
 
 
@@ -67,14 +68,16 @@ def sample_hidden_given_visible(potentials, visible, seed):
     """Returns hidden states (C, H) drawn from p(h | v)."""
     visible = checked_states(potentials, "visible", visible)
     natural = potentials.hidden_natural(visible)
-    return potentials.hidden.sample(natural, random.uniform(tf.shape(natural), seed))
+    shape = (tf.shape(visible)[0], potentials.num_hidden)
+    return potentials.hidden.sample(natural, random.uniform(shape, seed))
 
 
 def sample_visible_given_hidden(potentials, hidden, seed):
     """Returns visible states (C, V) drawn from p(v | h)."""
     hidden = checked_states(potentials, "hidden", hidden, hidden=True)
     natural = potentials.visible_natural(hidden)
-    return potentials.visible.sample(natural, random.uniform(tf.shape(natural), seed))
+    shape = (tf.shape(hidden)[0], potentials.num_visible)
+    return potentials.visible.sample(natural, random.uniform(shape, seed))
 
 
 def gibbs_sweep(potentials, visible, seed):

@@ -57,17 +57,16 @@ class Potentials(_Fields):
 
     @property
     def num_visible(self):
-        """int, or a scalar tensor where the number changes between calls."""
-        return self._size(0)
+        """Columns of visible states: int, or a tensor where it changes between calls.
+
+        The kernel has `visible.num_rows` rows: more, if a unit has several categories.
+        """
+        return self.visible.num_units
 
     @property
     def num_hidden(self):
-        """int, or a scalar tensor where the number changes between calls."""
-        return self._size(1)
-
-    def _size(self, axis):
-        size = self.kernel.shape[axis]
-        return tf.shape(self.kernel)[axis] if size is None else size
+        """The same of the hidden states; the kernel has `hidden.num_rows` columns."""
+        return self.hidden.num_units
 
     @property
     def batch_size(self):
@@ -88,21 +87,17 @@ class Potentials(_Fields):
         """
         if self.batch_size is None:
             return self
-
-        def tile(units):
-            repeats = (count, 1) if units.bias.shape.rank == 2 else (1,)
-            return units._replace(bias=tf.tile(units.bias, repeats))
-
-        return Potentials(self.kernel, tile(self.visible), tile(self.hidden))
+        layers = (layer.repeat(count) for layer in (self.visible, self.hidden))
+        return Potentials(self.kernel, *layers)
 
     def hidden_input(self, visible):
         """Returns t(v)' W of shape (B, H) for visible states (B, V)."""
-        first = self.visible.statistics(visible).bias
+        first = self.visible.first(self.visible.encode(visible))
         return self._product(first, transpose=False)
 
     def visible_input(self, hidden):
         """Returns W t(h) of shape (B, V) for hidden states (B, H)."""
-        first = self.hidden.statistics(hidden).bias
+        first = self.hidden.first(self.hidden.encode(hidden))
         return self._product(first, transpose=True)
 
     def hidden_natural(self, visible):
@@ -112,6 +107,11 @@ class Potentials(_Fields):
     def visible_natural(self, hidden):
         """Returns the visible units' natural parameters given h, (B, V)."""
         return self.visible.natural(self.visible_input(hidden))
+
+    def visible_natural_of_mean(self, mean):
+        """Returns the same given the hidden units' means, (B, H), not states."""
+        product = self._product(self.hidden.first(mean), transpose=True)
+        return self.visible.natural(product)
 
     def free_energy(self, visible, hidden_natural=None):
         """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats.
@@ -193,27 +193,35 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
 
 def own_log_weight(units, states):
     """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
-    first = units.statistics(states).bias
-    return tf.reduce_sum(units.bias * first + units.base_measure(states), -1)
+    first = units.first(units.encode(states))
+    own = tf.reduce_sum(units.bias * first, -1)
+    return own + tf.reduce_sum(units.base_measure(states), -1)
 
 
 def log_conditional(units, states, natural):
     """Returns the log-density of a layer's states given the other layer, (B,), nats."""
-    first = units.statistics(states).bias
-    each = natural * first + units.base_measure(states) - units.log_partition(natural)
-    return tf.reduce_sum(each, -1)
+    own = tf.reduce_sum(natural * units.first(units.encode(states)), -1)
+    each = units.base_measure(states) - units.log_partition(natural)
+    return own + tf.reduce_sum(each, -1)
 
 
-def binary_layers(potentials):
-    """Returns the sizes of the binary layers, a dict of "visible" and "hidden"."""
+def finite_layers(potentials):
+    """Returns log2 of the number of states of the layers that can be enumerated.
+
+    A dict of "visible" and "hidden", without a layer whose units have no end of states.
+    Of binary units it is their number.
+    """
+    layers = {"visible": potentials.visible, "hidden": potentials.hidden}
     return {
-        side: size
-        for side, size, units in (
-            ("visible", potentials.num_visible, potentials.visible),
-            ("hidden", potentials.num_hidden, potentials.hidden),
-        )
-        if isinstance(units, BernoulliParameters)
+        side: float(np.log2(num_states(units)).sum())
+        for side, units in layers.items()
+        if units.finite
     }
+
+
+def num_states(units):
+    """Returns how many states each unit of a finite layer has, an int array."""
+    return 1 + np.count_nonzero(np.diff(units.values), axis=1)
 
 
 def check_finite(potentials):
@@ -224,7 +232,7 @@ def check_finite(potentials):
     named = {"kernel": potentials.kernel}
     for side in ("visible", "hidden"):
         units = getattr(potentials, side)
-        named |= {f"{side}_{name}": value for name, value in units._asdict().items()}
+        named |= _named_parameters(side, units)
     for name, value in named.items():
         value = tf.convert_to_tensor(value)
         if not hasattr(value, "numpy"):
@@ -237,26 +245,44 @@ def check_finite(potentials):
             )
 
 
+def _named_parameters(name, units):
+    """Returns a dict of name to tensor of a layer's parameters, those of parts, too."""
+    if not hasattr(units, "_asdict"):
+        return {name: units}
+    named = {}
+    for field, value in units._asdict().items():
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            named |= _named_parameters(f"{name}_{field}", part)
+    return named
+
+
 def check_normalizable(potentials):
-    """Raises if a pair of Gaussian layers has no finite partition function.
+    """Raises if a pair of layers without limits has no finite partition function.
+
+    Units of a finite number of states, and of limited ones, go with all others.
 
     Raises:
-        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' is positive
-            definite. Not checked while tracing a `tf.function`.
+        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' of the units
+            without limits is positive definite. For rectified units it need not be.
+            Not checked while tracing a `tf.function`.
     """
-    layers = (potentials.visible, potentials.hidden)
-    if not all(hasattr(units, "precision") for units in layers):
+    if not tf.executing_eagerly():
         return
-    kernel = tf.cast(potentials.kernel, tf.float64)
-    visible, hidden = (tf.cast(units.precision, tf.float64) for units in layers)
-    marginal = tf.linalg.diag(visible) - tf.matmul(kernel / hidden, kernel, False, True)
-    smallest = tf.linalg.eigvalsh(marginal)[0]
-    if tf.executing_eagerly() and not smallest > 0:
+    layers = (potentials.visible, potentials.hidden)
+    visible, hidden = (np.asarray(units.curvature, np.float64) for units in layers)
+    if np.isinf(visible).all() or np.isinf(hidden).all():
+        return
+    kernel = np.asarray(tf.cast(potentials.kernel, tf.float64))[~np.isinf(visible)]
+    marginal = np.diag(visible[~np.isinf(visible)]) - (kernel / hidden) @ kernel.T
+    smallest = np.linalg.eigvalsh(marginal)[0]
+    if not smallest > 0:
         raise ValueError(
             "Expected diag(precision_v) - W diag(1 / precision_h) W' to be positive "
-            "definite, or two Gaussian layers have no finite partition function. "
-            f"Received: smallest eigenvalue {float(smallest):.3g}. Use a smaller "
-            "kernel or a larger precision."
+            "definite, or two layers of Gaussian or rectified units may have no finite "
+            f"partition function. Received: smallest eigenvalue {smallest:.3g}. Use a "
+            "smaller kernel, a larger precision, or units of finitely many states in "
+            "one of the layers."
         )
 
 

@@ -1,19 +1,21 @@
 """Cheap stand-ins for the likelihood, which need no partition function."""
 
+import functools
+
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import checked_states
 from keras_rbm.inference.potentials import log_conditional
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.inference.unit_states import UnitStates
 
 
 def pseudo_log_likelihood(potentials, visible):
-    """Computes `sum_i log p(v_i | all other v)`, for binary visible units.
+    """Computes `sum_i log p(v_i | all other v)`, for finitely many visible states [1].
 
-    Each term is `log sigmoid(F(v with bit i flipped) - F(v))` [1]; for values between
-    0 and 1 minus the cross-entropy with them.
+    Of binary units each term is `log sigmoid(F(v with bit i flipped) - F(v))`; for
+    values between two states, minus the cross-entropy with them.
 
     Args:
         potentials: `Potentials`.
@@ -23,7 +25,7 @@ def pseudo_log_likelihood(potentials, visible):
         tensor (B,), nats.
 
     Raises:
-        ValueError: if the visible units are not binary.
+        ValueError: if visible units have no end of states, as Gaussian ones.
 
     Example:
 
@@ -36,16 +38,26 @@ def pseudo_log_likelihood(potentials, visible):
         1. Besag. Statistical analysis of non-lattice data. The Statistician, 1975.
     """
     visible = checked_states(potentials, "visible", visible)
-    return _pseudo_log_likelihood(potentials, visible)
+    layer = tf.nest.flatten(potentials.visible)
+    sum_of_units = _traced(tuple((len(x.shape), x.shape[-1]) for x in layer))
+    return sum_of_units(potentials, visible)
 
 
-@tf.function(autograph=False, reduce_retracing=True)
-def _pseudo_log_likelihood(potentials, visible):
-    natural = _binary_hidden_natural(potentials, visible)
+@functools.cache
+def _traced(kind):
+    """Returns the sum, traced once for any number of rows and of hidden units.
+
+    It is given models of one kind of visible layer only.
+    """
+    return tf.function(_sum_of_units, autograph=False, reduce_retracing=True)
+
+
+def _sum_of_units(potentials, visible):
+    states, natural = _states(potentials), potentials.hidden_natural(visible)
 
     def add(total, unit):
         chosen = tf.zeros_like(total, tf.int32) + unit
-        return total + _log_conditional(potentials, visible, natural, chosen)
+        return total + _log_conditional(potentials, states, visible, natural, chosen)
 
     return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
 
@@ -64,16 +76,16 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
         tensor (B,), nats; unbiased.
 
     Raises:
-        ValueError: if the visible units are not binary.
+        ValueError: if visible units have no end of states, as Gaussian ones.
     """
     visible = checked_states(potentials, "visible", visible)
     if observed is not None:
         check_counts(observed=observed)
-    natural = _binary_hidden_natural(potentials, visible)
+    states, natural = _states(potentials), potentials.hidden_natural(visible)
     rows, num_visible = tf.unstack(tf.shape(visible))
     size = tf.cast(observed or num_visible, visible.dtype)
     unit = tf.cast(random.uniform([rows], seed) * size, tf.int32)
-    return size * _log_conditional(potentials, visible, natural, unit)
+    return size * _log_conditional(potentials, states, visible, natural, unit)
 
 
 def reconstruction_log_likelihood(potentials, visible):
@@ -91,31 +103,37 @@ def reconstruction_log_likelihood(potentials, visible):
     """
     visible = checked_states(potentials, "visible", visible)
     hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
-    natural = potentials.visible_natural(hidden)
+    natural = potentials.visible_natural_of_mean(hidden)
     return log_conditional(potentials.visible, visible, natural)
 
 
-def _binary_hidden_natural(potentials, visible):
-    if not isinstance(potentials.visible, BernoulliParameters):
+def _states(potentials):
+    """Returns the visible units' `UnitStates`, or raises a ValueError."""
+    if not potentials.visible.finite:
         raise ValueError(
-            "Expected binary visible units: the pseudo-likelihood is computed for "
-            f"states 0 and 1 only. Received: {type(potentials.visible).__name__}."
+            "Expected visible units of finitely many states for the pseudo-likelihood. "
+            f"Received: {type(potentials.visible).__name__}. Compute the free energy, "
+            "or estimate the likelihood."
         )
-    return potentials.hidden_natural(visible)
+    return UnitStates.of(potentials.visible, potentials.kernel)
 
 
-def _log_conditional(potentials, visible, natural, unit):
+def _log_conditional(potentials, states, visible, natural, unit):
     """Returns log p(v_i | the other v) for unit i = `unit[n]` of example n.
 
-    A value between 0 and 1 counts as a probability: the result is minus the
-    cross-entropy.
+    A value between two states counts as a mean: the result is minus the cross-entropy.
     """
-    value = tf.gather(visible, unit, batch_dims=1)
-    row = tf.cast(tf.gather(potentials.kernel, unit), natural.dtype)
-    off = natural - value[:, tf.newaxis] * row
-    log_partition = potentials.hidden.log_partition
-    bias = tf.broadcast_to(potentials.visible_bias, tf.shape(visible))
-    logit = tf.gather(bias, unit, batch_dims=1) + tf.reduce_sum(
-        log_partition(off + row) - log_partition(off), -1
-    )
-    return value * logit - tf.math.softplus(logit)
+    shares = states.shares(tf.gather(visible, unit, batch_dims=1), unit)
+    inputs = states.inputs(unit)
+    other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
+    own = states.own
+    if own.shape.rank == 3:
+        own = tf.gather(own, unit, batch_dims=1)
+    else:
+        own = tf.gather(own, unit)
+    hidden = [
+        tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
+        for k in range(states.count)
+    ]
+    log_p = tf.nn.log_softmax(own + tf.stack(hidden, -1))
+    return tf.reduce_sum(tf.math.multiply_no_nan(log_p, shares), -1)

@@ -75,7 +75,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         self._check_visible(visible, "y")
 
     def _batch_form(self):
-        visible = self.num_visible, self.visible.support
+        visible = self.num_visible, self.visible
         return BatchForm((self.num_features, None), visible)
 
     def _feature_form(self):

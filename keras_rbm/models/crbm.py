@@ -113,6 +113,7 @@ class CRBM(ConditionalModel):
         self.num_features = num_features
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: num_features})
         visible, hidden = self.num_visible, self.hidden_units
+        self._visible_width = visible
         kernels = {
             "kernel": ((visible, hidden), self.kernel_initializer),
             "visible_kernel": ((num_features, visible), self.feature_initializer),

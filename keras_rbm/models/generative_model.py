@@ -31,7 +31,7 @@ class GenerativeModel(UnconditionalModel):
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""
-        visible = [rows(self.kernel.shape[0])]
+        visible = [rows(self._visible_width)]
         transform = Endpoint(named("features", self.call), visible)
         return {
             "serving_default": transform,
@@ -55,7 +55,7 @@ class GenerativeModel(UnconditionalModel):
     def _reconstruct(self, visible):
         potentials = self.potentials()
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
-        return potentials.visible.mean(potentials.visible_natural(hidden))
+        return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
     def free_energy(self, x):
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.

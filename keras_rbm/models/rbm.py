@@ -1,7 +1,6 @@
 """The restricted Boltzmann machine."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, units
@@ -77,7 +76,7 @@ class RBM(GenerativeModel):
         **kwargs,
     ):
         check_counts(hidden_units=hidden_units)
-        visible, hidden = units.get(visible), units.get(hidden)
+        visible, hidden = _layers(visible, hidden)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = int(hidden_units)
         self.visible = visible
@@ -93,18 +92,19 @@ class RBM(GenerativeModel):
         if self.built:
             return
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
-        num_visible = input_shape[-1]
+        num_visible = self._visible_width = input_shape[-1]
+        rows = self.visible.num_rows(num_visible)
         with self._strategy_scope():
             self.kernel = self.add_weight(
                 name="kernel",
-                shape=(num_visible, self.hidden_units),
+                shape=(rows, self.hidden.num_rows(self.hidden_units)),
                 initializer=self.kernel_initializer,
                 regularizer=self.kernel_regularizer,
             )
             start = {"bias": self.visible_bias_initializer}
             self._add_units("visible", self.visible, num_visible, start)
             self._add_units("hidden", self.hidden, self.hidden_units, {})
-            self._add_record(num_visible, np.mean(self.visible.support or 0.0))
+            self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
         self.built = True
         if self.rule is not None:
             self._build_training()
@@ -113,7 +113,7 @@ class RBM(GenerativeModel):
         for name, (initializer, trainable) in unit.variables().items():
             variable = self.add_weight(
                 name=f"{side}_{name}",
-                shape=(count,),
+                shape=unit.shape_of(name, count),
                 initializer=start.get(name) or initializer,
                 trainable=trainable,
             )
@@ -127,12 +127,15 @@ class RBM(GenerativeModel):
             }
         )
 
+    def _visible_parameters(self):
+        return self._layer_parameters("visible", self.visible)
+
     def potentials(self, features=None):
         """Returns the model as `keras_rbm.inference.Potentials`."""
         self._assert_built("potentials")
         return inference.Potentials(
             tf.cast(self.kernel, self.compute_dtype),
-            self._layer_parameters("visible", self.visible),
+            self._visible_parameters(),
             self._layer_parameters("hidden", self.hidden),
         )
 
@@ -149,7 +152,7 @@ class RBM(GenerativeModel):
         }
 
     def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.hidden_units)
+        return (input_shape[0], self.hidden.num_rows(self.hidden_units))
 
     def get_config(self):
         config = super().get_config() | self._start_config()
@@ -160,3 +163,14 @@ class RBM(GenerativeModel):
             "num_visible": self.num_visible,
             "seed": self.seed,
         }
+
+
+def _layers(visible, hidden):
+    """Returns the unit types of both layers; raises a ValueError if they do not fit."""
+    visible, hidden = units.get(visible), units.get(hidden)
+    if visible.hidden_only:
+        raise ValueError(
+            "Expected visible units that data can be fitted to. Received: visible="
+            f"{visible!r}, which can only be hidden. Use visible='gaussian'."
+        )
+    return visible, hidden

@@ -57,6 +57,7 @@ class RuleModel(StoredModel):
         self.visible_bias_initializer = None
         self._fault = None
         self._chooses_rate = False
+        self._visible_width = None  # columns of visible states, once built
         self._fit_start = 0  # the optimizer's iterations when the last fit began
 
     def _set_start(self, initializer, regularizer, visible_bias):
@@ -96,7 +97,7 @@ class RuleModel(StoredModel):
         return visible
 
     def mean_states(self):
-        """Returns the mean state of the visible layer, where the model starts, (V,)."""
+        """Returns the mean of the visible layer's states, as encoded, or `None`."""
         return None
 
     def _positive(self, potentials, visible, weights, hidden_natural):
@@ -125,7 +126,7 @@ class RuleModel(StoredModel):
                 self.rule.build(self)
             if not self.optimizer.built:
                 if self._chooses_rate:
-                    self.optimizer.learning_rate = default_rate(self.kernel.shape[0])
+                    self.optimizer.learning_rate = default_rate(self._visible_width)
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
                 self._fault = StepFault()
@@ -198,7 +199,7 @@ class RuleModel(StoredModel):
             self.inference,
             self.mean_states(),
             self._scored(potentials, states),
-            self.kernel.shape[0],
+            self._visible_width,
         )
 
     def _predicted(self, features, visible, given):
@@ -214,7 +215,7 @@ class RuleModel(StoredModel):
                 self._build_from_batch(x, y)
             self._build_training()
         visible = tf.cast(visible, self.variable_dtype)
-        visible = tf.ensure_shape(visible, (None, self.kernel.shape[0]))
+        visible = tf.ensure_shape(visible, (None, self._visible_width))
         if features is not None:
             features = tf.cast(features, self.variable_dtype)
             features = tf.ensure_shape(features, (None, self.num_features))

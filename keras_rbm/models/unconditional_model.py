@@ -3,6 +3,7 @@
 import math
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference
@@ -23,16 +24,20 @@ class UnconditionalModel(BoltzmannMachine):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self.mean_states())
 
-    def _add_record(self, width, start):
-        """Makes the record of the data's mean, in the strategy's scope."""
+    def _add_record(self, start):
+        """Makes the record of the data's mean, in the strategy's scope.
+
+        Args:
+            start: array (rows,), the mean of units that no data have touched.
+        """
+        self._start_rate = np.asarray(start, np.float32)
         self.base_rate = self.add_weight(
             name="base_rate",
-            shape=(width,),
-            initializer=keras.initializers.Constant(start),
+            shape=self._start_rate.shape,
+            initializer=lambda shape, dtype=None: self._start_rate,
             trainable=False,
             aggregation="only_first_replica",
         )
-        self._start_rate = float(start)
         self._seen = _Count()
 
     @property
@@ -56,7 +61,8 @@ class UnconditionalModel(BoltzmannMachine):
         self.examples_seen.assign(model.examples_seen)
 
     def _record(self, visible, weights):
-        total = tf.linalg.matvec(visible, weights, transpose_a=True)
+        rows = self.visible.encode(visible)
+        total = tf.linalg.matvec(rows, weights, transpose_a=True)
         total, batch = all_sum((total, tf.reduce_sum(weights)))
         batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
         seen = self.examples_seen + batch
@@ -73,7 +79,7 @@ class UnconditionalModel(BoltzmannMachine):
         return None
 
     def mean_states(self):
-        """Returns the mean state of the visible layer, where the model starts, (V,)."""
+        """Returns the mean of the visible layer's states, as encoded, (rows,)."""
         return tf.cast(self.base_rate, self.variable_dtype)
 
     def adapt(self, data):
@@ -87,9 +93,17 @@ class UnconditionalModel(BoltzmannMachine):
             data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
                 which is used up.
         """
-        mean, variance = moments(self._checked_chunks(data))
+        width = None
+
+        def encoded():
+            nonlocal width
+            for chunk in self._checked_chunks(data):
+                width = chunk.shape[1]
+                yield self.visible.encode(chunk)
+
+        mean, variance = moments(encoded())
         if not self.built:
-            self.build((None, len(mean)))
+            self.build((None, width))
         self.base_rate.assign(mean)
         self.examples_seen.assign(math.inf)
         for name, value in self.visible.fitted(mean, variance).items():
@@ -103,7 +117,7 @@ class UnconditionalModel(BoltzmannMachine):
             self._check_visible(chunk, "data")
             yield chunk
         if chunk is None:  # of a dataset or generator
-            width = self.kernel.shape[0] if self.built else self.num_visible or 1
+            width = self._visible_width or self.num_visible or 1
             self._check_visible(tf.zeros((0, width)), "data")
 
     def _split_batch(self, x, y):

@@ -100,7 +100,7 @@ def _starts(model):
     potentials = model.potentials()
     hidden = potentials.hidden
     return (
-        potentials.visible.statistics(model.mean_states()).bias,
+        potentials.visible.first(model.mean_states()),
         hidden.expected_statistics(hidden.bias).bias,
     )
 

@@ -96,4 +96,4 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
 
 def _biased(units, bias):
-    return units._replace(bias=units.bias + bias)
+    return units.with_bias(units.bias + bias)

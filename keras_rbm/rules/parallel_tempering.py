@@ -83,7 +83,7 @@ class ParallelTempering(LearningRule):
         replicas = self.num_replicas
 
         def initializer(shape, dtype=None):
-            rows = path.sample_base((replicas * self.num_chains, width), seed)
+            rows = path.sample_base(replicas * self.num_chains, seed)
             return tf.reshape(rows, shape)
 
         self.chains = self.add_variable(

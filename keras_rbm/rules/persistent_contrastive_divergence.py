@@ -60,7 +60,8 @@ class PersistentContrastiveDivergence(LearningRule):
         hidden = potentials.hidden
 
         def initializer(shape, dtype=None):
-            natural = hidden.natural(tf.zeros(shape))
+            inputs = tf.zeros((shape[0], hidden.num_rows))
+            natural = hidden.natural(inputs)
             return tf.cast(hidden.sample(natural, random.uniform(shape, seed)), dtype)
 
         shape = (self.num_chains, potentials.num_hidden)

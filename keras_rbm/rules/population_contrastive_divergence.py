@@ -55,7 +55,8 @@ class PopulationContrastiveDivergence(LearningRule):
             potentials, step.visible, seeds[0], num_sweeps=self.gibbs_steps - 1
         )
         natural = chains.hidden_natural
-        noise = random.uniform(tf.shape(natural), seeds[1])
+        shape = (tf.shape(natural)[0], potentials.num_hidden)
+        noise = random.uniform(shape, seeds[1])
         hidden = potentials.hidden.sample(natural, noise)
         importance = _log_importance(potentials, natural, hidden, weights)
         share = tf.nn.softmax(importance) * tf.reduce_sum(weights)
@@ -70,7 +71,7 @@ class PopulationContrastiveDivergence(LearningRule):
 def _log_importance(potentials, natural, hidden, weights):
     """Returns the log of `w_i p*(h_i) / sum_j w_j p(h_i | v_j)`, (B,)."""
     units = potentials.hidden
-    first = units.statistics(hidden).bias
+    first = units.first(units.encode(hidden))
     of_pairs = tf.matmul(first, natural, transpose_b=True)
     of_pairs -= tf.reduce_sum(units.log_partition(natural), -1)
     floor = weights.dtype.min / 2  # for the log of 0

@@ -7,7 +7,6 @@ from keras_rbm.inference.pseudo_likelihood import (
     reconstruction_log_likelihood,
     stochastic_pseudo_log_likelihood,
 )
-from keras_rbm.units import BernoulliParameters
 
 
 class Rule(Configured):
@@ -101,10 +100,10 @@ class Rule(Configured):
         """Returns what `fit` and `evaluate` report as `loss`, (B,), in nats.
 
         By default minus the stochastic pseudo-log-likelihood; for visible units
-        that are not binary, minus the log-likelihood of the reconstruction.
+        without an end of states, minus the log-likelihood of the reconstruction.
         """
         potentials, visible = step.scored or (step.potentials, step.visible)
-        if isinstance(potentials.visible, BernoulliParameters):
+        if potentials.visible.finite:
             return -stochastic_pseudo_log_likelihood(
                 potentials, visible, step.loss_seed, step.num_observed
             )

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.neural_network import BernoulliRBM
 
-from keras_rbm.inference.potentials import binary_layers
 from keras_rbm.models import RBM
+from keras_rbm.units import Bernoulli
 
 
 def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
@@ -86,8 +86,8 @@ def to_bernoulli_rbm(rbm, **kwargs):
             f"Expected a keras_rbm.RBM. Received: {type(rbm).__name__}. Pass model_ of "
             "an RBMEstimator, to_rbm() of an InfiniteRBM."
         )
-    potentials = rbm.potentials()
-    if len(binary_layers(potentials)) < 2:
+    rbm._assert_built("to_bernoulli_rbm")
+    if not all(isinstance(unit, Bernoulli) for unit in (rbm.visible, rbm.hidden)):
         raise ValueError(
             "Expected an RBM of binary units: scikit-learn has no others. Received: "
             f"visible={rbm.visible!r}, hidden={rbm.hidden!r}."
@@ -97,6 +97,6 @@ def to_bernoulli_rbm(rbm, **kwargs):
     made.intercept_visible_ = np.array(rbm.visible_bias, np.float64)
     made.intercept_hidden_ = np.array(rbm.hidden_bias, np.float64)
     made.h_samples_ = np.zeros((made.batch_size, rbm.hidden_units))
-    made.n_features_in_ = potentials.num_visible
+    made.n_features_in_ = rbm.kernel.shape[0]
     made._n_features_out = rbm.hidden_units
     return made

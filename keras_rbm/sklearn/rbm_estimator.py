@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.potentials import Potentials, binary_layers
+from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
 from keras_rbm.sklearn.copies import new_optimizer, new_rule
@@ -192,7 +192,7 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         unit = self.model_.visible
-        check_rows(X, "X", support=unit.support)
+        check_rows(X, "X", unit=unit)
         warn_of_means([X], unit, "X")
         log_partition = float(self.estimate_log_partition().value)
         return -_map_rows(self._potentials().free_energy, X) - log_partition
@@ -209,7 +209,7 @@ class RBMEstimator(
         check_is_fitted(self)
         method = self.log_partition
         if method == "auto":
-            sizes = binary_layers(self.model_.potentials()).values()
+            sizes = finite_layers(self.model_.potentials()).values()
             small = min(sizes, default=math.inf) <= _ENUMERATED
             method = "exact" if small else "ais"
         if method not in self._log_partitions:

@@ -5,20 +5,41 @@ import keras
 from keras_rbm.configured import find as _find
 from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
 from keras_rbm.units.bernoulli import BernoulliParameters as BernoulliParameters
+from keras_rbm.units.binomial import Binomial as Binomial
+from keras_rbm.units.binomial import BinomialParameters as BinomialParameters
+from keras_rbm.units.categorical import Categorical as Categorical
+from keras_rbm.units.categorical import CategoricalParameters as CategoricalParameters
+from keras_rbm.units.double_rectified import DoubleRectified as DoubleRectified
+from keras_rbm.units.double_rectified import (
+    DoubleRectifiedParameters as DoubleRectifiedParameters,
+)
 from keras_rbm.units.fractional import FractionalParameters as FractionalParameters
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
+from keras_rbm.units.joined import Joined as Joined
+from keras_rbm.units.joined import JoinedParameters as JoinedParameters
+from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
+from keras_rbm.units.rectified import Rectified as Rectified
+from keras_rbm.units.rectified import RectifiedParameters as RectifiedParameters
+from keras_rbm.units.spin import Spin as Spin
+from keras_rbm.units.spin import SpinParameters as SpinParameters
 from keras_rbm.units.unit import Unit as Unit
 
-_BY_NAME = {"bernoulli": Bernoulli, "gaussian": Gaussian}
+_BY_NAME = {
+    "bernoulli": Bernoulli,
+    "double_rectified": DoubleRectified,
+    "gaussian": Gaussian,
+    "rectified": Rectified,
+    "spin": Spin,
+}
 
 
 def get(identifier):
     """Returns the unit type that a name, config or object stands for.
 
     Args:
-        identifier: str (`"bernoulli"`, `"gaussian"`), a serialised config, or a
-            `Unit`.
+        identifier: str (`"bernoulli"`, `"spin"`, `"gaussian"`, `"rectified"`,
+            `"double_rectified"`), a serialised config, or a `Unit`.
 
     Raises:
         ValueError: if it stands for none.

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.elementary import softplus
+from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit, constant
 
 #: Mean activations are kept this far from 0 and 1 before a logit is taken.
@@ -19,19 +20,28 @@ class BernoulliStatistics(NamedTuple):
     bias: tf.Tensor
 
 
-class BernoulliParameters(NamedTuple):
-    """A layer of binary units: `bias` of shape (units,) or (B, units)."""
-
+class _Fields(NamedTuple):
     bias: tf.Tensor
 
-    def natural(self, inputs):
-        return self.bias + inputs
+
+class BernoulliParameters(LayerParameters, _Fields):
+    """A layer of binary units: `bias` of shape (units,) or (B, units)."""
+
+    __slots__ = ()
+    finite = True
+
+    @property
+    def values(self):
+        return np.tile(np.float32([0.0, 1.0]), (self.num_units, 1))
 
     def log_partition(self, natural):
         return softplus(natural)
 
     def mean(self, natural):
         return tf.math.sigmoid(natural)
+
+    def mode(self, natural):
+        return tf.cast(natural > 0.0, natural.dtype)
 
     def sample(self, natural, noise):
         return tf.cast(noise < tf.math.sigmoid(natural), natural.dtype)
@@ -41,9 +51,6 @@ class BernoulliParameters(NamedTuple):
 
     def expected_statistics(self, natural):
         return BernoulliStatistics(tf.math.sigmoid(natural))
-
-    def base_measure(self, states):
-        return tf.zeros_like(states)
 
     def natural_for_mean(self, mean):
         mean = tf.clip_by_value(mean, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
@@ -61,14 +68,19 @@ class Bernoulli(Unit):
     >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Bernoulli())
     """
 
-    support = (0.0, 1.0)
-    discrete = True
+    description = "0 or 1, or means of them"
 
     def variables(self):
         return {"bias": (constant(0.0), True)}
 
     def parameters(self, bias):
         return BernoulliParameters(bias)
+
+    def contains(self, states):
+        return (states >= 0) & (states <= 1)
+
+    def is_state(self, states):
+        return (states == 0) | (states == 1)
 
     def fitted(self, mean, variance):
         mean = np.clip(mean, MEAN_MARGIN, 1.0 - MEAN_MARGIN)

@@ -6,9 +6,15 @@ import tensorflow as tf
 
 from keras_rbm.elementary import softplus
 from keras_rbm.units.bernoulli import BernoulliStatistics
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
-class FractionalParameters(NamedTuple):
+class _Fields(NamedTuple):
+    bias: tf.Tensor
+    coefficients: tf.Tensor
+
+
+class FractionalParameters(LayerParameters, _Fields):
     """A hidden layer whose unit i counts `c_i` ≥ 0 times: `bias`, `coefficients` (H,).
 
     Summed out, unit i has the weight `(1 + exp(eta_i))^c_i`: for whole c_i that of c_i
@@ -21,11 +27,7 @@ class FractionalParameters(NamedTuple):
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
     """
 
-    bias: tf.Tensor
-    coefficients: tf.Tensor
-
-    def natural(self, inputs):
-        return self.bias + inputs
+    __slots__ = ()
 
     def log_partition(self, natural):
         return self.coefficients * softplus(natural)
@@ -39,6 +41,9 @@ class FractionalParameters(NamedTuple):
             lambda: tf.cast(noise < tf.math.sigmoid(natural), natural.dtype),
             lambda: self._sample_copies(natural, noise),
         )
+
+    def mode(self, natural):
+        return tf.where(natural > 0.0, self.coefficients, 0.0)
 
     def is_whole(self):
         """Returns whether `sample` draws from the unit's own distribution, a bool."""

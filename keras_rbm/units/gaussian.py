@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.random import HALF_STEP
+from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit, constant
 
 #: Standard deviation over mean up to which a unit counts as constant.
@@ -24,20 +25,25 @@ class GaussianStatistics(NamedTuple):
     log_precision: tf.Tensor
 
 
-class GaussianParameters(NamedTuple):
-    """A layer of Gaussian units; all fields (units,), `bias` also (B, units)."""
-
+class _Fields(NamedTuple):
     bias: tf.Tensor
     log_precision: tf.Tensor
     shift: tf.Tensor
     scale: tf.Tensor
 
+
+class GaussianParameters(LayerParameters, _Fields):
+    """A layer of Gaussian units; all fields (units,), `bias` also (B, units)."""
+
+    __slots__ = ()
+
     @property
     def precision(self):
         return tf.math.exp(self.log_precision)
 
-    def natural(self, inputs):
-        return self.bias + inputs
+    @property
+    def curvature(self):
+        return self.precision
 
     def log_partition(self, natural):
         return (
@@ -49,13 +55,19 @@ class GaussianParameters(NamedTuple):
     def mean(self, natural):
         return self.shift + self.scale * natural / self.precision
 
+    def mode(self, natural):
+        return self.mean(natural)
+
     def sample(self, natural, noise):
         normal = tf.math.ndtri(noise + HALF_STEP)
         deviation = self.scale * tf.math.exp(-0.5 * self.log_precision)
         return self.mean(natural) + deviation * normal
 
+    def first(self, encoded):
+        return (encoded - self.shift) / self.scale
+
     def statistics(self, states):
-        first = (states - self.shift) / self.scale
+        first = self.first(states)
         return GaussianStatistics(first, -0.5 * self.precision * tf.square(first))
 
     def expected_statistics(self, natural):
@@ -67,7 +79,7 @@ class GaussianParameters(NamedTuple):
         return self.statistics(states).log_precision
 
     def natural_for_mean(self, mean):
-        return self.precision * (mean - self.shift) / self.scale
+        return self.precision * self.first(mean)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -3,6 +3,7 @@
 import abc
 
 import keras
+import numpy as np
 
 from keras_rbm.configured import Configured
 
@@ -13,25 +14,29 @@ class Unit(Configured, abc.ABC):
     A unit with state `y` is an exponential family: given the other layer its
     density is `exp(eta * t(y) + base(y) - A(eta))`, where the natural parameter
     `eta` is the unit's bias plus the input from the other layer, `t` is its
-    first statistic (`y` itself unless the type standardises) and `A` its
-    log-partition [1].
+    first statistic and `A` its log-partition [1].
 
     A type is two things. The *config object*, a subclass of this class, names
-    the variables that a layer of such units has and how they start. The
-    *parameters*, a `NamedTuple` of tensors made by `parameters`, hold their
-    values for one step and know the mathematics:
+    the variables that a layer of such units has and how they start, and says what
+    their states are. The *parameters*, a `NamedTuple` of tensors made by `parameters`,
+    a subclass of `LayerParameters` too, hold their values for one step and know the
+    mathematics:
 
-    * `natural(inputs)`: natural parameter, bias + inputs;
     * `log_partition(natural)`: `A`, per unit, in nats;
-    * `mean(natural)`: expected state;
-    * `sample(natural, noise)`: a state, made of noise of the same shape, uniform on
+    * `mean(natural)`: the expected state (of what `encode` makes of it);
+    * `mode(natural)`: the likeliest state;
+    * `sample(natural, noise)`: a state, made of noise of its shape, uniform on
       [0, 1);
     * `statistics(states)`, `expected_statistics(natural)`: derivatives of the
       log-density's exponent by each *learned* parameter, a `NamedTuple` whose
       fields are named after them; the first, `bias`, is `t(y)`;
-    * `base_measure(states)`: `base(y)`, per unit;
+    * `base_measure(states)`: `base(y)`, per unit, where it is not 0;
     * `natural_for_mean(mean)`: the natural parameter of an isolated unit with
-      that mean (the base-rate model of annealed importance sampling).
+      that mean (the base-rate model of annealed importance sampling), of a type
+      for visible units;
+    * `finite` and `values`, if the unit has finitely many states, so that they can be
+      enumerated; else `curvature`, if the states have no limit;
+    * `encode`, `first`, `num_units`, `unit_of_row`, if a unit is more than one number.
 
     The model owns the variables; no config object enters a `tf.function`.
 
@@ -40,11 +45,10 @@ class Unit(Configured, abc.ABC):
            application to information retrieval. NIPS 2004.
     """
 
-    #: `(low, high)` that states must lie in, or `None`: data outside are refused, and
-    #: its middle is the mean of the data until `adapt` or `fit` has seen some.
-    support = None
-    #: Whether states are whole numbers: others have no likelihood.
-    discrete = False
+    #: What states are, as errors say it.
+    description = "finite numbers"
+    #: Whether such units can only be hidden.
+    hidden_only = False
 
     @abc.abstractmethod
     def variables(self):
@@ -54,16 +58,38 @@ class Unit(Configured, abc.ABC):
     def parameters(self, **values):
         """Returns the parameters' NamedTuple for tensors named as `variables`."""
 
-    @abc.abstractmethod
     def fitted(self, mean, variance):
-        """Returns a dict of the `variables`, arrays (units,), that fit units to data.
+        """Returns a dict of the `variables`, arrays, that fit visible units to data.
 
         The units are taken one by one, as without connections.
 
         Args:
-            mean: array of shape (units,).
-            variance: array of shape (units,).
+            mean, variance: arrays (rows,), of what `encode` makes of the data.
         """
+        raise TypeError(f"{type(self).__name__} must implement fitted.")
+
+    def num_rows(self, num_units):
+        """Returns how many rows of the kernel so many units have, an int."""
+        return num_units
+
+    def shape_of(self, name, num_units):
+        """Returns the shape of one of the `variables`."""
+        return (self.num_rows(num_units) if name == "bias" else num_units,)
+
+    def encode(self, states):
+        """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
+        return states
+
+    def contains(self, states):
+        """Returns bools (n, units): what may stand for a state.
+
+        Written in operators that arrays and tensors share.
+        """
+        return abs(states) < np.inf  # not so for NaN
+
+    def is_state(self, states):
+        """Returns bools (n, units): what is a state, which has a likelihood."""
+        return self.contains(states)
 
 
 def constant(value):

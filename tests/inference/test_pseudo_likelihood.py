@@ -53,7 +53,7 @@ def test_biases_with_a_batch_dimension():
 
 
 def test_needs_binary_visible_units():
-    with pytest.raises(ValueError, match="binary visible units.*GaussianParameters"):
+    with pytest.raises(ValueError, match="finitely many states.*GaussianParameters"):
         inference.pseudo_log_likelihood(
             random_gaussian_potentials(2, 2), tf.zeros((1, 2))
         )

@@ -12,6 +12,20 @@ GAUSSIAN = units.GaussianParameters(
     shift=tf.constant([1.0, 0.0]),
     scale=tf.constant([2.0, 0.5]),
 )
+PARAMETERS = {
+    "spin": units.Spin().parameters(tf.constant([0.3, -0.2])),
+    "binomial": units.Binomial(5).parameters(tf.constant([0.3, -0.2])),
+    "categorical": units.Categorical(3).parameters(
+        tf.constant([0.3, -0.2, 0.1, 0.0, 0.4, -1.0])
+    ),
+    "rectified": units.RectifiedParameters(
+        tf.constant([0.3, -0.2]), tf.constant([0.4, -0.5])
+    ),
+    "double_rectified": units.DoubleRectifiedParameters(
+        *(tf.constant(x) for x in ([0.3, -0.2], [0.5, -0.5], [0.4, -0.5], [0.0, 0.3]))
+    ),
+    "gaussian": GAUSSIAN,
+}
 BERNOULLI = units.BernoulliParameters(tf.constant([0.3, -0.2]))
 INPUTS = tf.constant([[0.5, 1.0], [-2.0, 0.1], [0.0, 0.0]])
 LAYERS = pytest.mark.parametrize("layer", [BERNOULLI, GAUSSIAN])
@@ -123,3 +137,83 @@ def test_config_round_trip(unit):
 def test_unknown_unit_type(identifier):
     with pytest.raises(ValueError, match="Expected a unit type.*bernoulli.*Received"):
         units.get(identifier)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_inputs_up_to_ten_thousand_stay_finite(name):
+    layer = PARAMETERS[name]
+    rows = layer.num_rows
+    natural = tf.constant([[1e4] * rows, [-1e4] * rows, [0.0] * rows])
+    noise = tf.constant([[0.0, 1.0 - 2.0**-23]] * 3)
+    values = [layer.log_partition(natural), layer.mean(natural), layer.mode(natural)]
+    values += [layer.sample(natural, noise), *layer.expected_statistics(natural)]
+    for value in values:
+        assert np.isfinite(value).all()
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_draws_have_the_mean_and_the_statistics(name):
+    layer, count = PARAMETERS[name], 40_000
+    rng = np.random.default_rng(0)
+    for shift in (-6.0, 0.0, 2.0):
+        one = tf.constant(rng.normal(shift, 1.0, (1, layer.num_rows)), tf.float32)
+        noise = random.uniform((count, 2), seed=int(shift))
+        states = layer.sample(tf.repeat(one, count, 0), noise)
+        pairs = [(layer.encode(states), layer.mean(one))]
+        pairs += zip(
+            layer.statistics(states), layer.expected_statistics(one), strict=True
+        )
+        for drawn, expected in pairs:
+            error = np.std(drawn, 0) / np.sqrt(count) + 2e-5
+            assert np.all(abs(np.mean(drawn, 0) - expected[0]) < 5 * error)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_mean_and_statistics_are_derivatives_of_the_log_partition(name):
+    layer = PARAMETERS[name]
+    natural = tf.constant(np.random.default_rng(0).normal(0, 2, (5, layer.num_rows)))
+    layer = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), layer)
+    with tf.GradientTape() as tape:
+        tape.watch(natural)
+        value = tf.reduce_sum(layer.log_partition(natural))
+    want = tape.gradient(value, natural)
+    first = layer.expected_statistics(natural)[0]
+    np.testing.assert_allclose(first, want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        layer.first(layer.mean(natural)), want, rtol=1e-6, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", ["spin", "binomial", "categorical", "gaussian"])
+def test_isolated_units_have_the_datas_mean(name):
+    layer = PARAMETERS[name]
+    mean = layer.mean(tf.constant(np.linspace(-1, 1, layer.num_rows), tf.float32))
+    natural = layer.natural_for_mean(mean)
+    np.testing.assert_allclose(layer.mean(natural), mean, rtol=1e-4)
+
+
+def test_joined_names_its_variables_by_part():
+    joined = units.Joined([("gaussian", 1), (units.Categorical(3), 2)])
+    variables = joined.variables()
+    assert set(variables) == {"bias", "log_precision_0", "shift_0", "scale_0"}
+    assert joined.shape_of("bias", 3) == (7,) and joined.shape_of("scale_0", 3) == (1,)
+    again = units.deserialize(units.serialize(joined))
+    assert repr(again) == repr(joined)
+    with pytest.raises(ValueError, match="layer of 3 units"):
+        joined.num_rows(4)
+    for parts in ([], [("gaussian", 0)], ["gaussian"], [(joined, 1)]):
+        with pytest.raises(ValueError, match="Received: parts|not joined"):
+            units.Joined(parts)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: units.Categorical(1), "num_states ≥ 2"),
+        (lambda: units.Binomial(0), "num_trials ≥ 1"),
+        (lambda: units.Binomial(2.5), "num_trials ≥ 1"),
+    ],
+)
+def test_bad_sizes(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -154,8 +154,7 @@ def anneal_forwards(potentials, base, betas, num_chains, seed, progress=False):
     rows = path.potentials.batch_size
     if rows is None:
         rows = num_chains if path.base.shape.rank == 1 else len(path.base)
-    shape = (rows, potentials.num_visible)
-    visible = path.sample_base(shape, random.fold_in(seed, -1))
+    visible = path.sample_base(rows, random.fold_in(seed, -1))
     return _with_base(path, anneal(path, visible, betas, seed, progress))
 
 

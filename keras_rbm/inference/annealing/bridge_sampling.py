@@ -94,8 +94,8 @@ def tempered_log_partition(
     check_finite(potentials)
     check_normalizable(potentials)
     if base is None:
-        base = tf.zeros(potentials.num_visible)
-    base = as_floats("base", base, (potentials.num_visible,))
+        base = tf.zeros(potentials.visible.num_rows)
+    base = as_floats("base", base, (potentials.visible.num_rows,))
     path = TemperedPath(potentials, base)
     burn_in = steps // 5
     chains = parallel_tempering(

@@ -63,13 +63,17 @@ class Pool:
     much". So each region is weighed by the runs that have been there, in proportion to
     their effective number of states in it.
 
+    Args:
+        batch: int, B.
+        encode: function of states (n, V) that makes of them what regions are of.
+
     Attributes:
         regions: `Regions`.
         values, lows: lists of arrays (B,), each run's log Z, and two errors less.
     """
 
-    def __init__(self, batch):
-        self.batch, self.regions = batch, None
+    def __init__(self, batch, encode=tf.convert_to_tensor):
+        self.batch, self.encode, self.regions = batch, encode, None
         self.states, self.values, self.lows = [], [], []
         self._runs, self._labels = [], []
 
@@ -81,7 +85,8 @@ class Pool:
         self.states.append(chains.visible)
         self.values.extend(value)
         self.lows.extend(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
-        states = chains.visible.numpy().reshape(-1, self.batch, chains.visible.shape[1])
+        rows = self.encode(chains.visible).numpy()
+        states = rows.reshape(-1, self.batch, rows.shape[1])
         self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
         self._runs.append(log_weights)
 

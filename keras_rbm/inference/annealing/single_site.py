@@ -9,7 +9,9 @@ from scipy.special import logsumexp
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.regions import rows_by_weight
-from keras_rbm.inference.potentials import binary_layers
+from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.unit_states import UnitStates
+from keras_rbm.units.layer_parameters import index_of_noise
 
 #: Sweeps at most and at least, and evaluations of a visible unit's log-partition.
 _SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 1e8
@@ -21,28 +23,34 @@ def single_site_sweeps(potentials, visible, seed):
     Block Gibbs hardly ever leaves a mode of a model with strong weights: v tells h,
     and h tells v. With the larger layer summed out,
     `log p*(h) = c' h + sum_i A_i((b + W h)_i)`, and modes that differ in few hidden
-    units are a few likely steps apart. A sweep takes two log-partitions of H · V units
-    for each chain; large models make fewer sweeps, or none where few would fit.
+    units are a few likely steps apart. A sweep takes a log-partition of H · V units
+    for each state that a unit has and each chain; large models make fewer sweeps, or
+    none where few would fit.
 
     Args:
-        potentials: `Potentials` with a layer of binary units; others stay as they are.
+        potentials: `Potentials`; if neither layer is finite, states stay as they are.
         visible: tensor (C, V), states.
         seed: int or integer tensor of shape (2,).
 
     Returns:
         tensor (C, V), states.
     """
-    sizes = visible.shape[0], *potentials.kernel.shape
+    layers = finite_layers(potentials)
+    if not layers:
+        return visible
+    side = min(reversed(layers), key=layers.get)
+    states = getattr(potentials, side).values.shape[1]
+    sizes = visible.shape[0], *potentials.kernel.shape, states / 2
     sweeps = min(_SWEEPS, int(_EVALUATIONS / math.prod(sizes)))
     seed = random.as_seed(seed)
-    layers = binary_layers(potentials)
-    if sweeps < _FEWEST_SWEEPS or not layers:
+    if sweeps < _FEWEST_SWEEPS:
         return visible
-    if min(reversed(layers), key=layers.get) == "visible":
+    if side == "visible":
         return _sweeps(potentials.transpose(), visible, seed, tf.constant(sweeps))
     starting, ending = (random.fold_in(seed, -stream) for stream in (1, 2))
     natural = potentials.hidden_natural(visible)
-    hidden = potentials.hidden.sample(natural, random.uniform(natural.shape, starting))
+    shape = (visible.shape[0], potentials.num_hidden)
+    hidden = potentials.hidden.sample(natural, random.uniform(shape, starting))
     hidden = _sweeps(potentials, hidden, seed, tf.constant(sweeps))
     natural = potentials.visible_natural(hidden)
     return potentials.visible.sample(natural, random.uniform(visible.shape, ending))
@@ -53,7 +61,7 @@ def _sweeps(potentials, hidden, seed, count):
     """Returns hidden states after sweeps over all hidden units in turn."""
     rows, units = tf.shape(hidden)[0], potentials.num_hidden
     kernel = tf.cast(tf.transpose(potentials.kernel), hidden.dtype)
-    of_hidden = tf.broadcast_to(potentials.hidden_bias, (rows, units))
+    table = UnitStates.of(potentials.hidden, kernel)
     log_partition = potentials.visible.log_partition
 
     def sweep(number, states):
@@ -61,14 +69,19 @@ def _sweeps(potentials, hidden, seed, count):
         noise = random.uniform((units, rows), random.fold_in(seed, number))
 
         def site(unit, hidden, natural):
-            row = tf.gather(kernel, unit)
-            natural -= hidden[:, unit, tf.newaxis] * row  # without the unit
-            gain = log_partition(natural + row) - log_partition(natural)
-            odds = of_hidden[:, unit] + tf.reduce_sum(gain, -1)
-            state = tf.cast(tf.gather(noise, unit) < tf.sigmoid(odds), hidden.dtype)
+            added = table.inputs(unit)
+            natural -= tf.matmul(table.shares(hidden[:, unit], unit), added)
+            weights = [
+                tf.reduce_sum(log_partition(natural + added[k]), -1)
+                for k in range(table.count)
+            ]
+            weights = tf.gather(table.own, unit, axis=-2) + tf.stack(weights, -1)
+            number = index_of_noise(weights, tf.gather(noise, unit))
+            number = tf.cast(number, tf.int32)
+            state = tf.gather(tf.gather(table.values, unit), number)
             column = tf.one_hot(unit, units, dtype=hidden.dtype)
             hidden = tf.where(column > 0.0, state[:, tf.newaxis], hidden)
-            natural += state[:, tf.newaxis] * row
+            natural += tf.gather(added, number)
             for tensor, start in ((hidden, states), (natural, inputs)):
                 tensor.set_shape(start.shape)  # lost where there are many models
             return unit + 1, hidden, natural
@@ -88,7 +101,7 @@ def _sweeps(potentials, hidden, seed, count):
 class Visited(NamedTuple):
     """States of one layer that chains have been in, with their exact weights.
 
-    The layer is the hidden one, where it is binary, else the visible one.
+    The layer is the hidden one, where it is finite, else the visible one.
 
     Attributes:
         states: tensor (n, B, units), states for each of B models.
@@ -112,9 +125,9 @@ class Visited(NamedTuple):
             potentials: `Potentials`, B models if the biases have a batch dimension.
             visible: tensor (n · B, V), row i that of model i modulo B.
 
-        `None` where neither layer is binary.
+        `None` where neither layer is finite.
         """
-        layers = binary_layers(potentials)
+        layers = finite_layers(potentials)
         if not layers:
             return None
         of_hidden = "hidden" in layers
@@ -122,7 +135,7 @@ class Visited(NamedTuple):
         models = potentials.repeat(len(visible) // batch)
         states = visible
         if of_hidden:
-            states = tf.cast(models.hidden_natural(visible) > 0.0, tf.float32)
+            states = models.hidden.mode(models.hidden_natural(visible))
             models = models.transpose()
         exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), models)
         log_weights = -exact.free_energy(tf.cast(states, tf.float64))
@@ -138,6 +151,8 @@ class Visited(NamedTuple):
         if self.of_hidden:
             models = potentials.repeat(len(means) // batch)
             means = models.visible.mean(models.visible_natural(means))
+        else:
+            means = potentials.visible.encode(means)
         labels = regions.labels(np.reshape(means, (-1, batch, means.shape[1])))
         seeds = [random.fold_in(seed, number) for number in range(2)]
         chosen, absent = rows_by_weight(self.log_weights, labels, count, seeds[0])
@@ -145,7 +160,8 @@ class Visited(NamedTuple):
         states = tf.gather_nd(self.states, chosen.reshape(-1, 2))
         if self.of_hidden:
             natural = potentials.repeat(count).visible_natural(states)
-            noise = random.uniform(natural.shape, seeds[1])
+            shape = (len(natural), potentials.num_visible)
+            noise = random.uniform(shape, seeds[1])
             states = potentials.visible.sample(natural, noise)
         return states, absent
 

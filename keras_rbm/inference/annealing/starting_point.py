@@ -119,7 +119,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         chains = checked_states(potentials, "chains", chains)
     seeds = iter(random.fold_in(seed, number) for number in range(100))
     batch = potentials.batch_size
-    pool = Pool(1 if batch is None else int(batch))
+    pool = Pool(1 if batch is None else int(batch), potentials.visible.encode)
     few = max(2, round(_FEW * num_chains))
     rows = few * pool.batch
     units = potentials.visible
@@ -152,13 +152,11 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     def mean_of_each(means):
         return tf.reduce_mean(tf.reshape(means, (-1, pool.batch, width)), 0)
 
-    width = potentials.num_visible
+    width = units.num_rows
     nowhere, look = tf.zeros(width), temperatures(_LOOK)
     first = nowhere if base is None else tf.cast(base, tf.float32)
     starts = [
-        TemperedPath.of(potentials, natural, few).sample_base(
-            (rows, width), next(seeds)
-        )
+        TemperedPath.of(potentials, natural, few).sample_base(rows, next(seeds))
         for natural in (first, units.bias, nowhere)
     ]
     starts.append(_given_any_hidden(potentials.repeat(few), rows, next(seeds)))
@@ -223,9 +221,10 @@ def _given_any_hidden(potentials, rows, seed):
     units = potentials.hidden
     shape = (rows, potentials.num_hidden)
     noise = random.uniform(shape, random.fold_in(seed, 0))
-    hidden = units.sample(tf.zeros(shape), noise)
+    hidden = units.sample(tf.zeros((rows, units.num_rows)), noise)
     natural = potentials.visible_natural(hidden)
-    noise = random.uniform(natural.shape, random.fold_in(seed, 1))
+    shape = (rows, potentials.num_visible)
+    noise = random.uniform(shape, random.fold_in(seed, 1))
     return potentials.visible.sample(natural, noise)
 
 
@@ -240,14 +239,13 @@ def _means(potentials, visible, sweeps, seed):
         means = potentials.visible.mean(potentials.visible_natural(new.hidden))
         total += tf.where(index < sweeps // 2, 0.0, means)
         new, _ = metropolis_step(potentials, state, new.visible, noise)
-        for tensor, before in zip((*new, total), (*state, visible), strict=True):
+        for tensor, before in zip((*new, total), (*state, start), strict=True):
             tensor.set_shape(before.shape)  # lost where there are many models
         return index + 1, new, total
 
     state = ChainState(visible, potentials.hidden_natural(visible))
+    start = tf.zeros_like(potentials.visible.encode(visible))
     _, state, total = tf.while_loop(
-        lambda index, *_: index < sweeps,
-        sweep,
-        (tf.constant(0), state, tf.zeros_like(visible)),
+        lambda index, *_: index < sweeps, sweep, (tf.constant(0), state, start)
     )
     return total / tf.cast(sweeps - sweeps // 2, tf.float32), state.visible

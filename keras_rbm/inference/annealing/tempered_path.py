@@ -91,11 +91,11 @@ class TemperedPath(NamedTuple):
         if num_chains is not None:
             potentials = potentials.repeat(num_chains)
         if base is None:
-            base = tf.zeros(potentials.num_visible)
+            base = tf.zeros(potentials.visible.num_rows)
         base = tf.cast(base, tf.float32)
         if potentials.batch_size is not None:
             rows = potentials.batch_size
-            base = tf.reshape(base, (-1, potentials.num_visible))
+            base = tf.reshape(base, (-1, potentials.visible.num_rows))
             base = tf.tile(base, (rows // tf.shape(base)[0], 1))
         elif base.shape.rank == 2:
             base = tf.tile(base, (num_chains or 1, 1))
@@ -111,10 +111,12 @@ class TemperedPath(NamedTuple):
         of_visible = visible.log_partition(base)
         return tf.reduce_sum(of_visible, -1) + tf.reduce_sum(of_hidden, -1)
 
-    def sample_base(self, shape, seed):
-        """Returns visible states of the given shape (C, V) from beta = 0."""
-        natural = tf.broadcast_to(self.base, shape)
-        return self.potentials.visible.sample(natural, random.uniform(shape, seed))
+    def sample_base(self, chains, seed):
+        """Returns visible states of so many chains, (C, V), from beta = 0."""
+        units = self.potentials.visible
+        natural = tf.broadcast_to(self.base, (chains, units.num_rows))
+        noise = random.uniform((chains, units.num_units), seed)
+        return units.sample(natural, noise)
 
     def log_weight_difference(self, chains, low, high):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
@@ -126,8 +128,9 @@ class TemperedPath(NamedTuple):
         hidden = units.log_partition(high * natural) - units.log_partition(
             low * natural
         )
-        first = self.potentials.visible.statistics(visible).bias
-        bias = (high - low) * first * (self.potentials.visible_bias - self.base)
+        units = self.potentials.visible
+        first = units.first(units.encode(visible))
+        bias = (high - low) * first * (units.bias - self.base)
         return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
 
     def sweep(self, chains, beta, noise, clamp=None):

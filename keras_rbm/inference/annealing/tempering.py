@@ -70,7 +70,7 @@ def tempering_step(path, chains, seed, clamp=None):
     """
     replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
-    sizes = (path.potentials.num_visible, path.potentials.num_hidden)
+    sizes = (path.potentials.num_visible, path.potentials.hidden.num_rows)
     seeds = [random.fold_in(seed, index) for index in range(2)]
     noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
     if clamp is not None and clamp.shape.rank == 2:
@@ -233,12 +233,13 @@ def parallel_tempering(
     check_counts(0, adapt=adapt)
     betas = tf.constant(temperatures(betas), tf.float32)
     if base is None:
-        base = tf.zeros(potentials.num_visible)
+        base = tf.zeros(potentials.visible.num_rows)
     shape = (num_samples, potentials.num_visible)
-    path = TemperedPath(potentials, as_floats("base", base, shape[1:]))
+    base = as_floats("base", base, (potentials.visible.num_rows,))
+    path = TemperedPath(potentials, base)
     seed = random.as_seed(seed)
     if initial_visible is None:
-        initial_visible = path.sample_base(shape, random.fold_in(seed, -1))
+        initial_visible = path.sample_base(num_samples, random.fold_in(seed, -1))
     initial_visible = as_floats("initial_visible", initial_visible, shape)
     if clamp is not None:
         clamp = checked_mask(clamp, shape)

@@ -1,6 +1,7 @@
 """The deep Boltzmann machine."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
@@ -124,7 +125,8 @@ class DBM(DeepModel):
                 )
                 self.kernels.append(kernel)
                 self.hidden_biases.append(bias)
-            self._add_record(self._sizes[0], 0.5)
+            self._visible_width = self._sizes[0]
+            self._add_record(np.full(self._sizes[0], 0.5))
         self.kernel_mask = layered.connections(self._sizes)
         self.built = True
         if self.rule is not None:
@@ -227,7 +229,7 @@ class DBM(DeepModel):
             compile_each(rbms, optimizer, rule, {})
         histories = fit_each(rbms, x, epochs=epochs, **kwargs)
         if not self.built:
-            self.build((None, rbms[0].kernel.shape[0]))
+            self.build((None, rbms[0]._visible_width))
         below = [rbm.hidden_bias for rbm in rbms]
         above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
         for layer, rbm in enumerate(rbms):

@@ -62,7 +62,7 @@ class DBN(StackedModel):
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:
-            self.build((None, rbms[0].kernel.shape[0]))
+            self.build((None, rbms[0]._visible_width))
 
     def build(self, input_shape):
         self.rbms[0].build(input_shape)
@@ -90,7 +90,7 @@ class DBN(StackedModel):
     def adapt(self, data):
         """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
         self.rbms[0].adapt(data)
-        self.build((None, self.rbms[0].kernel.shape[0]))
+        self.build((None, self.rbms[0]._visible_width))
 
     def fit(
         self,
@@ -148,7 +148,7 @@ class DBN(StackedModel):
             sample_weight=sample_weight,
             verbose=verbose,
         )
-        self.build((None, self.rbms[0].kernel.shape[0]))
+        self.build((None, self.rbms[0]._visible_width))
         return histories
 
     def evaluate(self, x, *, verbose="auto"):
@@ -223,7 +223,7 @@ def _checked(rbms):
             f"Expected at least one RBM, each once. Received: {len(rbms)} of them."
         )
     for below, rbm in zip(rbms, rbms[1:], strict=False):
-        width = rbm.num_visible or (rbm.kernel.shape[0] if rbm.built else None)
+        width = rbm.num_visible or rbm._visible_width
         if width not in (None, below.hidden_units):
             raise ValueError(
                 f"Expected an RBM of {below.hidden_units} visible units on one of "

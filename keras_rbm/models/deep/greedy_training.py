@@ -21,10 +21,7 @@ _ROWS_AT_ONCE = 1000
 def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one of a list each."""
     optimizers = [
-        each
-        and keras.optimizers.deserialize(
-            keras.optimizers.serialize(optimizer_for(each))
-        )
+        None if each is None else _copy(optimizer_for(each))
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
     copies = [
@@ -35,6 +32,10 @@ def compile_each(rbms, optimizer, rule, options):
         rbm._check_rule(rule, optimizer)
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
+
+
+def _copy(optimizer):
+    return keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
 
 
 def fit_each(
@@ -202,5 +203,5 @@ def _map_first(rbm, element):
     first, *rest = element
     if isinstance(first, tuple):
         first, *rest = first
-    features = rbm(tf.ensure_shape(first, (None, rbm.kernel.shape[0])))
+    features = rbm(tf.ensure_shape(first, (None, rbm._visible_width)))
     return (features, *rest) if rest else features

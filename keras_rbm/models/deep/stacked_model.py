@@ -52,11 +52,11 @@ class StackedModel(StoredModel):
         """Raises a ValueError if the model has no variables yet."""
         self.rbms[0]._assert_built(method)
         if not self.built:  # the first RBM has been, on its own
-            self.build((None, self.rbms[0].kernel.shape[0]))
+            self.build((None, self.rbms[0]._visible_width))
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""
-        visible = [rows(self.rbms[0].kernel.shape[0])]
+        visible = [rows(self.rbms[0]._visible_width)]
         transform = Endpoint(named("features", self.call), visible)
 
         return {

@@ -1,6 +1,7 @@
 """The infinite restricted Boltzmann machine, whose hidden layer grows."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, units
@@ -92,7 +93,8 @@ class InfiniteRBM(GenerativeModel):
             dtype="int32",
             trainable=False,
         )
-        self._add_record(input_shape[-1], 0.5)
+        self._visible_width = input_shape[-1]
+        self._add_record(np.full(input_shape[-1], 0.5))
         self.built = True
         if self.rule is not None:
             self._build_training()

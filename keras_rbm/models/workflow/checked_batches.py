@@ -18,7 +18,7 @@ class BatchForm(NamedTuple):
     """What batches must be. It knows no model: pipelines keep what they refer to.
 
     Attributes:
-        x, y: `(width, support)` of a part, see `check_rows`; `None` for a part that is
+        x, y: `(width, unit)` of a part, see `check_rows`; `None` for a part that is
             not looked at.
     """
 
@@ -65,20 +65,19 @@ class BatchForm(NamedTuple):
             return tf.nest.map_structure(tf.identity, element)
 
 
-def _row_checks(part, name, support):
+def _row_checks(part, name, unit):
     """Returns operations that fail unless a tensor can be states of a layer."""
-    if not tf.is_tensor(part) or part.dtype.is_bool:
-        return []
-    low, high = support or (None, None)
-    if part.dtype.is_integer and support is None:
+    if not tf.is_tensor(part):
         return []
     part = tf.cast(part, tf.float32)
-    expected = (
-        f"finite {name}" if support is None else f"{name} from {low:g} to {high:g}"
-    )
+    if unit is None:
+        sound, expected = lies_in(part), f"finite {name}"
+    else:
+        sound = tf.reduce_all(unit.contains(part))
+        expected = f"{name}, {unit.description}"
     return [
         _expect(
-            lies_in(part, low, high),
+            sound,
             f"Expected {expected}. Received: NaN, infinite or other values in a batch "
             "from",
             tf.reduce_min(part),

@@ -45,8 +45,11 @@ class Divergence(keras.callbacks.Callback):
 
 def _independent_loss(unit, rows):
     """Returns minus the mean log-likelihood of isolated units fitted to rows."""
-    start = {k: initializer(()) for k, (initializer, _) in unit.variables().items()}
-    fitted = start | unit.fitted(*moments([rows]))
+    start = {
+        name: initializer(unit.shape_of(name, rows.shape[1]))
+        for name, (initializer, _) in unit.variables().items()
+    }
+    fitted = start | unit.fitted(*moments([unit.encode(rows)]))
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)
     natural = parameters.natural(0.0)

@@ -142,12 +142,9 @@ def _step_error(model, found):
     )
     step = int(model.optimizer.iterations.numpy()) // model.rule.updates_per_step + 1
     if bad:
-        states = ""
-        if model.visible.support is not None:
-            low, high = model.visible.support
-            states = f", states in [{low:g}, {high:g}]"
+        states = model.visible.description
         return ValueError(
-            f"Expected finite data{states}, and sample_weight ≥ 0. Received: NaN, "
+            f"Expected states, {states}, and sample_weight ≥ 0. Received: NaN, "
             f"infinite values or values outside in {bad} of step {step}. {_NOTHING}"
         )
     return ValueError(

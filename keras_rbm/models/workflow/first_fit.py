@@ -46,7 +46,7 @@ def _start_at_data(model, batches):
     """
     if model.grows or not model.trainable or not is_new(model):
         return
-    chunks = list(_chunks(model, batches))
+    chunks = [model.visible.encode(chunk) for chunk in _chunks(model, batches)]
     if not chunks:
         return
     mean, variance = moments(chunks)

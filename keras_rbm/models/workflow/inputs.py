@@ -94,8 +94,8 @@ def check_input_shape(shape, model):
 
 
 def warn_of_means(chunks, unit, name):
-    """Warns if rows are no states of discrete units but numbers between them."""
-    if unit.discrete and any(np.any(rows != np.floor(rows)) for rows in chunks):
+    """Warns if rows are no states of units but means, which have no likelihood."""
+    if not all(np.all(unit.is_state(np.asarray(rows))) for rows in chunks):
         warnings.warn(
             f"Expected {name} to be states of {type(unit).__name__} units, whole "
             "numbers. Received: values between them, for which what is returned is no "
@@ -210,14 +210,14 @@ def is_numeric(values):
     return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
 
 
-def check_rows(rows, name, width=None, support=None):
+def check_rows(rows, name, width=None, unit=None):
     """Raises a ValueError unless `rows` can be states of a layer.
 
     Args:
         rows: tensor or array that should be (examples, width).
         name: str, the argument's name.
         width: int or `None`.
-        support: `(low, high)` or `None`, what values must lie in.
+        unit: `Unit` whose states they should be, or `None` for any numbers.
     """
     if not hasattr(rows, "shape"):
         raise TypeError(
@@ -251,9 +251,21 @@ def check_rows(rows, name, width=None, support=None):
             f"Expected finite {name}. Received: NaN or infinite values. Remove or "
             "impute them first."
         )
-    if support is not None and (low < support[0] or high > support[1]):
-        raise ValueError(
-            f"Expected {name} in [{support[0]:g}, {support[1]:g}], the states of the "
-            f"model's units. Received: values from {low:g} to {high:g}. Scale the "
-            "data (or, in an RBM, use visible='gaussian')."
-        )
+    if unit is not None:
+        check_states(values, name, unit)
+
+
+def check_states(values, name, unit):
+    """Raises a ValueError unless an array of finite numbers can be states of a unit."""
+    sound = unit.contains(values)
+    if np.all(sound):
+        return
+    row, column = np.argwhere(~np.asarray(sound))[0]
+    own = unit.unit_of_column(column) if hasattr(unit, "unit_of_column") else unit
+    low, high = values.min() + 0.0, values.max() + 0.0  # no -0
+    raise ValueError(
+        f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
+        f"Received: {values[row, column]:g} in row {row}, column {column}; values "
+        f"from {low:g} to {high:g}. Scale or number the data, or use another unit "
+        "(in an RBM, visible='gaussian' takes all numbers)."
+    )

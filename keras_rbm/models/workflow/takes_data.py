@@ -26,11 +26,11 @@ class TakesData:
 
     def _batch_form(self):
         """Returns the `BatchForm` of training data."""
-        return BatchForm((self.kernel.shape[0], self.visible.support))
+        return BatchForm((self._visible_width, self.visible))
 
     def _feature_form(self):
         """Returns the `BatchForm` of what the model is called on."""
-        return BatchForm((self.kernel.shape[0], None))
+        return BatchForm((self._visible_width, None))
 
     def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""
@@ -38,8 +38,8 @@ class TakesData:
 
     def _check_visible(self, visible, name="x"):
         """Raises a ValueError unless `visible` can be visible states."""
-        width = self.kernel.shape[0] if self.built else self.num_visible
-        check_rows(visible, name, width, self.visible.support)
+        width = self._visible_width or self.num_visible
+        check_rows(visible, name, width, self.visible)
 
     def _visible_values(self, data, method, name="x"):
         """Returns data as checked visible states (N, V), not copied if an array."""
@@ -95,7 +95,7 @@ class TakesData:
     def _data_soundness(self, features, visible, weights):
         """Returns bools (): whether each of the three is what it must be."""
         return (
-            lies_in(visible, *(self.visible.support or ())),
+            tf.reduce_all(self.visible.contains(visible)),
             tf.constant(True) if features is None else lies_in(features),
             lies_in(weights, 0.0),
         )

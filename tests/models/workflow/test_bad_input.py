@@ -29,8 +29,8 @@ BAD_DATA = [
     (DATA.reshape(20, 2, 3), r"x of shape \(examples, 6\).*\(20, 2, 3\)"),
     (NAN, "finite x.*NaN or infinite"),
     (np.full((3, 6), np.inf), "finite x.*NaN or infinite"),
-    (DATA * 255, r"x in \[0, 1\].*from 0 to 255"),
-    (-DATA, r"x in \[0, 1\].*from -1 to 0"),
+    (DATA * 255, "x, states of Bernoulli units.*from 0 to 255"),
+    (-DATA, "x, states of Bernoulli units.*from -1 to 0"),
     (DATA[:0], "at least one example"),
 ]
 

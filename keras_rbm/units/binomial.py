@@ -1,0 +1,120 @@
+"""Counts of a limited size."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from scipy.special import gammaln
+
+from keras_rbm.checks import check_counts
+from keras_rbm.elementary import softplus
+from keras_rbm.units.bernoulli import MEAN_MARGIN
+from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
+from keras_rbm.units.unit import Unit, constant
+
+
+class BinomialStatistics(NamedTuple):
+    """Statistics of counts: `bias` is the state."""
+
+    bias: tf.Tensor
+
+
+class _Fields(NamedTuple):
+    bias: tf.Tensor
+    log_ways: tf.Tensor
+
+
+class BinomialParameters(LayerParameters, _Fields):
+    """A layer of counts from 0 to n.
+
+    `bias` of shape (units,) or (B, units); `log_ways`, (n + 1,), the logarithm of n
+    over k for each count k.
+    """
+
+    __slots__ = ()
+    finite = True
+
+    @property
+    def num_trials(self):
+        """int, n."""
+        return self.log_ways.shape[0] - 1
+
+    @property
+    def values(self):
+        counts = np.arange(self.num_trials + 1, dtype=np.float32)
+        return np.tile(counts, (self.num_units, 1))
+
+    def log_partition(self, natural):
+        return self.num_trials * softplus(natural)
+
+    def mean(self, natural):
+        return self.num_trials * tf.math.sigmoid(natural)
+
+    def mode(self, natural):
+        most = tf.floor((self.num_trials + 1.0) * tf.math.sigmoid(natural))
+        return tf.minimum(most, float(self.num_trials))
+
+    def sample(self, natural, noise):
+        counts = tf.range(self.num_trials + 1.0, dtype=natural.dtype)
+        return index_of_noise(self.log_ways + natural[..., tf.newaxis] * counts, noise)
+
+    def statistics(self, states):
+        return BinomialStatistics(states)
+
+    def expected_statistics(self, natural):
+        return BinomialStatistics(self.mean(natural))
+
+    def base_measure(self, states):
+        return tf.gather(self.log_ways, tf.cast(tf.round(states), tf.int32))
+
+    def natural_for_mean(self, mean):
+        share = mean / self.num_trials
+        share = tf.clip_by_value(share, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
+        return tf.math.log(share) - tf.math.log1p(-share)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class Binomial(Unit):
+    """Counts from 0 to n: the sum of n binary units that share their parameters.
+
+    `A(eta) = n log(1 + exp(eta))`, mean `n sigmoid(eta)`, base measure
+    `log(n! / (y! (n - y)!))`. For grey levels, answers on a scale, counts with a limit.
+    A sample takes memory for n + 1 numbers a unit.
+
+    Args:
+        num_trials: int ≥ 1, n.
+
+    Raises:
+        ValueError: if it is not.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Binomial(16))
+    """
+
+    def __init__(self, num_trials):
+        check_counts(num_trials=num_trials)
+        self.num_trials = int(num_trials)
+
+    @property
+    def description(self):
+        return f"whole numbers from 0 to {self.num_trials}"
+
+    def variables(self):
+        return {"bias": (constant(0.0), True)}
+
+    def parameters(self, bias):
+        n, k = self.num_trials, np.arange(self.num_trials + 1)
+        log_ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        return BinomialParameters(bias, tf.constant(log_ways, bias.dtype))
+
+    def contains(self, states):
+        return (states >= 0) & (states <= self.num_trials) & (states % 1 == 0)
+
+    def fitted(self, mean, variance):
+        share = np.clip(mean / self.num_trials, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
+        return {"bias": np.log(share) - np.log1p(-share)}
+
+    def get_config(self):
+        return {"num_trials": self.num_trials}

@@ -1,0 +1,157 @@
+"""Units of several categories."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.checks import check_counts
+from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
+from keras_rbm.units.unit import Unit, constant
+
+#: Mean probabilities are kept this far from 0 before a logarithm is taken.
+_MARGIN = 1e-3
+
+
+class CategoricalStatistics(NamedTuple):
+    """Statistics of categories: `bias` is 1 for the state, and 0 for the others."""
+
+    bias: tf.Tensor
+
+
+class _Fields(NamedTuple):
+    bias: tf.Tensor
+    categories: tf.Tensor
+
+
+class CategoricalParameters(LayerParameters, _Fields):
+    """A layer of units with q categories each.
+
+    `bias` of shape (units · q,) or (B, units · q), a unit's q numbers together;
+    `categories`, (q,), the numbers 0 to q - 1.
+    """
+
+    __slots__ = ()
+    finite = True
+
+    @property
+    def num_states(self):
+        """int, q."""
+        return self.categories.shape[0]
+
+    @property
+    def num_units(self):
+        return self.num_rows // self.num_states
+
+    @property
+    def values(self):
+        categories = np.arange(self.num_states, dtype=np.float32)
+        return np.tile(categories, (self.num_units, 1))
+
+    @property
+    def unit_of_row(self):
+        return np.arange(self.num_rows) // self.num_states
+
+    def log_partition(self, natural):
+        return tf.reduce_logsumexp(self._by_unit(natural), -1)
+
+    def mean(self, natural):
+        return self._by_row(tf.nn.softmax(self._by_unit(natural)))
+
+    def mode(self, natural):
+        return tf.cast(tf.argmax(self._by_unit(natural), -1), natural.dtype)
+
+    def sample(self, natural, noise):
+        return index_of_noise(self._by_unit(natural), noise)
+
+    def encode(self, states):
+        return self._by_row(one_hot(states, self.num_states, self.bias.dtype))
+
+    def statistics(self, states):
+        return CategoricalStatistics(self.encode(states))
+
+    def expected_statistics(self, natural):
+        return CategoricalStatistics(self.mean(natural))
+
+    def natural_for_mean(self, mean):
+        return tf.math.log(tf.maximum(mean, _MARGIN))
+
+    def _by_unit(self, rows):
+        """Returns (..., units · q) as (..., units, q)."""
+        shape = (*_sizes(rows)[:-1], self.num_units, self.num_states)
+        return tf.reshape(rows, shape)
+
+    def _by_row(self, units):
+        return tf.reshape(units, (*_sizes(units)[:-2], self.num_rows))
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class Categorical(Unit):
+    """Units of q categories, numbered 0 to q - 1: Potts variables.
+
+    A unit is one column of the data and q rows of the kernel. With natural parameters
+    `eta_1, …, eta_q`, `A(eta) = log(sum_a exp(eta_a))` and category a has the
+    probability `exp(eta_a - A)`; what `predict` and `reconstruct` return of such units
+    are these probabilities, q columns a unit.
+
+    A constant that is added to a unit's q rows changes nothing that can be seen:
+    `keras_rbm.inference.zero_sum_gauge` takes it away.
+
+    Args:
+        num_states: int ≥ 2, q.
+
+    Raises:
+        ValueError: if it is not.
+
+    Example:
+
+    >>> sequences = np.random.default_rng(0).integers(0, 4, (50, 10))
+    >>> rbm = keras_rbm.RBM(3, visible=keras_rbm.units.Categorical(4), seed=0)
+    >>> rbm.compile(rule="pcd")
+    >>> history = rbm.fit(sequences, verbose=0)
+    >>> rbm.sample(2, steps=10).shape, rbm.kernel.shape
+    (TensorShape([2, 10]), TensorShape([40, 3]))
+    """
+
+    def __init__(self, num_states):
+        check_counts(2, num_states=num_states)
+        self.num_states = int(num_states)
+
+    @property
+    def description(self):
+        return f"whole numbers from 0 to {self.num_states - 1}"
+
+    def variables(self):
+        return {"bias": (constant(0.0), True)}
+
+    def parameters(self, bias):
+        categories = tf.range(self.num_states, dtype=tf.float32)
+        return CategoricalParameters(bias, tf.cast(categories, bias.dtype))
+
+    def num_rows(self, num_units):
+        return num_units * self.num_states
+
+    def encode(self, states):
+        rows = one_hot(states, self.num_states, tf.float32)
+        return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
+
+    def contains(self, states):
+        return (states >= 0) & (states < self.num_states) & (states % 1 == 0)
+
+    def fitted(self, mean, variance):
+        return {"bias": np.log(np.maximum(mean, _MARGIN))}
+
+    def get_config(self):
+        return {"num_states": self.num_states}
+
+
+def one_hot(states, num_states, dtype):
+    """Returns categories (...) as (..., q), 1 at the category and 0 elsewhere."""
+    return tf.one_hot(tf.cast(states, tf.int32), num_states, dtype=dtype)
+
+
+def _sizes(tensor):
+    """Returns the shape, of ints and, where they are not known, of tensors."""
+    dynamic = tf.shape(tensor)
+    return [dynamic[i] if n is None else n for i, n in enumerate(tensor.shape)]

@@ -1,0 +1,126 @@
+"""Hidden units whose two half-lines have parameters of their own."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.units.truncated import HalfGaussian
+from keras_rbm.units.unit import Unit, constant
+
+
+class DoubleRectifiedStatistics(NamedTuple):
+    """Statistics: h, -|h|, and `-gamma h² / 2` of either side, 0 on the other."""
+
+    bias: tf.Tensor
+    threshold: tf.Tensor
+    log_precision: tf.Tensor
+    log_precision_below: tf.Tensor
+
+
+class _Fields(NamedTuple):
+    bias: tf.Tensor
+    threshold: tf.Tensor
+    log_precision: tf.Tensor
+    log_precision_below: tf.Tensor
+
+
+class DoubleRectifiedParameters(LayerParameters, _Fields):
+    """A layer of such units; `bias` (units,) or (B, units), the others (units,)."""
+
+    __slots__ = ()
+
+    @property
+    def curvature(self):
+        return tf.exp(tf.minimum(self.log_precision, self.log_precision_below))
+
+    def _halves(self, natural):
+        """Returns both sides as `HalfGaussian`, and the log-odds of the upper one."""
+        above = HalfGaussian.of(natural - self.threshold, self.log_precision)
+        below = HalfGaussian.of(-natural - self.threshold, self.log_precision_below)
+        return above, below, above.log_partition() - below.log_partition()
+
+    def log_partition(self, natural):
+        above, below, _ = self._halves(natural)
+        both = tf.stack([above.log_partition(), below.log_partition()])
+        return tf.reduce_logsumexp(both, 0)
+
+    def mean(self, natural):
+        return self.expected_statistics(natural).bias
+
+    def mode(self, natural):
+        above = tf.nn.relu(natural - self.threshold)
+        below = tf.nn.relu(-natural - self.threshold)
+        height = tf.square(above) * tf.exp(-self.log_precision)
+        depth = tf.square(below) * tf.exp(-self.log_precision_below)
+        return tf.where(
+            height >= depth,
+            above * tf.exp(-self.log_precision),
+            -below * tf.exp(-self.log_precision_below),
+        )
+
+    def sample(self, natural, noise):
+        above, below, odds = self._halves(natural)
+        share = tf.math.sigmoid(odds)
+        up = noise < share
+        # What is left of the noise, once it has chosen a side, is uniform again.
+        left = tf.where(up, noise, noise - share)
+        left = tf.math.divide_no_nan(left, tf.where(up, share, 1.0 - share))
+        left = tf.clip_by_value(left, 0.0, 1.0 - 2.0**-23)
+        return tf.where(up, above.sample(left), -below.sample(left))
+
+    def statistics(self, states):
+        halves = self._halves_of(states)
+        return DoubleRectifiedStatistics(states, -tf.abs(states), *halves)
+
+    def _halves_of(self, states):
+        upper, lower = tf.nn.relu(states), tf.nn.relu(-states)
+        return (
+            -0.5 * tf.exp(self.log_precision) * tf.square(upper),
+            -0.5 * tf.exp(self.log_precision_below) * tf.square(lower),
+        )
+
+    def expected_statistics(self, natural):
+        above, below, odds = self._halves(natural)
+        up, down = tf.math.sigmoid(odds), tf.math.sigmoid(-odds)
+        (upper, upper_square), (lower, lower_square) = above.moments(), below.moments()
+        return DoubleRectifiedStatistics(
+            up * upper - down * lower,
+            -up * upper - down * lower,
+            -0.5 * up * upper_square,
+            -0.5 * down * lower_square,
+        )
+
+    def base_measure(self, states):
+        upper, lower = self._halves_of(states)
+        return upper + lower - self.threshold * tf.abs(states)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DoubleRectified(Unit):
+    """Hidden units of two half-lines, each with a mean and precision of its own [1].
+
+    Density proportional to `exp(eta h - theta |h| - gamma h² / 2)`, with `gamma` of the
+    side that h is on. In the notation of [1] `theta_+ = theta - bias` and
+    `theta_- = -theta - bias`. With theta = 0 and equal precisions they are Gaussian;
+    with a large theta, nearly always 0; with a negative one, bimodal.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(8, hidden="double_rectified")
+
+    References:
+        1. Tubiana, Cocco, Monasson. Learning protein constitutive motifs from sequence
+           data. eLife 8, 2019.
+    """
+
+    hidden_only = True
+    description = "finite numbers"
+
+    def variables(self):
+        names = ("bias", "threshold", "log_precision", "log_precision_below")
+        return {name: (constant(0.0), True) for name in names}
+
+    def parameters(self, **values):
+        return DoubleRectifiedParameters(**values)

@@ -1,0 +1,272 @@
+"""A layer of units of several kinds."""
+
+import collections
+import functools
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.checks import is_int
+from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.units.unit import Unit
+
+
+class _Fields(NamedTuple):
+    parts: tuple
+
+
+class JoinedParameters(LayerParameters, _Fields):
+    """A layer of several parts, side by side: `parts`, a tuple of parameters."""
+
+    __slots__ = ()
+
+    @property
+    def bias(self):
+        return _joined([part.bias for part in self.parts])
+
+    @property
+    def finite(self):
+        return all(part.finite for part in self.parts)
+
+    @property
+    def num_units(self):
+        return sum(part.num_units for part in self.parts)
+
+    @property
+    def values(self):
+        values = [part.values for part in self.parts]
+        most = max(own.shape[1] for own in values)
+        pad = [((0, 0), (0, most - own.shape[1])) for own in values]
+        return np.concatenate(list(map(_with_last, values, pad)))
+
+    @property
+    def unit_of_row(self):
+        firsts = np.cumsum([0] + [part.num_units for part in self.parts])
+        pairs = zip(self.parts, firsts[:-1], strict=True)
+        return np.concatenate([part.unit_of_row + first for part, first in pairs])
+
+    @property
+    def curvature(self):
+        return tf.concat([part.curvature for part in self.parts], 0)
+
+    def with_bias(self, bias):
+        biases = self._rows(bias)
+        return self.of_parts(lambda part, own: part.with_bias(own), biases)
+
+    def of_parts(self, function, *arguments):
+        """Returns the layer of `function(part, …)` of each part."""
+        return JoinedParameters(tuple(map(function, self.parts, *arguments)))
+
+    def log_partition(self, natural):
+        return self._each("log_partition", self._rows(natural))
+
+    def mean(self, natural):
+        return self._each("mean", self._rows(natural))
+
+    def mode(self, natural):
+        return self._each("mode", self._rows(natural))
+
+    def sample(self, natural, noise):
+        return self._each("sample", self._rows(natural), self._columns(noise))
+
+    def statistics(self, states):
+        return self._statistics("statistics", self._columns(states))
+
+    def expected_statistics(self, natural):
+        return self._statistics("expected_statistics", self._rows(natural))
+
+    def encode(self, states):
+        return self._each("encode", self._columns(states))
+
+    def first(self, encoded):
+        return self._each("first", self._rows(encoded))
+
+    def base_measure(self, states):
+        return self._each("base_measure", self._columns(states))
+
+    def natural_for_mean(self, mean):
+        return self._each("natural_for_mean", self._rows(mean))
+
+    def _rows(self, values):
+        return tf.split(values, [part.num_rows for part in self.parts], -1)
+
+    def _columns(self, values):
+        return tf.split(values, [part.num_units for part in self.parts], -1)
+
+    def _each(self, method, *arguments):
+        """Returns the results of a method of each part, side by side."""
+        results = [
+            getattr(part, method)(*own)
+            for part, *own in zip(self.parts, *arguments, strict=True)
+        ]
+        return tf.concat(results, -1)
+
+    def _statistics(self, method, arguments):
+        each = [
+            getattr(part, method)(own)
+            for part, own in zip(self.parts, arguments, strict=True)
+        ]
+        fields = {"bias": tf.concat([own[0] for own in each], -1)}
+        for number, own in enumerate(each):
+            names = map(_name, own._fields[1:], [number] * len(own))
+            fields |= zip(names, own[1:], strict=True)
+        return _statistics_of(tuple(fields))(**fields)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class Joined(Unit):
+    """A layer of units of several kinds, by columns: for tables.
+
+    Args:
+        parts: list of `(unit, count)`: a `Unit` or its name, and how many columns it
+            has, in the order of the columns.
+
+    Raises:
+        TypeError, ValueError: if the list is empty, or a part is no such pair.
+
+    Example:
+
+    >>> kinds = [("bernoulli", 2), (keras_rbm.units.Categorical(3), 1), ("gaussian", 1)]
+    >>> rbm = keras_rbm.RBM(4, visible=keras_rbm.units.Joined(kinds), seed=0)
+    >>> rows = np.array([[0, 1, 2, 0.3], [1, 1, 0, -2.5]])
+    >>> rbm.compile(rule="cd")
+    >>> history = rbm.fit(rows, verbose=0)
+    >>> rbm.kernel.shape
+    TensorShape([6, 4])
+    """
+
+    def __init__(self, parts):
+        from keras_rbm.units import get  # the table of names has this one, too
+
+        parts = list(parts)
+        if not parts or not all(map(_is_pair, parts)):
+            raise ValueError(
+                "Expected a list of (unit, count), such as [('bernoulli', 3), "
+                f"('gaussian', 2)]. Received: parts={parts!r:.200}."
+            )
+        self.parts = [(get(unit), int(count)) for unit, count in parts]
+        if any(isinstance(unit, Joined) for unit, _ in self.parts):
+            raise ValueError(
+                f"Expected parts that are not joined. Received: {parts!r:.200}."
+            )
+
+    @property
+    def hidden_only(self):
+        return any(unit.hidden_only for unit, _ in self.parts)
+
+    @property
+    def description(self):
+        return "of each column what its unit takes"
+
+    def unit_of_column(self, column):
+        """Returns the unit of a column."""
+        ends = np.cumsum([count for _, count in self.parts])
+        return self.parts[int(np.searchsorted(ends, column, side="right"))][0]
+
+    def variables(self):
+        made = {}
+        for number, (unit, _) in enumerate(self.parts):
+            made |= {
+                name if name == "bias" else _name(name, number): start
+                for name, start in unit.variables().items()
+            }
+        return made
+
+    def parameters(self, bias, **values):
+        sizes = [unit.num_rows(count) for unit, count in self.parts]
+        made = []
+        biases = tf.split(bias, sizes, -1)
+        for number, ((unit, _), own) in enumerate(zip(self.parts, biases, strict=True)):
+            names = [name for name in unit.variables() if name != "bias"]
+            others = {name: values[_name(name, number)] for name in names}
+            made.append(unit.parameters(bias=own, **others))
+        return JoinedParameters(tuple(made))
+
+    def check_count(self, num_units):
+        """Raises a ValueError unless the parts have so many columns together."""
+        total = sum(count for _, count in self.parts)
+        if num_units != total:
+            raise ValueError(
+                f"Expected a layer of {total} units, as {self!r} has. Received: "
+                f"{num_units} units. Give each column of the data its unit."
+            )
+
+    def num_rows(self, num_units):
+        self.check_count(num_units)
+        return sum(unit.num_rows(count) for unit, count in self.parts)
+
+    def shape_of(self, name, num_units):
+        if name == "bias":
+            return (self.num_rows(num_units),)
+        unit, count = self.parts[int(name.rpartition("_")[2])]
+        return unit.shape_of(name.rpartition("_")[0], count)
+
+    def encode(self, states):
+        return self._each("encode", states)
+
+    def contains(self, states):
+        return self._each("contains", states)
+
+    def is_state(self, states):
+        return self._each("is_state", states)
+
+    def fitted(self, mean, variance):
+        sizes = [unit.num_rows(count) for unit, count in self.parts]
+        ends = np.cumsum(sizes)[:-1]
+        fitted, biases = {}, []
+        means, variances = np.split(mean, ends), np.split(variance, ends)
+        for number, (unit, _) in enumerate(self.parts):
+            own = unit.fitted(means[number], variances[number])
+            biases.append(own.pop("bias"))
+            fitted |= {_name(name, number): value for name, value in own.items()}
+        return fitted | {"bias": np.concatenate(biases)}
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {"parts": [(serialize(unit), count) for unit, count in self.parts]}
+
+    def __repr__(self):
+        return f"Joined({self.parts!r})"
+
+    def _each(self, method, states):
+        sizes = [count for _, count in self.parts]
+        in_graph = tf.is_tensor(states)
+        split = tf.split(states, sizes, -1) if in_graph else _split(states, sizes)
+        pairs = zip(self.parts, split, strict=True)
+        results = [getattr(unit, method)(own) for (unit, _), own in pairs]
+        return tf.concat(results, -1) if in_graph else np.concatenate(results, -1)
+
+
+def _is_pair(part):
+    pair = isinstance(part, (tuple, list)) and len(part) == 2
+    return pair and is_int(part[1]) and part[1] >= 1
+
+
+def _name(name, number):
+    """Returns what a variable of a part is called in the whole layer."""
+    return f"{name}_{number}"
+
+
+def _split(states, sizes):
+    return np.split(np.asarray(states), np.cumsum(sizes)[:-1], -1)
+
+
+def _with_last(values, pad):
+    return np.pad(values, pad, mode="edge")
+
+
+def _joined(biases):
+    """Returns biases (rows,) or (B, rows) side by side."""
+    batches = [tf.shape(bias)[0] for bias in biases if bias.shape.rank == 2]
+    if batches:
+        biases = [
+            tf.broadcast_to(bias, (batches[0], bias.shape[-1])) for bias in biases
+        ]
+    return tf.concat(biases, -1)
+
+
+@functools.cache
+def _statistics_of(names):
+    return collections.namedtuple("JoinedStatistics", names)

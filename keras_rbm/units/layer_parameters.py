@@ -1,0 +1,96 @@
+"""What the parameters of a layer of units have in common."""
+
+import numpy as np
+import tensorflow as tf
+
+
+class LayerParameters:
+    """A layer's parameters: the mathematics of its units, for any inference.
+
+    A type of units derives its parameters from this class and from a `NamedTuple` of
+    tensors, the first of which is `bias`, of shape (rows,) or (B, rows). It must
+    implement `log_partition`, `mean`, `mode`, `sample`, `statistics` and
+    `expected_statistics`, and what differs from units of one number each, whose state
+    is their first statistic: `encode` and `first`, `num_units`, `base_measure`.
+
+    *States* have a column for each unit. What the other layer sees of them has a row of
+    the kernel for each number: one for a unit that is a number, q for a unit of q
+    categories.
+    """
+
+    __slots__ = ()
+
+    #: Whether each unit has finitely many states: those in `values`.
+    finite = False
+
+    @property
+    def num_rows(self):
+        """int, or a scalar tensor where the number changes between calls."""
+        size = self.bias.shape[-1]
+        return tf.shape(self.bias)[-1] if size is None else size
+
+    @property
+    def num_units(self):
+        """The same, of the columns of states."""
+        return self.num_rows
+
+    @property
+    def values(self):
+        """Array (units, most): each unit's states, the last one repeated."""
+        raise TypeError(f"{type(self).__name__} has no finite number of states.")
+
+    @property
+    def unit_of_row(self):
+        """Int array (rows,), which unit each row of the kernel belongs to."""
+        return np.arange(self.num_rows)
+
+    @property
+    def curvature(self):
+        """Tensor (rows,): the least `-d² base / dt²`, infinite of a bounded unit."""
+        return tf.fill([self.num_rows], tf.constant(np.inf, self.bias.dtype))
+
+    def natural(self, inputs):
+        """Returns the natural parameters, bias + inputs, (C, rows)."""
+        return self.bias + inputs
+
+    def with_bias(self, bias):
+        """Returns the same units with another bias."""
+        return self._replace(bias=bias)
+
+    def repeat(self, count):
+        """Returns `count` copies of each of B layers, one after the other."""
+        if self.bias.shape.rank != 2:
+            return self
+        return self.with_bias(tf.tile(self.bias, (count, 1)))
+
+    def encode(self, states):
+        """Returns states (C, units) as (C, rows); `mean` is the expectation of it."""
+        return states
+
+    def first(self, encoded):
+        """Returns the first statistic, (C, rows), an affine function of `encode`."""
+        return encoded
+
+    def base_measure(self, states):
+        """Returns `base(y)`, (C, units)."""
+        return tf.zeros_like(states)
+
+
+def index_of_noise(logits, noise):
+    """Draws which of q values each unit takes.
+
+    Args:
+        logits: tensor (..., q), unnormalised log-probabilities.
+        noise: tensor (...), uniform on [0, 1).
+
+    Returns:
+        tensor (...), numbers 0 to q - 1, in the logits' dtype.
+    """
+    q = logits.shape[-1]
+    weights = tf.exp(logits - tf.reduce_max(logits, -1, keepdims=True))
+    # A product with ones, as XLA's cumulative sums take q times as long. From the last
+    # value down: of two values the draw is that of a binary unit.
+    from_here = tf.constant(np.tril(np.ones((q, q))), logits.dtype)
+    tails = tf.matmul(weights, from_here)
+    passed = noise[..., tf.newaxis] * tails[..., :1] < tails[..., 1:]
+    return tf.reduce_sum(tf.cast(passed, logits.dtype), -1)

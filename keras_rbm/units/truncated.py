@@ -1,0 +1,92 @@
+"""The half of a Gaussian at h ≥ 0, in numbers that hold for inputs up to 1e4."""
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.random import HALF_STEP
+
+#: From here down a continued fraction takes over from differences.
+_TAIL = -3.0
+#: Terms of it: at `_TAIL` they leave 1e-7 of the mean.
+_TERMS = 18
+_NEWTON_STEPS = 3
+
+
+class HalfGaussian(NamedTuple):
+    """The density proportional to `exp(eta h - gamma h² / 2)` on h ≥ 0.
+
+    Attributes:
+        location: tensor, `a = eta / sqrt(gamma)`.
+        deviation: tensor, `1 / sqrt(gamma)`.
+    """
+
+    location: tf.Tensor
+    deviation: tf.Tensor
+
+    @classmethod
+    def of(cls, natural, log_precision):
+        """Returns it for natural parameters, and precisions of their shape."""
+        deviation = tf.exp(-0.5 * log_precision)
+        return cls(natural * deviation, deviation)
+
+    def log_partition(self):
+        """Returns `log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`."""
+        # Far below, the last two cancel: together they are minus the log of the hazard.
+        near, tail = self._near(), self._tail()
+        normal = 0.5 * math.log(2.0 * math.pi)
+        inside = 0.5 * tf.square(near) + tf.math.log(_below(near)) + normal
+        outside = -tf.math.log(tail + _over(tail))
+        return tf.math.log(self.deviation) + self._where(inside, outside)
+
+    def moments(self):
+        """Returns `(mean of h, mean of gamma h²)`."""
+        near, tail = self._near(), self._tail()
+        density = tf.exp(-0.5 * tf.square(near)) * (2.0 * math.pi) ** -0.5
+        mean = near + density / _below(near)
+        rest = _rest(tail)
+        far = 1.0 / (tail + rest)
+        square = self._where(1.0 + near * mean, rest * far)
+        return self.deviation * self._where(mean, far), square
+
+    def sample(self, noise):
+        """Returns h of noise of the same shape, uniform on [0, 1)."""
+        above = noise + HALF_STEP  # the probability of a larger h
+        near, tail = self._near(), self._tail()
+        direct = near - tf.math.ndtri(above * _below(near))
+        wanted = -tf.math.log(above)
+        h = 2.0 * wanted / (tf.sqrt(tf.square(tail) + 2.0 * wanted) + tail)
+        start = tf.math.log(tail + _over(tail))
+        for _ in range(_NEWTON_STEPS):
+            hazard = tail + h + _over(tail + h)
+            excess = h * (tail + 0.5 * h) + tf.math.log(hazard) - start - wanted
+            h = tf.nn.relu(h - excess / hazard)
+        return self.deviation * self._where(tf.nn.relu(direct), h)
+
+    def _near(self):
+        return tf.maximum(self.location, _TAIL)
+
+    def _tail(self):
+        return tf.maximum(-self.location, -_TAIL)
+
+    def _where(self, inside, outside):
+        return tf.where(self.location < _TAIL, outside, inside)
+
+
+def _below(x):
+    """Returns Phi(x)."""
+    return 0.5 * tf.math.erfc(-x * 0.5**0.5)
+
+
+def _rest(t):
+    """Returns 2 / (t + 3 / (t + …)), of t ≥ 3."""
+    rest = tf.zeros_like(t)
+    for term in range(_TERMS, 1, -1):
+        rest = term / (t + rest)
+    return rest
+
+
+def _over(t):
+    """Returns phi(t) / Phi(-t) - t = 1 / (t + 2 / (t + …)), of t ≥ 3."""
+    return 1.0 / (t + _rest(t))

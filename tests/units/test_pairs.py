@@ -1,0 +1,375 @@
+"""Every pair of unit types, against enumeration and integration in float64."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm import RBM, inference, rules, units
+
+RNG = np.random.default_rng(0)
+#: Visible layers of few units, and data of each.
+VISIBLE = {
+    "bernoulli": ("bernoulli", RNG.integers(0, 2, (40, 3))),
+    "spin": ("spin", 2 * RNG.integers(0, 2, (40, 3)) - 1),
+    "binomial": (units.Binomial(3), RNG.integers(0, 4, (40, 3))),
+    "categorical": (units.Categorical(3), RNG.integers(0, 3, (40, 3))),
+    "gaussian": ("gaussian", RNG.normal(1.0, 2.0, (40, 2))),
+    "joined": (
+        units.Joined([("bernoulli", 1), (units.Categorical(3), 1), ("gaussian", 1)]),
+        np.stack(
+            [RNG.integers(0, 2, 40), RNG.integers(0, 3, 40), RNG.normal(size=40)], 1
+        ),
+    ),
+}
+HIDDEN = {
+    "bernoulli": "bernoulli",
+    "spin": "spin",
+    "binomial": units.Binomial(2),
+    "categorical": units.Categorical(3),
+    "gaussian": "gaussian",
+    "rectified": "rectified",
+    "double_rectified": "double_rectified",
+    "joined": units.Joined([("spin", 1), ("double_rectified", 1)]),
+}
+#: Pairs of the default run: each type once or twice. The others are slow.
+QUICK = [
+    ("bernoulli", "rectified"),
+    ("spin", "binomial"),
+    ("binomial", "spin"),
+    ("categorical", "double_rectified"),
+    ("gaussian", "gaussian"),
+    ("gaussian", "categorical"),
+    ("joined", "joined"),
+]
+ALL = pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(
+            pair, id="-".join(pair), marks=[] if pair in QUICK else pytest.mark.slow
+        )
+        for pair in itertools.product(VISIBLE, HIDDEN)
+    ],
+)
+
+
+def made(pair, scale=0.4):
+    """Returns an RBM of a pair of types with random parameters, and data."""
+    visible, data = VISIBLE[pair[0]]
+    rbm = RBM(2, visible=visible, hidden=HIDDEN[pair[1]], seed=0)
+    rbm.adapt(data.astype("float32"))
+    rng = np.random.default_rng(1)
+    for variable in rbm.trainable_variables:
+        drawn = rng.normal(0.0, scale, variable.shape)
+        variable.assign_add(0.3 * drawn if "precision" in variable.name else drawn)
+    return rbm, data.astype("float32")
+
+
+def grid(layer):
+    """Returns a layer's states, and the logarithms of what each stands for."""
+    axes = []
+    parts = getattr(layer, "parts", (layer,))
+    for part in parts:
+        axes += [_axis(part, unit) for unit in range(part.num_units)]
+    states = np.stack(np.meshgrid(*[a for a, _ in axes], indexing="ij"), -1)
+    widths = np.meshgrid(*[w for _, w in axes], indexing="ij")
+    return states.reshape(-1, len(axes)), sum(np.log(w).ravel() for w in widths)
+
+
+def _axis(part, unit):
+    """Returns one unit's states and their weights: Gauss-Legendre where it is real."""
+    if part.finite:
+        values = np.unique(part.values[unit])
+        return values, np.ones(len(values))
+    ends = [0, 12] if isinstance(part, units.RectifiedParameters) else [-12, 0, 12]
+    if isinstance(part, units.GaussianParameters):
+        shift, scale = float(part.shift[unit]), float(part.scale[unit])
+        ends = [shift - 12 * scale, shift + 12 * scale]
+    nodes, weights = np.polynomial.legendre.leggauss(40 if len(ends) == 3 else 60)
+    points = [
+        (0.5 * (high - low) * nodes + 0.5 * (high + low), 0.5 * (high - low) * weights)
+        for low, high in itertools.pairwise(ends)
+    ]
+    return tuple(map(np.concatenate, zip(*points, strict=True)))
+
+
+class Truth:
+    """A model's numbers by the sum over both layers' states, in float64."""
+
+    def __init__(self, potentials):
+        self.p = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
+        self.v, log_dv = grid(potentials.visible)
+        self.h, log_dh = grid(potentials.hidden)
+        visible, hidden = self.p.visible, self.p.hidden
+        self.tv, self.th = (
+            layer.first(layer.encode(tf.constant(s))).numpy()
+            for layer, s in ((visible, self.v), (hidden, self.h))
+        )
+        own_v = self.tv @ visible.bias.numpy() + _base(visible, self.v) + log_dv
+        own_h = self.th @ hidden.bias.numpy() + _base(hidden, self.h) + log_dh
+        kernel = self.p.kernel.numpy()
+        self.log_joint = own_v[:, None] + self.tv @ kernel @ self.th.T + own_h
+        self.own_h = own_h
+        top = self.log_joint.max()
+        self.log_z = top + np.log(np.exp(self.log_joint - top).sum())
+
+    def free_energy(self, visible):
+        """Returns F of rows (n, V), the hidden layer integrated."""
+        units_v, x = self.p.visible, tf.constant(visible, tf.float64)
+        first = units_v.first(units_v.encode(x)).numpy()
+        own = first @ units_v.bias.numpy() + _base(units_v, visible)
+        joint = own[:, None] + first @ self.p.kernel.numpy() @ self.th.T + self.own_h
+        return -np.log(np.exp(joint).sum(1))
+
+    def moments(self):
+        """Returns `Moments` without rows, arrays."""
+        p = np.exp(self.log_joint - self.log_z)
+        v = _mean_statistics(self.p.visible, self.v, p.sum(1))
+        h = _mean_statistics(self.p.hidden, self.h, p.sum(0))
+        return self.tv.T @ p @ self.th, v, h
+
+
+def _base(layer, states):
+    return layer.base_measure(tf.constant(states, tf.float64)).numpy().sum(-1)
+
+
+def _mean_statistics(layer, states, weights):
+    statistics = layer.statistics(tf.constant(states, tf.float64))
+    return [weights @ field.numpy() for field in statistics]
+
+
+@ALL
+def test_numbers_are_those_of_sums_and_integrals(pair):
+    rbm, data = made(pair)
+    potentials = rbm.potentials()
+    truth = Truth(potentials)
+    want = truth.free_energy(data)
+    np.testing.assert_allclose(rbm.free_energy(data), want, rtol=1e-5, atol=1e-5)
+    if inference.potentials.finite_layers(potentials):
+        z = rbm.log_partition("exact")
+        np.testing.assert_allclose(z.value, truth.log_z, atol=1e-5)
+        kernel, visible, hidden = truth.moments()
+        moments = inference.exact_moments(potentials)
+        np.testing.assert_allclose(moments.kernel, kernel, atol=1e-5)
+        for got, expected in ((moments.visible, visible), (moments.hidden, hidden)):
+            for field, mean in zip(got, expected, strict=True):
+                np.testing.assert_allclose(field, mean, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@ALL
+def test_annealing_is_within_its_error(pair):
+    rbm, _ = made(pair)
+    ais = rbm.log_partition("ais", betas=200)
+    want = Truth(rbm.potentials()).log_z
+    assert abs(float(ais.value) - want) < 4 * float(ais.stderr) + 1e-6
+
+
+@ALL
+def test_sweeps_stay_at_the_models_law(pair):
+    """States that are drawn from it have its moments after sweeps, too."""
+    rbm, _ = made(pair)
+    potentials = rbm.potentials()
+    truth = Truth(potentials)
+    count = 20_000
+    p = np.exp(truth.log_joint - truth.log_z).sum(1)
+    rows = np.random.default_rng(2).choice(len(p), count, p=p / p.sum())
+    start = tf.constant(truth.v[rows], tf.float32)
+    visible = inference.gibbs_chain(potentials, start, 3, num_sweeps=3)
+    weights = tf.fill([count], 1.0 / count)
+    moments = inference.conditional_moments(potentials, visible, weights)
+    kernel, of_visible, of_hidden = truth.moments()
+    first = potentials.visible.statistics(visible).bias.numpy()
+    hidden = moments.hidden.bias.numpy()
+    products = first[:, :, None] * hidden[:, None, :]
+    error = products.std(0) / np.sqrt(count)
+    assert (abs(moments.kernel.numpy() - kernel) < 5 * error + 1e-5).all()
+    for rows, means in ((moments.visible, of_visible), (moments.hidden, of_hidden)):
+        for field, mean in zip(rows, means, strict=True):
+            error = field.numpy().std(0) / np.sqrt(count)
+            assert (abs(field.numpy().mean(0) - mean) < 5 * error + 1e-5).all()
+
+
+SLOW = pytest.mark.slow
+RULES = [
+    ("joined", "double_rectified", "pcd", ()),
+    ("categorical", "double_rectified", "cd", SLOW),
+    ("categorical", "rectified", "sdcp", SLOW),
+    ("categorical", "spin", "pop_cd", SLOW),
+    ("joined", "rectified", "fpcd", SLOW),
+    ("joined", "joined", "parallel_tempering", SLOW),
+    ("binomial", "double_rectified", "acd", SLOW),
+]
+
+
+@pytest.mark.parametrize(
+    ("pair", "rule"),
+    [pytest.param((v, h), rule, marks=marks) for v, h, rule, marks in RULES],
+)
+def test_rules_train_save_and_go_on(pair, rule, tmp_path):
+    visible, data = VISIBLE[pair[0]]
+    rbm = RBM(2, visible=visible, hidden=HIDDEN[pair[1]], seed=0)
+    rbm.compile(keras.optimizers.SGD(0.01), rule=rule)
+    history = rbm.fit(data, batch_size=10, epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    rbm.save(tmp_path / "rbm.keras")
+    again = keras.saving.load_model(tmp_path / "rbm.keras")
+    assert again.get_config() == rbm.get_config()
+    for model in (rbm, again):
+        model.fit(data, batch_size=10, epochs=3, initial_epoch=2, verbose=0)
+    for a, b in zip(rbm.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    rows = rbm.sample(5, steps=3, seed=1)
+    assert rbm.visible.contains(rows.numpy()).all()
+    assert rbm.reconstruct(rows).shape == (5, rbm.kernel.shape[0])
+
+
+BAD = [
+    ("bernoulli", 2.0, "Bernoulli units: 0 or 1"),
+    ("spin", 0.0, "Spin units: -1 or 1"),
+    ("binomial", -1.0, "Binomial units: whole numbers from 0 to 3"),
+    ("binomial", 4.0, "Binomial"),
+    ("categorical", 3.0, "Categorical units: whole numbers from 0 to 2"),
+    ("categorical", 1.5, "Categorical"),
+    ("categorical", np.nan, "finite"),
+    ("gaussian", np.inf, "finite"),
+    ("joined", 3.0, "Categorical units"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD)
+def test_what_is_no_state_is_refused(name, value, message):
+    visible, data = VISIBLE[name]
+    rbm = RBM(2, visible=visible, seed=0)
+    rbm.compile()
+    bad = data.astype("float32")
+    bad[7, 1] = value
+    with pytest.raises(ValueError, match=message) as error:
+        rbm.fit(bad, verbose=0)
+    if np.isfinite(value):
+        assert "row 7, column 1" in str(error.value)
+    assert not rbm.built
+
+
+def test_binary_models_are_one_model_in_other_words():
+    """Spins, counts to 1 and two categories, with the parameters that correspond."""
+    rbm = RBM(3, num_visible=4, seed=0)
+    rng = np.random.default_rng(3)
+    for variable in rbm.trainable_variables:
+        variable.assign(rng.normal(0, 1, variable.shape))
+    kernel, b, c = (v.numpy() for v in rbm.trainable_variables)
+    data = rng.integers(0, 2, (20, 4)).astype("float32")
+    want = rbm.log_likelihood(data, "exact")
+    spin = RBM(3, visible="spin", hidden="spin", num_visible=4)
+    spin.set_weights(
+        [
+            kernel / 4,
+            b / 2 + kernel.sum(1) / 4,
+            c / 2 + kernel.sum(0) / 4,
+            spin.base_rate,
+        ]
+    )
+    np.testing.assert_allclose(
+        spin.log_likelihood(2 * data - 1, "exact"), want, atol=1e-5
+    )
+    count = RBM(3, visible=units.Binomial(1), hidden=units.Binomial(1), num_visible=4)
+    count.set_weights(rbm.get_weights())
+    np.testing.assert_allclose(count.log_likelihood(data, "exact"), want, atol=1e-5)
+    for seed in range(3):
+        np.testing.assert_array_equal(
+            count.sample(50, steps=4, seed=seed), rbm.sample(50, steps=4, seed=seed)
+        )
+    two = RBM(3, visible=units.Categorical(2), num_visible=4)
+    rows = np.zeros((8, 3), "float32")
+    rows[1::2] = kernel
+    bias = np.zeros(8, "float32")
+    bias[1::2] = b
+    two.set_weights([rows, bias, c, two.base_rate])
+    np.testing.assert_allclose(two.log_likelihood(data, "exact"), want, atol=1e-5)
+
+
+def test_pseudo_likelihood_is_of_conditionals():
+    for name in ("binomial", "categorical"):
+        rbm, data = made((name, "spin"))
+        potentials = rbm.potentials()
+        values, total = potentials.visible.values[0], 0.0
+        for unit in range(3):
+            each = []
+            for value in values:
+                other = data.copy()
+                other[:, unit] = value
+                each.append(-rbm.free_energy(other).numpy())
+            own = -rbm.free_energy(data).numpy()
+            total = total + own - np.logaddexp.reduce(each, 0)
+        np.testing.assert_allclose(rbm.pseudo_log_likelihood(data), total, atol=1e-4)
+        some = [
+            inference.stochastic_pseudo_log_likelihood(potentials, data, seed)
+            for seed in range(50)
+        ]
+        error = np.std(some, 0) / np.sqrt(50)
+        assert (abs(np.mean(some, 0) - total) < 5 * error + 1e-4).all()
+
+
+def test_pcd_has_the_exact_gradient():
+    """At fixed parameters its moments are the model's, as are those of a long CD."""
+    rbm, data = made(("categorical", "double_rectified"))
+    rule = rules.PersistentContrastiveDivergence(gibbs_steps=5, num_chains=2000)
+    rbm.compile(keras.optimizers.SGD(0.0), rule=rule)
+    rbm.fit(data, epochs=3, verbose=0)
+    chains = rule.visible_chains(rbm.potentials())
+    kernel, _, _ = Truth(rbm.potentials()).moments()
+    weights = tf.fill([2000], 1.0 / 2000)
+    moments = inference.conditional_moments(rbm.potentials(), chains, weights)
+    first = rbm.potentials().visible.encode(chains).numpy()
+    products = first[:, :, None] * moments.hidden.bias.numpy()[:, None]
+    error = products.std(0) / np.sqrt(2000)
+    assert (abs(moments.kernel.numpy() - kernel) < 5 * error + 1e-5).all()
+
+
+def test_other_estimates_of_log_z():
+    rbm, data = made(("joined", "joined"))
+    truth = Truth(rbm.potentials()).log_z
+    z = rbm.log_partition("bidirectional", betas=50)
+    assert abs(float(z.value) - truth) < 4 * float(z.stderr)
+    z = inference.tempered_log_partition(rbm.potentials(), betas=3, steps=300)
+    assert abs(float(z.value) - truth) < 4 * float(z.stderr)
+    assert rbm.annealed_log_likelihood(data[:4], betas=30).shape == (4,)
+    clamp = np.array([True, False, False])
+    states = rbm.sample(40, steps=5, initial_visible=data, clamp=clamp)
+    np.testing.assert_array_equal(states[:, 0], data[:, 0])
+
+
+@pytest.mark.parametrize("name", ["rectified", "double_rectified"])
+def test_hidden_only(name):
+    with pytest.raises(ValueError, match="can only be hidden"):
+        RBM(2, visible=name)
+
+
+def test_a_pair_without_a_finite_sum_says_so():
+    rbm = RBM(2, visible="gaussian", hidden="double_rectified", num_visible=3, seed=0)
+    rbm.kernel.assign(2.0 * tf.ones((3, 2)))
+    with pytest.raises(ValueError, match="finite partition function"):
+        rbm.log_partition("ais")
+    joined = units.Joined([("spin", 2), ("gaussian", 1)])
+    rbm = RBM(2, visible=joined, hidden="double_rectified", num_visible=3, seed=0)
+    rbm.kernel.assign([[9.0, 9.0], [9.0, 9.0], [0.1, 0.1]])
+    inference.potentials.check_normalizable(rbm.potentials())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("visible", VISIBLE)
+def test_an_exported_model_answers_alike(visible, tmp_path):
+    rbm, data = made((visible, "double_rectified"))
+    rbm.export(tmp_path / "model")
+    served = tf.saved_model.load(tmp_path / "model")
+    features = served.signatures["serving_default"](x=tf.constant(data))
+    np.testing.assert_allclose(features["features"], rbm.predict(data), atol=1e-6)
+
+
+def test_scores_of_a_joined_model():
+    rbm, data = made(("joined", "bernoulli"))
+    report = keras_rbm.score_report(rbm, data)
+    assert np.isfinite(list(report.scores["exact"])).all()
