@@ -18,6 +18,7 @@ from keras_rbm import models as models
 from keras_rbm import optimizers as optimizers
 from keras_rbm import plots as plots
 from keras_rbm import random as random
+from keras_rbm import regularizers as regularizers
 from keras_rbm import rules as rules
 from keras_rbm import units as units
 from keras_rbm.models import CRBM as CRBM

@@ -23,6 +23,7 @@ FLOORS = (
     "models",
     "metrics",
     "optimizers",
+    "regularizers",
     "images",
     "scoring",
     "plots",
@@ -55,6 +56,7 @@ def test_public_names():
         "optimizers",
         "plots",
         "random",
+        "regularizers",
         "replicas",
         "rules",
         "score_report",
@@ -79,7 +81,18 @@ def test_public_names():
         "get",
         "serialize",
     }
-    assert public(keras_rbm.units) >= {"Bernoulli", "Gaussian", "Unit", "get"}
+    assert public(keras_rbm.units) >= {
+        "Bernoulli",
+        "Binomial",
+        "Categorical",
+        "DoubleRectified",
+        "Gaussian",
+        "Joined",
+        "Rectified",
+        "Spin",
+        "Unit",
+        "get",
+    }
     assert public(keras_rbm.metrics) == {"ChangedPixelError", "PixelError"} | {
         "changed_pixel_error",
         "pixel_error",

@@ -23,6 +23,9 @@ from keras_rbm.inference.annealing.tempering import equalized_betas as equalized
 from keras_rbm.inference.annealing.tempering import (
     parallel_tempering as parallel_tempering,
 )
+from keras_rbm.inference.couplings import contact_scores as contact_scores
+from keras_rbm.inference.couplings import effective_couplings as effective_couplings
+from keras_rbm.inference.couplings import zero_sum_gauge as zero_sum_gauge
 from keras_rbm.inference.estimates import LogPartition as LogPartition
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
 from keras_rbm.inference.exact import exact_moments as exact_moments

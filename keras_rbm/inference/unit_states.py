@@ -6,28 +6,29 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import num_states
-from keras_rbm.units import LayerParameters
 
 
 class UnitStates(NamedTuple):
     """A finite layer, unit by unit; of a unit with fewer states the last is repeated.
 
+    State k of unit i adds `numbers[i, k] · kernel[rows[i, k]]` to the other layer's
+    natural parameters, and `own[i, k]` to the log-weight.
+
     Attributes:
-        units: the layer's parameters.
         kernel: tensor (rows, K).
         values: tensor (units, m), each unit's states.
-        numbers: tensor (units, m), their first statistics, of units that are one
-            number; or (units, m, K), what they add to the other layer's natural
-            parameters.
-        own: tensor (units, m) or (B, units, m), their own log-weights, minus infinity
-            of what is repeated.
+        rows: int tensor (units, m), or (units,) of units that are one number each.
+        numbers: tensor (units, m), the first statistics.
+        own: tensor (units, m) or (B, units, m), minus infinity of what is repeated.
+        is_real: bool tensor (units, m), false of what is repeated.
     """
 
-    units: LayerParameters
     kernel: tf.Tensor
     values: tf.Tensor
+    rows: tf.Tensor
     numbers: tf.Tensor
     own: tf.Tensor
+    is_real: tf.Tensor
 
     @classmethod
     def of(cls, units, kernel):
@@ -37,24 +38,23 @@ class UnitStates(NamedTuple):
             units: parameters of a finite layer.
             kernel: tensor (rows, K), its coupling to the other layer.
         """
-        dtype = units.bias.dtype
-        values, owner = units.values, units.unit_of_row
-        is_number = units.num_rows == units.num_units
-        numbers, own = [], []
-        for column in values.T:
-            states = tf.constant(column[np.newaxis], dtype)
-            first = units.first(units.encode(states))[0]
-            owned = _by_unit(tf.transpose(units.bias * first), owner)
-            own.append(tf.transpose(owned) + units.base_measure(states)[0])
-            if is_number:
-                numbers.append(first)
-            else:
-                row = first[:, tf.newaxis] * tf.cast(kernel, dtype)
-                numbers.append(_by_unit(row, owner))
-        repeated = np.arange(values.shape[1]) >= num_states(units)[:, np.newaxis]
-        own = tf.where(repeated, -float("inf"), tf.stack(own, -1))
-        values = tf.constant(values, dtype)
-        return cls(units, kernel, values, tf.stack(numbers, 1), own)
+        dtype, values = units.bias.dtype, units.values
+        counts, most = num_states(units), values.shape[1]
+        # A unit of several rows is one of categories: state k is its row k.
+        sizes = np.bincount(units.unit_of_row)[:, np.newaxis]
+        starts = np.cumsum(sizes, 0) - sizes
+        rows = starts + np.minimum(np.arange(most), sizes - 1)
+        states = tf.constant(values.T, dtype)
+        first = units.first(units.encode(states))
+        numbers = tf.stack([tf.gather(first[k], rows[:, k]) for k in range(most)], 1)
+        base = tf.transpose(units.base_measure(states))
+        own = tf.gather(units.bias, rows, axis=-1) * numbers + base
+        is_real = np.arange(most) < counts[:, np.newaxis]
+        own = tf.where(is_real, own, -float("inf"))
+        if units.num_rows == units.num_units:
+            rows = rows[:, 0]
+        rows, is_real = tf.constant(rows, tf.int32), tf.constant(is_real)
+        return cls(kernel, tf.constant(values, dtype), rows, numbers, own, is_real)
 
     @property
     def count(self):
@@ -70,11 +70,12 @@ class UnitStates(NamedTuple):
         Returns:
             tensor (m, K), or (C, m, K).
         """
-        numbers = tf.gather(self.numbers, unit)
-        if self.numbers.shape.rank == 3:
-            return numbers
-        row = tf.cast(tf.gather(self.kernel, unit), numbers.dtype)
-        return numbers[..., tf.newaxis] * row[..., tf.newaxis, :]
+        numbers = tf.gather(self.numbers, unit)[..., tf.newaxis]
+        rows = tf.gather(self.kernel, tf.gather(self.rows, unit))
+        rows = tf.cast(rows, numbers.dtype)
+        return numbers * (
+            rows[..., tf.newaxis, :] if self.rows.shape.rank == 1 else rows
+        )
 
     def shares(self, value, unit):
         """Returns which state a value is, 1 there; of a mean, how much of each.
@@ -88,18 +89,5 @@ class UnitStates(NamedTuple):
         """
         values = tf.gather(self.values, unit)
         spacing = values[..., 1:2] - values[..., :1]
-        near = 1.0 - tf.abs(value[:, tf.newaxis] - values) / spacing
-        real = tf.gather(tf.reduce_max(self.own, 0), unit) if self._batched else None
-        real = tf.gather(self.own, unit) if real is None else real
-        return tf.where(real > -float("inf"), tf.nn.relu(near), 0.0)
-
-    @property
-    def _batched(self):
-        return self.own.shape.rank == 3
-
-
-def _by_unit(rows, owner):
-    """Returns rows (rows, …) summed over those of each unit."""
-    if len(owner) == owner[-1] + 1:
-        return rows
-    return tf.math.segment_sum(rows, owner)
+        near = tf.nn.relu(1.0 - tf.abs(value[:, tf.newaxis] - values) / spacing)
+        return tf.where(tf.gather(self.is_real, unit), near, 0.0)

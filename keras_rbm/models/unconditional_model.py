@@ -130,8 +130,15 @@ class UnconditionalModel(BoltzmannMachine):
         return None, x
 
     def _prediction(self, features, visible):
-        """Returns what compiled metrics compare with v: its reconstruction."""
-        return self._reconstruct(visible)
+        """Returns what compiled metrics compare with v: its reconstruction.
+
+        Of categories, which have no mean, that is the likeliest ones.
+        """
+        means = self._reconstruct(visible)
+        if means.shape[-1] == visible.shape[-1]:
+            return means
+        units = self.potentials().visible
+        return units.mode(units.natural_for_mean(means))
 
     def _starting_point(self, potentials, seed):
         """Returns where annealing and tempering start, found for this model."""

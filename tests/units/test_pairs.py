@@ -227,6 +227,27 @@ def test_rules_train_save_and_go_on(pair, rule, tmp_path):
     assert rbm.reconstruct(rows).shape == (5, rbm.kernel.shape[0])
 
 
+@pytest.mark.usefixtures("auto_jit")
+def test_the_step_is_compiled():
+    """What `fit` without arguments does; not all of TensorFlow can be compiled."""
+    visible, data = VISIBLE["joined"]
+    rbm = RBM(2, visible=visible, hidden="double_rectified", seed=0)
+    rbm.compile(rule="pcd", metrics=["mae"])
+    history = rbm.fit(data, validation_data=data, epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"] + history["val_mae"]).all()
+
+
+def test_a_stack_on_categories():
+    visible, data = VISIBLE["categorical"]
+    dbn = keras_rbm.DBN([RBM(3, visible=visible, seed=0), RBM(2, seed=1)])
+    dbn.fit(data, verbose=0)
+    assert dbn.sample(4, steps=2, seed=0).shape == (4, 3)
+    assert dbn.reconstruct(data).shape == (40, 9)
+    assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
+    with pytest.raises(ValueError, match="binary or Gaussian hidden units below"):
+        keras_rbm.DBN([RBM(3, hidden="spin"), RBM(2, visible="spin")])
+
+
 BAD = [
     ("bernoulli", 2.0, "Bernoulli units: 0 or 1"),
     ("spin", 0.0, "Spin units: -1 or 1"),

@@ -9,6 +9,7 @@ from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.deep.stacked_model import StackedModel
 from keras_rbm.models.rbm import RBM
+from keras_rbm.units import Bernoulli, Gaussian
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -229,6 +230,11 @@ def _checked(rbms):
                 f"Expected an RBM of {below.hidden_units} visible units on one of "
                 f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
                 f"{width}."
+            )
+        if not isinstance(below.hidden, (Bernoulli, Gaussian)):
+            raise ValueError(
+                "Expected binary or Gaussian hidden units below another RBM. Received: "
+                f"'{below.name}' with hidden={below.hidden!r}."
             )
         if type(rbm.visible) is not type(below.hidden):
             raise ValueError(

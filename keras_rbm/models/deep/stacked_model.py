@@ -79,7 +79,8 @@ class StackedModel(StoredModel):
             states = rbm(states)
         for rbm in reversed(self.rbms):
             potentials = rbm.potentials()
-            states = potentials.visible.mean(potentials.visible_natural(states))
+            natural = potentials.visible_natural_of_mean(states)
+            states = potentials.visible.mean(natural)
         return states
 
     def sample(self, num_samples, *, steps=1000, seed=None, **kwargs):

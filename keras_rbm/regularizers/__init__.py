@@ -1,0 +1,3 @@
+"""Regularizers for any Keras model."""
+
+from keras_rbm.regularizers.l1_block import L1Block as L1Block

@@ -1,0 +1,125 @@
+"""The gauge of categorical units, and what couples visible units."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm import RBM, inference, units
+
+RNG = np.random.default_rng(0)
+DATA = RNG.integers(0, 3, (30, 4)).astype("float32")
+
+
+def made(hidden="double_rectified", visible=None, scale=0.5):
+    visible = visible or units.Categorical(3)
+    rbm = RBM(2, visible=visible, hidden=hidden, num_visible=4, seed=0)
+    rng = np.random.default_rng(1)
+    for variable in rbm.trainable_variables:
+        variable.assign(rng.normal(0, scale, variable.shape))
+    return rbm.potentials()
+
+
+@pytest.mark.parametrize("hidden", ["gaussian", units.Categorical(4)])
+def test_the_gauge_leaves_free_energies_alone(hidden):
+    potentials = made(hidden)
+    fixed = inference.zero_sum_gauge(potentials)
+    np.testing.assert_allclose(
+        fixed.free_energy(DATA), potentials.free_energy(DATA), atol=1e-5
+    )
+    sums = fixed.kernel.numpy().reshape(4, 3, -1).sum(1)
+    np.testing.assert_allclose(sums, 0.0, atol=1e-6)
+    if isinstance(hidden, units.Categorical):
+        sums = fixed.kernel.numpy().reshape(12, 2, 4).sum(2)
+        np.testing.assert_allclose(sums, 0.0, atol=1e-6)
+
+
+def test_other_units_have_no_gauge():
+    joined = units.Joined([("spin", 2), (units.Categorical(2), 2)])
+    potentials = made(visible=joined)
+    fixed = inference.zero_sum_gauge(potentials)
+    np.testing.assert_array_equal(fixed.kernel[:2], potentials.kernel[:2])
+    assert np.any(fixed.kernel[2:] != potentials.kernel[2:])
+
+
+def test_couplings_are_the_second_order_of_the_free_energy():
+    """Gaussian hidden units have no higher: F(v) = -v'Jv/2 - linear terms."""
+    potentials = inference.zero_sum_gauge(made("gaussian"))
+    couplings = inference.effective_couplings(potentials, DATA).numpy()
+    energies = []
+    for value, other in ((0, 0), (0, 2), (1, 0), (1, 2)):
+        rows = np.array([[value, 0, other, 1]], "float32")
+        energies.append(float(potentials.free_energy(rows)[0]))
+    mixed = -(energies[3] - energies[2] - energies[1] + energies[0])
+    want = (
+        couplings[1, 8] - couplings[1, 6] - couplings[0, 8] + couplings[0, 6]
+    )  # categories 1 and 0 of the first unit, 2 and 0 of the third
+    assert mixed == pytest.approx(want, abs=1e-4)
+
+
+def test_weights_choose_the_data():
+    potentials = made()
+    some = inference.effective_couplings(potentials, DATA[:10])
+    weights = np.repeat([1.0, 0.0], [10, 20])
+    all_of_them = inference.effective_couplings(potentials, DATA, weights)
+    np.testing.assert_allclose(some, all_of_them, rtol=1e-5)
+
+
+def test_coupled_units_score_highest():
+    kernel = np.zeros((12, 1), "float32")
+    kernel[0:3, 0] = kernel[6:9, 0] = [2.0, -1.0, -1.0]
+    noise = np.random.default_rng(0).normal(0, 0.1, (12, 3))
+    rbm = RBM(4, visible=units.Categorical(3), num_visible=4)
+    rbm.kernel.assign(np.concatenate([kernel, noise], 1))
+    couplings = inference.effective_couplings(rbm.potentials(), DATA)
+    scores = inference.contact_scores(couplings, 4)
+    np.testing.assert_allclose(scores, scores.T, atol=1e-6)
+    assert np.unravel_index(scores.argmax(), (4, 4)) == (0, 2)
+    assert not scores.diagonal().any()
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="one number each"):
+        inference.effective_couplings(made(units.Categorical(2)), DATA)
+    with pytest.raises(ValueError, match="weights of shape"):
+        inference.effective_couplings(made(), DATA, np.ones(3))
+    for couplings, count in ((tf.eye(12), 5), (tf.eye(12), 1), (tf.zeros((3, 4)), 3)):
+        with pytest.raises(ValueError, match="rows are a multiple"):
+            inference.contact_scores(couplings, count)
+
+
+def test_l1_block_is_a_squared_norm_of_each_unit():
+    kernel = np.array([[1.0, -2.0], [3.0, 0.0], [0.0, 0.5]], "float32")
+    penalty = keras_rbm.regularizers.L1Block(0.25)
+    want = 0.25 / (2 * 3) * (4.0**2 + 2.5**2)
+    assert float(penalty(tf.constant(kernel))) == pytest.approx(want)
+    again = keras.regularizers.deserialize(keras.regularizers.serialize(penalty))
+    assert again.strength == 0.25
+    dense = keras.Sequential([keras.layers.Dense(2, kernel_regularizer=penalty)])
+    dense.compile("sgd", "mse")
+    dense.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+    with pytest.raises(ValueError, match="strength ≥ 0"):
+        keras_rbm.regularizers.L1Block(-1.0)
+    with pytest.raises(TypeError, match="number"):
+        keras_rbm.regularizers.L1Block("a")
+
+
+def test_l1_block_makes_weights_sparse():
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 1, (200, 10)).astype("float32")
+    y = 2 * x[:, :1] - 3 * x[:, 1:2] + rng.normal(0, 0.5, (200, 1))
+
+    def trained(penalty):
+        dense = keras.layers.Dense(1, kernel_regularizer=penalty)
+        model = keras.Sequential([dense])
+        model.compile(keras.optimizers.SGD(0.05), "mse")
+        model.fit(x, y, epochs=80, batch_size=200, verbose=0)
+        return np.abs(dense.kernel).ravel()
+
+    keras.utils.set_random_seed(0)
+    free = trained(None)
+    keras.utils.set_random_seed(0)
+    sparse = trained(keras_rbm.regularizers.L1Block(1.0))
+    assert sparse[2:].sum() < 0.7 * free[2:].sum()
+    assert (sparse[:2] > 0.7 * free[:2]).all()
