@@ -45,7 +45,7 @@ def check_flags(**flags):
 
 
 def check_counter(iterations):
-    """Raises a TypeError unless `iterations` is an integer that may change."""
+    """Raises an error unless `iterations` is an integer that may change."""
     dtype = getattr(iterations, "dtype", None)
     number = isinstance(iterations, int | np.integer)
     if dtype is not None and not number:
@@ -59,4 +59,8 @@ def check_counter(iterations):
             "Expected iterations as an integer variable, such as optimizer.iterations, "
             "an int, or a function that returns one. Received: iterations of type "
             f"{type(iterations).__name__}."
+        )
+    if isinstance(iterations, int) and not -(2**63) <= iterations < 2**63:
+        raise ValueError(
+            f"Expected iterations as an int of 64 bits. Received: {iterations!r}."
         )

@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from collections.abc import Iterable
 
 import keras
 
@@ -73,7 +74,13 @@ def extended(callbacks, *own):
         )
     if isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [callbacks]
-    callbacks = [] if callbacks is None else list(callbacks)
+    callbacks = [] if callbacks is None else callbacks
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(
+            "Expected callbacks as a list. Received: callbacks of type "
+            f"{type(callbacks).__name__}."
+        )
+    callbacks = list(callbacks)
     for callback in callbacks:
         _drop_torn_record(callback)
     return [*callbacks, *own]
