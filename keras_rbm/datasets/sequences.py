@@ -1,0 +1,128 @@
+"""Aligned sequences of letters, as whole numbers for categorical units."""
+
+import os
+import pathlib
+
+import numpy as np
+
+#: Amino acids and the gap, numbered in this order.
+PROTEINS = "ACDEFGHIKLMNPQRSTVWY-"
+_ROWS_AT_ONCE = 1000
+
+
+def fasta(path, alphabet=PROTEINS):
+    r"""Reads a FASTA file of aligned sequences.
+
+    A record is a line that begins with `>` and lines of letters; the alignment gives
+    all sequences one length. `.` is read as the gap `-`, letters of either case alike.
+
+    Args:
+        path: str or `pathlib.Path`.
+        alphabet: str, the letters, in the order of their numbers.
+
+    Returns:
+        `(sequences, names)`: int32 array (N, sites), numbers from 0 to
+        `len(alphabet) - 1`; list of what follows `>` in each header.
+
+    Raises:
+        TypeError: if the path is none.
+        ValueError: if the file has no sequence, a letter that is not in the alphabet,
+            or sequences of several lengths: the error names the line.
+
+    Example:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "family.fasta"
+    >>> _ = path.write_text(">first\nACD-\n>second\nCC-A\n")
+    >>> keras_rbm.datasets.fasta(path)[0].tolist()
+    [[0, 1, 2, 20], [1, 1, 20, 0]]
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            "Expected path as a str or pathlib.Path. Received: path of type "
+            f"{type(path).__name__}."
+        )
+    if not isinstance(alphabet, str) or len(set(alphabet)) < max(2, len(alphabet)):
+        raise ValueError(
+            "Expected an alphabet of at least two letters, each once. Received: "
+            f"alphabet={alphabet!r:.200}."
+        )
+    numbers = {letter: number for number, letter in enumerate(alphabet)}
+    if "-" in numbers:
+        numbers.setdefault(".", numbers["-"])
+    for letter in alphabet:
+        numbers.setdefault(letter.lower(), numbers[letter])
+        numbers.setdefault(letter.upper(), numbers[letter])
+    names, lines, rows = [], [], []
+    text = pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+    for line, content in enumerate(text.splitlines(), 1):
+        content = content.strip()
+        if content.startswith(">"):
+            names.append(content[1:].strip())
+            lines.append(line)
+            rows.append([])
+        elif content:
+            if not rows:
+                raise ValueError(
+                    "Expected a FASTA file, whose first line begins with '>'. "
+                    f"Received: {content[:40]!r} in line {line}."
+                )
+            wrong = [letter for letter in content if letter not in numbers]
+            if wrong:
+                raise ValueError(
+                    f"Expected letters of {alphabet!r}. Received: {wrong[0]!r} in line "
+                    f"{line}. Pass an alphabet that has it, or leave the sequence out."
+                )
+            rows[-1] += [numbers[letter] for letter in content]
+    if not rows or not rows[0]:
+        raise ValueError(f"Expected at least one sequence. Received: none in {path}.")
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"Expected aligned sequences, all of {len(rows[0])} sites. Received: "
+                f"one of {len(row)} at line {line}. Align them first."
+            )
+    return np.array(rows, np.int32), names
+
+
+def sequence_weights(sequences, distance=0.1):
+    """Computes 1 / number of sequences near each one, itself included.
+
+    Families of proteins hold many near copies; with these weights a group of them
+    counts as one.
+
+    Args:
+        sequences: int array (N, sites).
+        distance: float in [0, 1), the share of the sites in which near sequences
+            differ at most.
+
+    Returns:
+        float32 array (N,), for `sample_weight`.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Example:
+
+    >>> sequences = np.array([[0, 1, 2], [0, 1, 2], [2, 0, 0]])
+    >>> keras_rbm.datasets.sequence_weights(sequences).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    sequences = np.asarray(sequences)
+    whole = sequences.ndim == 2 and len(sequences) and sequences.dtype.kind in "iu"
+    if not whole or sequences.min() < 0:
+        raise ValueError(
+            "Expected sequences as an array (N, sites) of whole numbers ≥ 0. Received: "
+            f"shape {sequences.shape}, dtype {sequences.dtype}."
+        )
+    if not isinstance(distance, (int, float)) or not 0.0 <= distance < 1.0:
+        raise ValueError(f"Expected 0 ≤ distance < 1. Received: distance={distance!r}.")
+    count, sites = sequences.shape
+    letters = np.eye(sequences.max() + 1, dtype=np.float32)
+    rows = letters[sequences].reshape(count, -1)
+    least = sites - np.floor(distance * sites + 1e-9)  # sites that agree
+    near = [
+        (rows[start : start + _ROWS_AT_ONCE] @ rows.T >= least - 0.5).sum(1)
+        for start in range(0, count, _ROWS_AT_ONCE)
+    ]
+    return (1.0 / np.concatenate(near)).astype(np.float32)
