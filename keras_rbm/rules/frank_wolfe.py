@@ -123,7 +123,7 @@ class FrankWolfe(Rule):
 
     def __init__(
         self,
-        l2=0.05,
+        l2=0.02,
         num_samples=5000,
         gibbs_steps=5,
         *,
