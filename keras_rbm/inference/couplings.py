@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.inference.potentials import Potentials
 
@@ -83,6 +84,12 @@ def effective_couplings(potentials, visible, weights=None):
     rows = visible.shape[0]
     weights = tf.ones(rows) if weights is None else weights
     weights = as_floats("weights", weights, (rows,))
+    sound = np.isfinite(weights) & (weights.numpy() >= 0.0)
+    if not sound.all() or not np.sum(weights) > 0.0:
+        raise ValueError(
+            "Expected finite weights ≥ 0, not all 0. Received: "
+            f"weights={weights.numpy()!r:.200}."
+        )
     potentials = zero_sum_gauge(potentials)
     natural = potentials.hidden_natural(visible)
     with tf.GradientTape() as tape:
@@ -103,7 +110,7 @@ def contact_scores(couplings, num_units):
 
     Args:
         couplings: tensor (rows, rows), as of `effective_couplings`.
-        num_units: int, V; each has rows / V categories.
+        num_units: int, V; each has rows / V categories, all the same number.
 
     Returns:
         array (V, V), 0 on the diagonal.
@@ -121,12 +128,13 @@ def contact_scores(couplings, num_units):
            entropy dramatically improves residue contact prediction.
            Bioinformatics 2008.
     """
+    check_counts(2, num_units=num_units)
     couplings = as_floats("couplings", couplings).numpy()
     rows = couplings.shape[0]
-    if couplings.shape != (rows, rows) or num_units < 2 or rows % num_units:
+    if couplings.shape != (rows, rows) or rows % num_units:
         raise ValueError(
-            "Expected couplings of shape (rows, rows) and num_units ≥ 2, of which rows "
-            f"are a multiple. Received: shape {couplings.shape}, num_units={num_units}."
+            "Expected couplings of shape (rows, rows), and rows that are a multiple of "
+            f"num_units. Received: shape {couplings.shape}, num_units={num_units}."
         )
     shape = (num_units, rows // num_units, num_units, rows // num_units)
     norms = np.sqrt(np.square(couplings.reshape(shape)).sum((1, 3)))

@@ -22,7 +22,7 @@ def pseudo_log_likelihood(potentials, visible):
         visible: tensor (B, V), states.
 
     Returns:
-        tensor (B,), nats.
+        tensor (B,), nats; NaN of rows that are no states.
 
     Raises:
         ValueError: if visible units have no end of states, as Gaussian ones.
@@ -136,4 +136,6 @@ def _log_conditional(potentials, states, visible, natural, unit):
         for k in range(states.count)
     ]
     log_p = tf.nn.log_softmax(own + tf.stack(hidden, -1))
-    return tf.reduce_sum(tf.math.multiply_no_nan(log_p, shares), -1)
+    result = tf.reduce_sum(tf.math.multiply_no_nan(log_p, shares), -1)
+    is_state = tf.reduce_sum(shares, -1) > 0.5
+    return tf.where(is_state, result, float("nan"))

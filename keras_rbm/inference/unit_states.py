@@ -85,7 +85,7 @@ class UnitStates(NamedTuple):
             unit: int tensor () or (C,).
 
         Returns:
-            tensor (C, m), each row of sum 1.
+            tensor (C, m), each row of sum 1; 0 where the value is no state.
         """
         values = tf.gather(self.values, unit)
         spacing = values[..., 1:2] - values[..., :1]

@@ -49,6 +49,7 @@ class RuleModel(StoredModel):
                 f"dtype={self.dtype_policy.name!r}. Use 'float32', 'mixed_bfloat16' or "
                 "'mixed_float16'."
             )
+        self.autocast = False  # bfloat16 has no 257, which may be a category
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)

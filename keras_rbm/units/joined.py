@@ -140,7 +140,7 @@ class Joined(Unit):
     def __init__(self, parts):
         from keras_rbm.units import get  # the table of names has this one, too
 
-        parts = list(parts)
+        parts = list(parts) if isinstance(parts, (list, tuple)) else []
         if not parts or not all(map(_is_pair, parts)):
             raise ValueError(
                 "Expected a list of (unit, count), such as [('bernoulli', 3), "

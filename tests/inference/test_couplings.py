@@ -84,9 +84,15 @@ def test_bad_arguments():
         inference.effective_couplings(made(units.Categorical(2)), DATA)
     with pytest.raises(ValueError, match="weights of shape"):
         inference.effective_couplings(made(), DATA, np.ones(3))
-    for couplings, count in ((tf.eye(12), 5), (tf.eye(12), 1), (tf.zeros((3, 4)), 3)):
-        with pytest.raises(ValueError, match="rows are a multiple"):
+    for couplings, count in ((tf.eye(12), 5), (tf.zeros((3, 4)), 3)):
+        with pytest.raises(ValueError, match="rows that are a multiple"):
             inference.contact_scores(couplings, count)
+    for count in (1, 2.0):
+        with pytest.raises(ValueError, match="num_units ≥ 2"):
+            inference.contact_scores(tf.eye(12), count)
+    for weights in (np.zeros(30), -np.ones(30), np.full(30, np.nan)):
+        with pytest.raises(ValueError, match="weights ≥ 0"):
+            inference.effective_couplings(made(), DATA, weights)
 
 
 def test_l1_block_is_a_squared_norm_of_each_unit():

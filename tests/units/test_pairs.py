@@ -237,6 +237,47 @@ def test_the_step_is_compiled():
     assert np.isfinite(history["loss"] + history["val_mae"]).all()
 
 
+def test_half_precision_knows_every_category():
+    """Inputs were cast to bfloat16, which ends at 256, before they were looked at."""
+    rbm = RBM(2, visible=units.Categorical(300), num_visible=1, dtype="mixed_bfloat16")
+    rbm.kernel.assign(np.random.default_rng(0).normal(0, 1, (300, 2)))
+    rows = np.array([[297], [298], [299]])
+    want = tf.sigmoid(rbm.kernel[297:])
+    np.testing.assert_allclose(rbm.predict(rows, verbose=0), want, atol=0.02)
+    np.testing.assert_allclose(tf.cast(rbm(rows), tf.float32), want, atol=0.02)
+
+
+def test_a_frame_of_several_kinds():
+    pandas = pytest.importorskip("pandas")
+    kinds = [("bernoulli", 1), (units.Categorical(3), 1), ("gaussian", 1)]
+    height = np.random.default_rng(0).normal(170, 5, 20)
+    frame = pandas.DataFrame({"a": [True, False] * 10, "b": [0, 1, 2, 1] * 5})
+    frame["c"] = height
+    rbm = RBM(2, visible=units.Joined(kinds), seed=0)
+    rbm.compile()
+    rbm.fit(frame, verbose=0)
+    assert np.isfinite(rbm.evaluate(frame, verbose=0))
+    frame.loc[3, "b"] = 3
+    with pytest.raises(ValueError, match="Received: 3 in row 3, column 1; values from"):
+        rbm.fit(frame, verbose=0)
+
+
+def test_rows_that_are_no_states_have_no_pseudo_likelihood():
+    rbm, data = made(("categorical", "bernoulli"))
+    rows = np.concatenate([data[:1], np.full((1, 3), 7.0)])
+    scores = inference.pseudo_log_likelihood(rbm.potentials(), rows)
+    assert np.isfinite(scores[0]) and np.isnan(scores[1])
+
+
+def test_ordered_data_are_no_divergence(recwarn):
+    rng = np.random.default_rng(0)
+    data = np.r_[1e-4 * rng.normal(size=(1500, 3)), rng.normal(0, 100, (1500, 3))]
+    rbm = RBM(2, visible="gaussian", seed=0)
+    rbm.compile(rule="cd")
+    rbm.fit(data, batch_size=500, verbose=0)
+    assert not [w for w in recwarn if "diverged" in str(w.message)]
+
+
 def test_a_stack_on_categories():
     visible, data = VISIBLE["categorical"]
     dbn = keras_rbm.DBN([RBM(3, visible=visible, seed=0), RBM(2, seed=1)])

@@ -145,7 +145,10 @@ def _as_array(part, name):
     if tf.is_tensor(part):
         return part
     try:
-        return np.asarray(part)
+        array = np.asarray(part)
+        if array.dtype.kind == "O" and hasattr(part, "columns"):
+            array = array.astype(np.float32)  # a frame of bools and numbers
+        return array
     except ValueError as error:
         raise ValueError(
             f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
@@ -262,7 +265,8 @@ def check_states(values, name, unit):
         return
     row, column = np.argwhere(~np.asarray(sound))[0]
     own = unit.unit_of_column(column) if hasattr(unit, "unit_of_column") else unit
-    low, high = values.min() + 0.0, values.max() + 0.0  # no -0
+    of_column = values[:, column] if own is not unit else values
+    low, high = of_column.min() + 0.0, of_column.max() + 0.0  # no -0
     raise ValueError(
         f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
         f"Received: {values[row, column]:g} in row {row}, column {column}; values "
