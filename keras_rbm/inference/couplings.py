@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.arguments import as_floats, checked_states
+from keras_rbm.inference.arguments import as_floats, check_model, checked_states
 from keras_rbm.inference.potentials import Potentials
 
 
@@ -30,6 +30,7 @@ def zero_sum_gauge(potentials):
     >>> bool(tf.reduce_max(abs(sums)) < 1e-6)
     True
     """
+    check_model(potentials)
     return _gauged(_gauged(potentials).transpose()).transpose()
 
 
@@ -130,8 +131,8 @@ def contact_scores(couplings, num_units):
     """
     check_counts(2, num_units=num_units)
     couplings = as_floats("couplings", couplings).numpy()
-    rows = couplings.shape[0]
-    if couplings.shape != (rows, rows) or rows % num_units:
+    rows = len(couplings) if couplings.ndim else 0
+    if couplings.ndim != 2 or couplings.shape != (rows, rows) or rows % num_units:
         raise ValueError(
             "Expected couplings of shape (rows, rows), and rows that are a multiple of "
             f"num_units. Received: shape {couplings.shape}, num_units={num_units}."

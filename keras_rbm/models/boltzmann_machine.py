@@ -179,6 +179,7 @@ class BoltzmannMachine(TakesData, RuleModel):
             )
         if batch_size is not None:
             check_counts(batch_size=batch_size)
+            batch_size = int(batch_size)
         check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
         check_flags(shuffle=shuffle)
         epoch_key = EpochKey()
@@ -230,6 +231,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         self._assert_built("evaluate")
         if batch_size is not None:
             check_counts(batch_size=batch_size)
+            batch_size = int(batch_size)
         if kwargs.get("_use_cached_eval_dataset"):
             pass  # in `fit`, which has checked it
         elif is_array(x):
@@ -247,6 +249,7 @@ class BoltzmannMachine(TakesData, RuleModel):
     def predict(self, x, batch_size=None, *args, **kwargs):
         """Returns the output for data, as `keras.Model.predict` does."""
         x = self._checked_features(x, "predict", batch_size)
+        batch_size = None if batch_size is None else int(batch_size)
         with explained():
             return super().predict(x, batch_size, *args, **kwargs)
 

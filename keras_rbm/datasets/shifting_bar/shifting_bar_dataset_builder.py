@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
+_MAX_SIZE = 10_000  # as many images
+
 
 class Builder(tfds.core.GeneratorBasedBuilder):
     """TFDS builder of Shifting Bar; its configs are `size_<N>_length_<B>`."""
@@ -19,9 +21,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     def make_config(cls, size=9, length=1):
         """Returns the config of a bar of `length` among `size` pixels."""
         are_ints = isinstance(size, int) and isinstance(length, int)
-        if not are_ints or not 1 <= length <= size:
+        if not are_ints or not 1 <= length <= size <= _MAX_SIZE:
             raise ValueError(
-                "Expected integers with 1 <= length <= size. "
+                f"Expected integers with 1 <= length <= size <= {_MAX_SIZE}. "
                 f"Received: size={size!r}, length={length!r}. "
                 "Pass a bar that fits among the pixels."
             )
