@@ -6,6 +6,8 @@ import operator
 import os
 import pathlib
 
+import numpy as np
+
 
 def check_counts(least=1, **counts):
     """Raises a ValueError unless each named count is an int ≥ `least`, of 32 bits.
@@ -50,6 +52,17 @@ def is_int(value):
     except (TypeError, AttributeError):  # a tensor of text has no __index__
         return False
     return True
+
+
+def as_array(values):
+    """Returns values as a NumPy array, or `None` where they make none.
+
+    Lists of several lengths make none, nor do tensors of a graph.
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, NotImplementedError):
+        return None
 
 
 def seed_number(seed):

@@ -17,7 +17,7 @@ References:
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import is_int
+from keras_rbm.checks import as_array, is_int
 
 _MANTISSA = 0x7FFFFF
 _ONE = 0x3F800000
@@ -37,20 +37,13 @@ def as_seed(seed):
     if is_int(seed):
         seed = int(seed)
         return tf.constant([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], tf.int32)
-    values = seed if tf.is_tensor(seed) or hasattr(seed, "value") else _as_array(seed)
+    values = seed if tf.is_tensor(seed) or hasattr(seed, "value") else as_array(seed)
     if getattr(values, "shape", None) != (2,) or not _is_integer(values.dtype):
         raise ValueError(
             "Expected seed to be an int or an integer tensor of shape (2,). Received: "
             f"seed={seed!r}."
         )
     return tf.cast(values, tf.int32)
-
-
-def _as_array(values):
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError, NotImplementedError):
-        return None
 
 
 def _is_integer(dtype):

@@ -1,9 +1,8 @@
 """Checks of what the functions of this package are given, eager or traced."""
 
-import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import as_array, check_counts
 
 
 def as_floats(name, values, shape=None, dtype=tf.float32):
@@ -40,25 +39,17 @@ def as_floats(name, values, shape=None, dtype=tf.float32):
     return tensor
 
 
-def as_array(values):
-    """Returns values as a NumPy array, or `None` where they make none."""
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError, NotImplementedError):
-        return None
-
-
 def _tensor(values, dtype):
     """Returns values as a float tensor, or `None` if they are no numbers."""
     if isinstance(values, (tf.RaggedTensor, tf.SparseTensor)):
         return None
+    if not tf.is_tensor(values) and not hasattr(values, "value"):
+        values = as_array(values)
+        if values is None or values.dtype.kind not in "biuf":
+            return None
     try:
-        if not tf.is_tensor(values) and not hasattr(values, "value"):
-            values = np.asarray(values)
-            if values.dtype.kind not in "biuf":
-                return None
         tensor = tf.convert_to_tensor(values)
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError):  # of an object that only looks like a variable
         return None
     is_number = tensor.dtype.is_floating or tensor.dtype.is_integer
     return tf.cast(tensor, dtype) if is_number or tensor.dtype.is_bool else None

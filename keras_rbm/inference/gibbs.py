@@ -6,7 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.arguments import as_array, check_sizes, checked_states
+from keras_rbm.checks import as_array
+from keras_rbm.inference.arguments import check_sizes, checked_states
 from keras_rbm.units import FractionalParameters
 
 
@@ -67,17 +68,13 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
 def sample_hidden_given_visible(potentials, visible, seed):
     """Returns hidden states (C, H) drawn from p(h | v)."""
     visible = checked_states(potentials, "visible", visible)
-    natural = potentials.hidden_natural(visible)
-    shape = (tf.shape(visible)[0], potentials.num_hidden)
-    return potentials.hidden.sample(natural, random.uniform(shape, seed))
+    return potentials.hidden.draw(potentials.hidden_natural(visible), seed)
 
 
 def sample_visible_given_hidden(potentials, hidden, seed):
     """Returns visible states (C, V) drawn from p(v | h)."""
     hidden = checked_states(potentials, "hidden", hidden, hidden=True)
-    natural = potentials.visible_natural(hidden)
-    shape = (tf.shape(hidden)[0], potentials.num_visible)
-    return potentials.visible.sample(natural, random.uniform(shape, seed))
+    return potentials.visible.draw(potentials.visible_natural(hidden), seed)
 
 
 def gibbs_sweep(potentials, visible, seed):

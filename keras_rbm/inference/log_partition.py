@@ -23,7 +23,7 @@ from keras_rbm.inference.exact import exact_log_partition
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.mean_field import mean_field
-from keras_rbm.inference.potentials import check_finite
+from keras_rbm.inference.soundness import check_finite
 
 #: Replicas of tempering, less one, and its sweeps.
 _REPLICAS, _STEPS = 20, 1000

@@ -92,12 +92,12 @@ class Potentials(_Fields):
 
     def hidden_input(self, visible):
         """Returns t(v)' W of shape (B, H) for visible states (B, V)."""
-        first = self.visible.first(self.visible.encode(visible))
+        first = self.visible.first_of(visible)
         return self._product(first, transpose=False)
 
     def visible_input(self, hidden):
         """Returns W t(h) of shape (B, V) for hidden states (B, H)."""
-        first = self.hidden.first(self.hidden.encode(hidden))
+        first = self.hidden.first_of(hidden)
         return self._product(first, transpose=True)
 
     def hidden_natural(self, visible):
@@ -193,14 +193,13 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
 
 def own_log_weight(units, states):
     """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
-    first = units.first(units.encode(states))
-    own = tf.reduce_sum(units.bias * first, -1)
+    own = tf.reduce_sum(units.bias * units.first_of(states), -1)
     return own + tf.reduce_sum(units.base_measure(states), -1)
 
 
 def log_conditional(units, states, natural):
     """Returns the log-density of a layer's states given the other layer, (B,), nats."""
-    own = tf.reduce_sum(natural * units.first(units.encode(states)), -1)
+    own = tf.reduce_sum(natural * units.first_of(states), -1)
     each = units.base_measure(states) - units.log_partition(natural)
     return own + tf.reduce_sum(each, -1)
 
@@ -222,68 +221,6 @@ def finite_layers(potentials):
 def num_states(units):
     """Returns how many states each unit of a finite layer has, an int array."""
     return 1 + np.count_nonzero(np.diff(units.values), axis=1)
-
-
-def check_finite(potentials):
-    """Raises a ValueError if a parameter is NaN or infinite, and names it.
-
-    Not checked while tracing a `tf.function`.
-    """
-    named = {"kernel": potentials.kernel}
-    for side in ("visible", "hidden"):
-        units = getattr(potentials, side)
-        named |= _named_parameters(side, units)
-    for name, value in named.items():
-        value = tf.convert_to_tensor(value)
-        if not hasattr(value, "numpy"):
-            return
-        if not tf.reduce_all(tf.math.is_finite(value)):
-            raise ValueError(
-                f"Expected finite parameters. Received: NaN or infinite values in "
-                f"{name}. Training has diverged: go back to earlier weights, and take "
-                "a smaller learning rate."
-            )
-
-
-def _named_parameters(name, units):
-    """Returns a dict of name to tensor of a layer's parameters, those of parts, too."""
-    if not hasattr(units, "_asdict"):
-        return {name: units}
-    named = {}
-    for field, value in units._asdict().items():
-        parts = value if isinstance(value, tuple) else (value,)
-        for part in parts:
-            named |= _named_parameters(f"{name}_{field}", part)
-    return named
-
-
-def check_normalizable(potentials):
-    """Raises if a pair of layers without limits has no finite partition function.
-
-    Units of a finite number of states, and of limited ones, go with all others.
-
-    Raises:
-        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' of the units
-            without limits is positive definite. For rectified units it need not be.
-            Not checked while tracing a `tf.function`.
-    """
-    if not tf.executing_eagerly():
-        return
-    layers = (potentials.visible, potentials.hidden)
-    visible, hidden = (np.asarray(units.curvature, np.float64) for units in layers)
-    if np.isinf(visible).all() or np.isinf(hidden).all():
-        return
-    kernel = np.asarray(tf.cast(potentials.kernel, tf.float64))[~np.isinf(visible)]
-    marginal = np.diag(visible[~np.isinf(visible)]) - (kernel / hidden) @ kernel.T
-    smallest = np.linalg.eigvalsh(marginal)[0]
-    if not smallest > 0:
-        raise ValueError(
-            "Expected diag(precision_v) - W diag(1 / precision_h) W' to be positive "
-            "definite, or two layers of Gaussian or rectified units may have no finite "
-            f"partition function. Received: smallest eigenvalue {smallest:.3g}. Use a "
-            "smaller kernel, a larger precision, or units of finitely many states in "
-            "one of the layers."
-        )
 
 
 def _check_shapes(kernel, visible, hidden):

@@ -45,7 +45,7 @@ class UnitStates(NamedTuple):
         starts = np.cumsum(sizes, 0) - sizes
         rows = starts + np.minimum(np.arange(most), sizes - 1)
         states = tf.constant(values.T, dtype)
-        first = units.first(units.encode(states))
+        first = units.first_of(states)
         numbers = tf.stack([tf.gather(first[k], rows[:, k]) for k in range(most)], 1)
         base = tf.transpose(units.base_measure(states))
         own = tf.gather(units.bias, rows, axis=-1) * numbers + base

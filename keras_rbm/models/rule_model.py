@@ -13,6 +13,7 @@ from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
+from keras_rbm.models.workflow.penalties import regularized
 from keras_rbm.models.workflow.stored_model import StoredModel
 from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
 from keras_rbm.rules.step import Step
@@ -243,7 +244,7 @@ class RuleModel(StoredModel):
         """Descends along gradients given by variable name, plus regularisers."""
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]
-        gradients = self._regularized(gradients, variables)
+        gradients = regularized(gradients, variables)
         self._fault.look_at(*map(lies_in, gradients), first_bit=4)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
@@ -254,19 +255,6 @@ class RuleModel(StoredModel):
         if force or self.train_function is None:
             super().make_train_function(force)
             self.train_function = reporting(self, self.train_function)
-
-    def _regularized(self, gradients, variables):
-        replicas = tf.distribute.get_strategy().num_replicas_in_sync
-        result = []
-        for gradient, variable in zip(gradients, variables, strict=True):
-            if variable.regularizer is not None:
-                value = tf.convert_to_tensor(variable)
-                with tf.GradientTape() as tape:
-                    tape.watch(value)
-                    penalty = variable.regularizer(value)
-                gradient += tape.gradient(penalty, value) / replicas
-            result.append(gradient)
-        return result
 
     def next_seed(self):
         """Draws a seed (2,) from the model's generator, different per replica."""

@@ -3,7 +3,6 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
@@ -60,9 +59,8 @@ class PersistentContrastiveDivergence(LearningRule):
         hidden = potentials.hidden
 
         def initializer(shape, dtype=None):
-            inputs = tf.zeros((shape[0], hidden.num_rows))
-            natural = hidden.natural(inputs)
-            return tf.cast(hidden.sample(natural, random.uniform(shape, seed)), dtype)
+            natural = hidden.natural(tf.zeros((shape[0], hidden.num_rows)))
+            return tf.cast(hidden.draw(natural, seed), dtype)
 
         shape = (self.num_chains, potentials.num_hidden)
         self.chains = self.add_variable("chains", shape, initializer)

@@ -55,9 +55,7 @@ class PopulationContrastiveDivergence(LearningRule):
             potentials, step.visible, seeds[0], num_sweeps=self.gibbs_steps - 1
         )
         natural = chains.hidden_natural
-        shape = (tf.shape(natural)[0], potentials.num_hidden)
-        noise = random.uniform(shape, seeds[1])
-        hidden = potentials.hidden.sample(natural, noise)
+        hidden = potentials.hidden.draw(natural, seeds[1])
         importance = _log_importance(potentials, natural, hidden, weights)
         share = tf.nn.softmax(importance) * tf.reduce_sum(weights)
         moments = conditional_moments(potentials.transpose(), hidden, share)
@@ -71,7 +69,7 @@ class PopulationContrastiveDivergence(LearningRule):
 def _log_importance(potentials, natural, hidden, weights):
     """Returns the log of `w_i p*(h_i) / sum_j w_j p(h_i | v_j)`, (B,)."""
     units = potentials.hidden
-    first = units.first(units.encode(hidden))
+    first = units.first_of(hidden)
     of_pairs = tf.matmul(first, natural, transpose_b=True)
     of_pairs -= tf.reduce_sum(units.log_partition(natural), -1)
     floor = weights.dtype.min / 2  # for the log of 0

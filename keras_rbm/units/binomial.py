@@ -9,15 +9,9 @@ from scipy.special import gammaln
 
 from keras_rbm.checks import check_counts
 from keras_rbm.elementary import softplus
-from keras_rbm.units.bernoulli import MEAN_MARGIN
+from keras_rbm.units.bernoulli import logit
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
-from keras_rbm.units.unit import Unit, constant
-
-
-class BinomialStatistics(NamedTuple):
-    """Statistics of counts: `bias` is the state."""
-
-    bias: tf.Tensor
+from keras_rbm.units.unit import Unit, is_whole
 
 
 class _Fields(NamedTuple):
@@ -33,7 +27,6 @@ class BinomialParameters(LayerParameters, _Fields):
     """
 
     __slots__ = ()
-    finite = True
 
     @property
     def num_trials(self):
@@ -41,9 +34,8 @@ class BinomialParameters(LayerParameters, _Fields):
         return self.log_ways.shape[0] - 1
 
     @property
-    def values(self):
-        counts = np.arange(self.num_trials + 1, dtype=np.float32)
-        return np.tile(counts, (self.num_units, 1))
+    def states(self):
+        return np.arange(self.num_trials + 1)
 
     def log_partition(self, natural):
         return self.num_trials * softplus(natural)
@@ -59,19 +51,11 @@ class BinomialParameters(LayerParameters, _Fields):
         counts = tf.range(self.num_trials + 1.0, dtype=natural.dtype)
         return index_of_noise(self.log_ways + natural[..., tf.newaxis] * counts, noise)
 
-    def statistics(self, states):
-        return BinomialStatistics(states)
-
-    def expected_statistics(self, natural):
-        return BinomialStatistics(self.mean(natural))
-
     def base_measure(self, states):
         return tf.gather(self.log_ways, tf.cast(tf.round(states), tf.int32))
 
     def natural_for_mean(self, mean):
-        share = mean / self.num_trials
-        share = tf.clip_by_value(share, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
-        return tf.math.log(share) - tf.math.log1p(-share)
+        return logit(mean / self.num_trials)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -101,20 +85,13 @@ class Binomial(Unit):
     def description(self):
         return f"whole numbers from 0 to {self.num_trials}"
 
-    def variables(self):
-        return {"bias": (constant(0.0), True)}
-
     def parameters(self, bias):
         n, k = self.num_trials, np.arange(self.num_trials + 1)
         log_ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return BinomialParameters(bias, tf.constant(log_ways, bias.dtype))
 
     def contains(self, states):
-        return (states >= 0) & (states <= self.num_trials) & (states % 1 == 0)
-
-    def fitted(self, mean, variance):
-        share = np.clip(mean / self.num_trials, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
-        return {"bias": np.log(share) - np.log1p(-share)}
+        return is_whole(states, self.num_trials)
 
     def get_config(self):
         return {"num_trials": self.num_trials}

@@ -8,16 +8,10 @@ import tensorflow as tf
 
 from keras_rbm.checks import check_counts
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
-from keras_rbm.units.unit import Unit, constant
+from keras_rbm.units.unit import Unit, is_whole
 
 #: Mean probabilities are kept this far from 0 before a logarithm is taken.
 _MARGIN = 1e-3
-
-
-class CategoricalStatistics(NamedTuple):
-    """Statistics of categories: `bias` is 1 for the state, and 0 for the others."""
-
-    bias: tf.Tensor
 
 
 class _Fields(NamedTuple):
@@ -33,7 +27,6 @@ class CategoricalParameters(LayerParameters, _Fields):
     """
 
     __slots__ = ()
-    finite = True
 
     @property
     def num_states(self):
@@ -45,9 +38,8 @@ class CategoricalParameters(LayerParameters, _Fields):
         return self.num_rows // self.num_states
 
     @property
-    def values(self):
-        categories = np.arange(self.num_states, dtype=np.float32)
-        return np.tile(categories, (self.num_units, 1))
+    def states(self):
+        return np.arange(self.num_states)
 
     @property
     def unit_of_row(self):
@@ -67,12 +59,6 @@ class CategoricalParameters(LayerParameters, _Fields):
 
     def encode(self, states):
         return self._by_row(one_hot(states, self.num_states, self.bias.dtype))
-
-    def statistics(self, states):
-        return CategoricalStatistics(self.encode(states))
-
-    def expected_statistics(self, natural):
-        return CategoricalStatistics(self.mean(natural))
 
     def natural_for_mean(self, mean):
         return tf.math.log(tf.maximum(mean, _MARGIN))
@@ -122,9 +108,6 @@ class Categorical(Unit):
     def description(self):
         return f"whole numbers from 0 to {self.num_states - 1}"
 
-    def variables(self):
-        return {"bias": (constant(0.0), True)}
-
     def parameters(self, bias):
         categories = tf.range(self.num_states, dtype=tf.float32)
         return CategoricalParameters(bias, tf.cast(categories, bias.dtype))
@@ -137,10 +120,7 @@ class Categorical(Unit):
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
 
     def contains(self, states):
-        return (states >= 0) & (states < self.num_states) & (states % 1 == 0)
-
-    def fitted(self, mean, variance):
-        return {"bias": np.log(np.maximum(mean, _MARGIN))}
+        return is_whole(states, self.num_states - 1)
 
     def get_config(self):
         return {"num_states": self.num_states}

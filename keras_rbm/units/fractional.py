@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm.elementary import softplus
-from keras_rbm.units.bernoulli import BernoulliStatistics
 from keras_rbm.units.layer_parameters import LayerParameters
 
 
@@ -55,12 +54,6 @@ class FractionalParameters(LayerParameters, _Fields):
         # sp(0) of whole coefficients is left out: a constant.
         difference = rest * softplus(natural) - softplus(rest * natural)
         return tf.reduce_sum(tf.where(rest > 0.0, difference, 0.0), -1)
-
-    def statistics(self, states):
-        return BernoulliStatistics(states)
-
-    def expected_statistics(self, natural):
-        return BernoulliStatistics(self.mean(natural))
 
     def _sample_copies(self, natural, noise):
         """Draws the unit that counts `rest`, then the others' sum from what is left."""

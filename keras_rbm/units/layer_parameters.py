@@ -1,7 +1,23 @@
 """What the parameters of a layer of units have in common."""
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
+
+from keras_rbm import random
+
+
+class BiasStatistics(NamedTuple):
+    """Statistics of units that learn a bias only: `bias` is the first statistic."""
+
+    bias: tf.Tensor
+
+
+class BiasFields(NamedTuple):
+    """Parameters of units that have a bias only."""
+
+    bias: tf.Tensor
 
 
 class LayerParameters:
@@ -9,9 +25,10 @@ class LayerParameters:
 
     A type of units derives its parameters from this class and from a `NamedTuple` of
     tensors, the first of which is `bias`, of shape (rows,) or (B, rows). It must
-    implement `log_partition`, `mean`, `mode`, `sample`, `statistics` and
-    `expected_statistics`, and what differs from units of one number each, whose state
-    is their first statistic: `encode` and `first`, `num_units`, `base_measure`.
+    implement `log_partition`, `mean`, `mode` and `sample`, and what differs from units
+    that learn a bias only, are one number each, and whose state is their first
+    statistic: `statistics` and `expected_statistics`, `encode` and `first`,
+    `num_units`, `base_measure`.
 
     *States* have a column for each unit. What the other layer sees of them has a row of
     the kernel for each number: one for a unit that is a number, q for a unit of q
@@ -20,8 +37,13 @@ class LayerParameters:
 
     __slots__ = ()
 
-    #: Whether each unit has finitely many states: those in `values`.
-    finite = False
+    #: The states that each unit has, if they are finitely many and the same.
+    states = None
+
+    @property
+    def finite(self):
+        """Bool, whether each unit has finitely many states: those in `values`."""
+        return self.states is not None
 
     @property
     def num_rows(self):
@@ -36,8 +58,11 @@ class LayerParameters:
 
     @property
     def values(self):
-        """Array (units, most): each unit's states, the last one repeated."""
-        raise TypeError(f"{type(self).__name__} has no finite number of states.")
+        """Array (units, most) of a finite layer: each unit's states.
+
+        Where others have more, the last one is repeated.
+        """
+        return np.tile(np.float32(self.states), (self.num_units, 1))
 
     @property
     def unit_of_row(self):
@@ -70,6 +95,25 @@ class LayerParameters:
     def first(self, encoded):
         """Returns the first statistic, (C, rows), an affine function of `encode`."""
         return encoded
+
+    def first_of(self, states):
+        """Returns the first statistic of states, (C, rows)."""
+        return self.first(self.encode(states))
+
+    def statistics(self, states):
+        """Returns what the log-density's exponent grows by with each parameter."""
+        return BiasStatistics(self.first_of(states))
+
+    def expected_statistics(self, natural):
+        """Returns the expectation of `statistics`."""
+        return BiasStatistics(self.first(self.mean(natural)))
+
+    def draw(self, natural, seed):
+        """Returns states (C, units) drawn from natural parameters (C, rows)."""
+        chains = natural.shape[0]
+        chains = tf.shape(natural)[0] if chains is None else chains
+        noise = random.uniform((chains, self.num_units), seed)
+        return self.sample(natural, noise)
 
     def base_measure(self, states):
         """Returns `base(y)`, (C, units)."""

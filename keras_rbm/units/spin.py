@@ -1,38 +1,19 @@
 """Spins: units of two states, -1 and 1."""
 
-from typing import NamedTuple
-
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.elementary import softplus
-from keras_rbm.units.bernoulli import MEAN_MARGIN
-from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.unit import Unit, constant
-
-_LARGEST = 1.0 - 2.0 * MEAN_MARGIN
+from keras_rbm.units.bernoulli import logit
+from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
+from keras_rbm.units.unit import Unit
 
 
-class SpinStatistics(NamedTuple):
-    """Statistics of spins: `bias` is the state."""
-
-    bias: tf.Tensor
-
-
-class _Fields(NamedTuple):
-    bias: tf.Tensor
-
-
-class SpinParameters(LayerParameters, _Fields):
+class SpinParameters(LayerParameters, BiasFields):
     """A layer of spins: `bias` of shape (units,) or (B, units)."""
 
     __slots__ = ()
-    finite = True
-
-    @property
-    def values(self):
-        return np.tile(np.float32([-1.0, 1.0]), (self.num_units, 1))
+    states = (-1.0, 1.0)
 
     def log_partition(self, natural):
         return softplus(2.0 * natural) - natural
@@ -47,14 +28,8 @@ class SpinParameters(LayerParameters, _Fields):
         up = noise < tf.math.sigmoid(2.0 * natural)
         return tf.where(up, tf.ones_like(natural), -1.0)
 
-    def statistics(self, states):
-        return SpinStatistics(states)
-
-    def expected_statistics(self, natural):
-        return SpinStatistics(tf.math.tanh(natural))
-
     def natural_for_mean(self, mean):
-        return tf.math.atanh(tf.clip_by_value(mean, -_LARGEST, _LARGEST))
+        return 0.5 * logit(0.5 * (1.0 + mean))
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -71,14 +46,8 @@ class Spin(Unit):
 
     description = "-1 or 1"
 
-    def variables(self):
-        return {"bias": (constant(0.0), True)}
-
     def parameters(self, bias):
         return SpinParameters(bias)
 
     def contains(self, states):
         return (states == -1.0) | (states == 1.0)
-
-    def fitted(self, mean, variance):
-        return {"bias": np.arctanh(np.clip(mean, -_LARGEST, _LARGEST))}

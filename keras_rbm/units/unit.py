@@ -4,6 +4,7 @@ import abc
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm.configured import Configured
 
@@ -50,9 +51,12 @@ class Unit(Configured, abc.ABC):
     #: Whether such units can only be hidden.
     hidden_only = False
 
-    @abc.abstractmethod
     def variables(self):
-        """Returns a dict of variable name to `(Keras initializer, trainable)`."""
+        """Returns a dict of variable name to `(Keras initializer, trainable)`.
+
+        By default a bias that starts at 0.
+        """
+        return {"bias": (constant(0.0), True)}
 
     @abc.abstractmethod
     def parameters(self, **values):
@@ -61,12 +65,14 @@ class Unit(Configured, abc.ABC):
     def fitted(self, mean, variance):
         """Returns a dict of the `variables`, arrays, that fit visible units to data.
 
-        The units are taken one by one, as without connections.
+        The units are taken one by one, as without connections. By default the bias is
+        what the parameters' `natural_for_mean` says.
 
         Args:
             mean, variance: arrays (rows,), of what `encode` makes of the data.
         """
-        raise TypeError(f"{type(self).__name__} must implement fitted.")
+        parameters = self.parameters(bias=tf.zeros(len(mean)))
+        return {"bias": parameters.natural_for_mean(tf.constant(mean)).numpy()}
 
     def num_rows(self, num_units):
         """Returns how many rows of the kernel so many units have, an int."""
@@ -95,3 +101,8 @@ class Unit(Configured, abc.ABC):
 def constant(value):
     """Returns a Keras initialiser of one value."""
     return keras.initializers.Constant(value)
+
+
+def is_whole(states, most):
+    """Returns bools: what is a whole number from 0 to `most`."""
+    return (states >= 0) & (states <= most) & (states % 1 == 0)

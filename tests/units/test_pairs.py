@@ -418,7 +418,7 @@ def test_a_pair_without_a_finite_sum_says_so():
     joined = units.Joined([("spin", 2), ("gaussian", 1)])
     rbm = RBM(2, visible=joined, hidden="double_rectified", num_visible=3, seed=0)
     rbm.kernel.assign([[9.0, 9.0], [9.0, 9.0], [0.1, 0.1]])
-    inference.potentials.check_normalizable(rbm.potentials())
+    inference.soundness.check_normalizable(rbm.potentials())
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from keras_rbm.inference.annealing.loop import anneal
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
 from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.potentials import check_finite, check_normalizable
+from keras_rbm.inference.soundness import check_finite, check_normalizable
 
 
 def annealed_importance_sampling(

@@ -7,13 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import as_array, check_counts
 from keras_rbm.inference.annealing.tempered_path import TemperedPath
 from keras_rbm.inference.annealing.tempering import parallel_tempering, tempering_step
-from keras_rbm.inference.arguments import as_array, as_floats, check_model
+from keras_rbm.inference.arguments import as_floats, check_model
 from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.gibbs import ChainState
-from keras_rbm.inference.potentials import check_finite, check_normalizable
+from keras_rbm.inference.soundness import check_finite, check_normalizable
 
 _RANGE = (tf.reduce_min, tf.reduce_max)
 #: Nats, of the solution of each pair's equation.

@@ -48,12 +48,9 @@ def single_site_sweeps(potentials, visible, seed):
     if side == "visible":
         return _sweeps(potentials.transpose(), visible, seed, tf.constant(sweeps))
     starting, ending = (random.fold_in(seed, -stream) for stream in (1, 2))
-    natural = potentials.hidden_natural(visible)
-    shape = (visible.shape[0], potentials.num_hidden)
-    hidden = potentials.hidden.sample(natural, random.uniform(shape, starting))
+    hidden = potentials.hidden.draw(potentials.hidden_natural(visible), starting)
     hidden = _sweeps(potentials, hidden, seed, tf.constant(sweeps))
-    natural = potentials.visible_natural(hidden)
-    return potentials.visible.sample(natural, random.uniform(visible.shape, ending))
+    return potentials.visible.draw(potentials.visible_natural(hidden), ending)
 
 
 @tf.function(autograph=False)
@@ -160,9 +157,7 @@ class Visited(NamedTuple):
         states = tf.gather_nd(self.states, chosen.reshape(-1, 2))
         if self.of_hidden:
             natural = potentials.repeat(count).visible_natural(states)
-            shape = (len(natural), potentials.num_visible)
-            noise = random.uniform(shape, seeds[1])
-            states = potentials.visible.sample(natural, noise)
+            states = potentials.visible.draw(natural, seeds[1])
         return states, absent
 
 

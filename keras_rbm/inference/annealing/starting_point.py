@@ -219,13 +219,10 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
 def _given_any_hidden(potentials, rows, seed):
     """Returns visible states (rows, V) drawn given hidden states without any input."""
     units = potentials.hidden
-    shape = (rows, potentials.num_hidden)
-    noise = random.uniform(shape, random.fold_in(seed, 0))
-    hidden = units.sample(tf.zeros((rows, units.num_rows)), noise)
+    inputs = tf.zeros((rows, units.num_rows))
+    hidden = units.draw(inputs, random.fold_in(seed, 0))
     natural = potentials.visible_natural(hidden)
-    shape = (rows, potentials.num_visible)
-    noise = random.uniform(shape, random.fold_in(seed, 1))
-    return potentials.visible.sample(natural, noise)
+    return potentials.visible.draw(natural, random.fold_in(seed, 1))
 
 
 @tf.function(autograph=False)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.checks import is_int
 from keras_rbm.inference.gibbs import metropolis_step
 from keras_rbm.inference.potentials import Potentials
@@ -114,9 +113,7 @@ class TemperedPath(NamedTuple):
     def sample_base(self, chains, seed):
         """Returns visible states of so many chains, (C, V), from beta = 0."""
         units = self.potentials.visible
-        natural = tf.broadcast_to(self.base, (chains, units.num_rows))
-        noise = random.uniform((chains, units.num_units), seed)
-        return units.sample(natural, noise)
+        return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
     def log_weight_difference(self, chains, low, high):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
@@ -129,7 +126,7 @@ class TemperedPath(NamedTuple):
             low * natural
         )
         units = self.potentials.visible
-        first = units.first(units.encode(visible))
+        first = units.first_of(visible)
         bias = (high - low) * first * (units.bias - self.base)
         return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
 

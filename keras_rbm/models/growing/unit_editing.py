@@ -7,8 +7,8 @@ inside a `tf.function`, too, where nothing is checked.
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import is_int
-from keras_rbm.inference.arguments import as_array, as_floats
+from keras_rbm.checks import as_array, is_int
+from keras_rbm.inference.arguments import as_floats
 
 
 def insert_unit(model, weights, bias, coefficient):

@@ -15,8 +15,7 @@ def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
     if initial_visible is None:
         units = potentials.visible
         natural = tf.broadcast_to(base, (shape[0], units.num_rows))
-        noise = random.uniform(shape, random.fold_in(seed, -1))
-        initial_visible = units.sample(natural, noise)
+        initial_visible = units.draw(natural, random.fold_in(seed, -1))
     return inference.gibbs_chain(
         potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
     )
