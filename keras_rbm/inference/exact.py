@@ -166,9 +166,9 @@ def _log_weights(potentials, hidden):
 
 
 def _chunks(potentials):
-    """Returns how many chunks of states there are, of how many: the last may be less.
+    """Returns the numbers of chunks, of states in a chunk, and of states.
 
-    States above the last are those from 0 on, again.
+    What a last chunk has more are states from 0 on, again.
     """
     total = math.prod(map(int, num_states(potentials.hidden)))
     count = min(_CHUNK, total)

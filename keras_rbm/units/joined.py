@@ -161,7 +161,7 @@ class Joined(Unit):
         return "of each column what its unit takes"
 
     def unit_of_column(self, column):
-        """Returns the unit of a column."""
+        """Returns the type of one unit of the layer."""
         ends = np.cumsum([count for _, count in self.parts])
         return self.parts[int(np.searchsorted(ends, column, side="right"))][0]
 

@@ -82,6 +82,10 @@ class Unit(Configured, abc.ABC):
         """Returns the shape of one of the `variables`."""
         return (self.num_rows(num_units) if name == "bias" else num_units,)
 
+    def unit_of_column(self, column):
+        """Returns the type of one unit of the layer."""
+        return self
+
     def encode(self, states):
         """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
         return states

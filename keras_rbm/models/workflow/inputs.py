@@ -255,18 +255,18 @@ def check_rows(rows, name, width=None, unit=None):
             "impute them first."
         )
     if unit is not None:
-        check_states(values, name, unit)
+        _check_states(values, name, unit)
 
 
-def check_states(values, name, unit):
+def _check_states(values, name, unit):
     """Raises a ValueError unless an array of finite numbers can be states of a unit."""
     sound = unit.contains(values)
     if np.all(sound):
         return
     row, column = np.argwhere(~np.asarray(sound))[0]
-    own = unit.unit_of_column(column) if hasattr(unit, "unit_of_column") else unit
-    of_column = values[:, column] if own is not unit else values
-    low, high = of_column.min() + 0.0, of_column.max() + 0.0  # no -0
+    own = unit.unit_of_column(column)
+    others = values if own is unit else values[:, column]
+    low, high = others.min() + 0.0, others.max() + 0.0  # no -0
     raise ValueError(
         f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
         f"Received: {values[row, column]:g} in row {row}, column {column}; values "

@@ -84,7 +84,16 @@ def live_answers(model):
     return answers
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        # Of a conditional one the process without the library asks.
+        pytest.param(
+            make, id=name, marks=pytest.mark.slow if name == "fitted_crbm" else []
+        )
+        for name, make in MODELS.items()
+    ],
+)
 def test_served_values_are_the_live_models(make, tmp_path):
     model = make()
     model.export(tmp_path / "model")
