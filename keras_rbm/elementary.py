@@ -27,13 +27,3 @@ def softplus(x):
     if _BASIC.get():
         return tf.nn.relu(x) + tf.math.log(1.0 + tf.exp(-tf.abs(x)))
     return tf.math.softplus(x)
-
-
-def binary_entropy(mean):
-    """Returns -m log m - (1 - m) log(1 - m), 0 where m is 0 or 1."""
-    if _BASIC.get():
-        smallest = mean.dtype.as_numpy_dtype(1e-37)
-        return -sum(
-            p * tf.math.log(tf.maximum(p, smallest)) for p in (mean, 1.0 - mean)
-        )
-    return -tf.math.xlogy(mean, mean) - tf.math.xlog1py(1.0 - mean, -mean)

@@ -294,17 +294,20 @@ def published_mixed_product(potentials, num_iterations):
 def mean_field(potentials, num_iterations, damping=0.0):
     """Lists the means and the bound on log Z after each sweep.
 
-    Damping keeps a part of the old means.
+    Damping keeps a part of the old log-odds.
     """
     kernel, visible_bias, hidden_bias = arrays(potentials)
-    visible, hidden = expit(visible_bias), expit(hidden_bias)
+    odds_v, odds_h = visible_bias, hidden_bias
+    visible, hidden = expit(odds_v), expit(odds_h)
     sweeps = []
     for _ in range(num_iterations):
         before = visible, hidden
-        new = expit(hidden @ kernel.T + visible_bias)
-        visible = damping * visible + (1 - damping) * new
-        new = expit(visible @ kernel + hidden_bias)
-        hidden = damping * hidden + (1 - damping) * new
+        new = hidden @ kernel.T + visible_bias
+        odds_v = damping * odds_v + (1 - damping) * new
+        visible = expit(odds_v)
+        new = visible @ kernel + hidden_bias
+        odds_h = damping * odds_h + (1 - damping) * new
+        hidden = expit(odds_h)
         pairwise, energy = _decoded(potentials, visible, hidden)
         bound = energy + entropy(visible) + entropy(hidden)
         residual = _largest_change(before, (visible, hidden))

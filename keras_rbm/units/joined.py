@@ -128,7 +128,8 @@ class Joined(Unit):
 
     Example:
 
-    >>> kinds = [("bernoulli", 2), (keras_rbm.units.Categorical(3), 1), ("gaussian", 1)]
+    >>> category = keras_rbm.units.Categorical(3)
+    >>> kinds = [("bernoulli", 2), (category, 1), ("gaussian", 1)]
     >>> rbm = keras_rbm.RBM(4, visible=keras_rbm.units.Joined(kinds), seed=0)
     >>> rows = np.array([[0, 1, 2, 0.3], [1, 1, 0, -2.5]])
     >>> rbm.compile(rule="cd")

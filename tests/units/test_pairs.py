@@ -113,6 +113,7 @@ class Truth:
         kernel = self.p.kernel.numpy()
         self.log_joint = own_v[:, None] + self.tv @ kernel @ self.th.T + own_h
         self.own_h = own_h
+        self.weights = np.exp(log_dv)[:, None] * np.exp(log_dh)
         top = self.log_joint.max()
         self.log_z = top + np.log(np.exp(self.log_joint - top).sum())
 
@@ -157,6 +158,52 @@ def test_numbers_are_those_of_sums_and_integrals(pair):
         for got, expected in ((moments.visible, visible), (moments.hidden, hidden)):
             for field, mean in zip(got, expected, strict=True):
                 np.testing.assert_allclose(field, mean, rtol=1e-5, atol=1e-5)
+
+
+@ALL
+def test_mean_field_is_its_bound(pair):
+    """`E log p - E log q` by the sum over all states, at most log Z, of independent q.
+
+    At a fixed point the means are those given the other layer's.
+    """
+    rbm, _ = made(pair, scale=0.2)
+    potentials = rbm.potentials()
+    truth = Truth(potentials)
+    beliefs = inference.mean_field(potentials, max_iterations=500, tolerance=1e-7)
+    v, h = beliefs.visible[tf.newaxis], beliefs.hidden[tf.newaxis]
+    eta_v = potentials.visible_natural_of_mean(h).numpy()[0]
+    eta_h = potentials.transpose().visible_natural_of_mean(v)
+    eta_h = eta_h.numpy()[0]
+    np.testing.assert_allclose(
+        beliefs.visible, potentials.visible.mean(eta_v), 1e-4, 1e-4
+    )
+    np.testing.assert_allclose(
+        beliefs.hidden, potentials.hidden.mean(eta_h), 1e-4, 1e-4
+    )
+    q = [
+        _log_q(layer, eta, states, first)
+        for layer, eta, states, first in (
+            (truth.p.visible, eta_v, truth.v, truth.tv),
+            (truth.p.hidden, eta_h, truth.h, truth.th),
+        )
+    ]
+    log_q = q[0][:, None] + q[1]
+    # Both hold the logarithms of the quadrature's weights: in q they are measures.
+    weights = truth.weights
+    mass = np.exp(log_q) * weights
+    bound = (mass * (truth.log_joint - np.log(weights) - log_q)).sum()
+    np.testing.assert_allclose(mass.sum(), 1.0, atol=1e-5)
+    np.testing.assert_allclose(beliefs.log_partition, bound, atol=1e-4)
+    assert beliefs.log_partition < truth.log_z + 1e-5
+
+
+def _log_q(layer, natural, states, first):
+    natural = tf.constant(natural, tf.float64)
+    return (
+        first @ natural.numpy()
+        + _base(layer, states)
+        - layer.log_partition(natural).numpy().sum(-1)
+    )
 
 
 @pytest.mark.slow

@@ -17,15 +17,18 @@ HUGE = tf.float32.max
 
 
 class Beliefs(NamedTuple):
-    """Approximate marginals of a binary model, or of a batch of B models.
+    """Approximate marginals of a model, or of a batch of B models.
 
-    Without a batch dimension in the potentials there is none here.
+    Without a batch dimension in the potentials there is none here. Of units that are
+    not binary (`mean_field` only) beliefs are means, of categories their probabilities,
+    q columns a unit.
 
     Attributes:
         visible: tensor (B, V), beliefs that a visible unit is 1.
         hidden: tensor (B, H), likewise.
-        pairwise: beliefs that both units are 1: the weighted mean over the models,
-            (V, H), or those of each model, (B, V, H), or `None`, as asked for.
+        pairwise: beliefs that both units are 1 (means of `t(v) t(h)'`): the weighted
+            mean over the models, (V, H), or those of each model, (B, V, H), or `None`,
+            as asked for.
         log_partition: tensor (B,), estimate of log Z in nats; the routine says
             which.
         num_iterations: int32 tensor (B,), sweeps made.
@@ -70,37 +73,49 @@ class BinaryModels(NamedTuple):
         ):
             if not isinstance(units, BernoulliParameters):
                 raise ValueError(
-                    "Expected binary units in both layers for message passing and "
-                    f"mean field. Received: {side} units {type(units).__name__}. "
-                    "Sample from the model by Gibbs sampling instead."
+                    "Expected binary units in both layers for message passing. "
+                    f"Received: {side} units {type(units).__name__}. Use mean_field, "
+                    "or sample from the model."
                 )
-        batch = potentials.batch_size
-        count = 1 if batch is None else static_size(potentials, batch)
-
-        def rows(bias):
-            bias = tf.cast(bias, tf.float32)
-            return tf.broadcast_to(bias, (count, bias.shape[-1]))
-
-        if weights is None:
-            weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
-        weights = as_floats("weights", weights)
-        if not weights.shape.is_compatible_with(
-            [None if tf.is_tensor(count) else count]
-        ):
-            raise ValueError(
-                f"Expected a weight for each of {count} models. Received: weights of "
-                f"shape {tuple(weights.shape)}."
-            )
-        return cls(
-            tf.cast(potentials.kernel, tf.float32),
-            rows(potentials.visible_bias),
-            rows(potentials.hidden_bias),
-            tf.cast(weights, tf.float32),
-        )
+        models, weights = batch_of_models(potentials, weights)
+        return cls(models.kernel, models.visible_bias, models.hidden_bias, weights)
 
     def potentials(self):
         """Returns these models as `Potentials`."""
         return Potentials(self.kernel, self.visible_bias, self.hidden_bias)
+
+
+def batch_of_models(potentials, weights=None):
+    """Returns B models, one if there is no batch, as float32 tensors, with weights.
+
+    Args:
+        potentials: `Potentials`.
+        weights: tensor (B,), of the models in means; by default 1 / B.
+
+    Returns:
+        `Potentials` whose biases are (B, V) and (B, H); weights (B,).
+
+    Raises:
+        ValueError: if there is not a weight for each model.
+    """
+    batch = potentials.batch_size
+    count = 1 if batch is None else static_size(potentials, batch)
+
+    def each(units):
+        bias = tf.cast(units.bias, tf.float32)
+        return units.with_bias(tf.broadcast_to(bias, (count, bias.shape[-1])))
+
+    if weights is None:
+        weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
+    weights = as_floats("weights", weights)
+    if not weights.shape.is_compatible_with([None if tf.is_tensor(count) else count]):
+        raise ValueError(
+            f"Expected a weight for each of {count} models. Received: weights of shape "
+            f"{tuple(weights.shape)}."
+        )
+    layers = each(potentials.visible), each(potentials.hidden)
+    models = Potentials(tf.cast(potentials.kernel, tf.float32), *layers)
+    return models, tf.cast(weights, tf.float32)
 
 
 def static_size(potentials, batch):
