@@ -12,6 +12,7 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.workflow.inputs import check_no_labels
+from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.models.workflow.sampling import draw
 from keras_rbm.models.workflow.with_inference import WithInference
@@ -27,8 +28,9 @@ _CHAINS_AT_ONCE = 10_000
 class ConditionalModel(WithInference, BoltzmannMachine):
     """A Boltzmann machine with input, a model of p(v | x).
 
-    A subclass makes its variables, sets `_inference`, and implements `potentials` and
-    `gradients`. Called on x it returns the visible marginals, (B, V).
+    A subclass makes its variables, sets `_inference`, `visible` and `hidden`, and
+    implements `potentials` and `gradients`. Called on x it returns the visible
+    marginals, (B, V).
     """
 
     conditional = True
@@ -70,7 +72,8 @@ class ConditionalModel(WithInference, BoltzmannMachine):
 
     def _check_batch(self, x, y):
         features, visible = self._split_batch(x, y)
-        check_no_labels(visible)
+        if are_binary(self.visible):
+            check_no_labels(visible)
         self._check_features(features)
         self._check_visible(visible, "y")
 
@@ -94,11 +97,16 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
 
     def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.num_visible)
+        return (input_shape[0], self.visible.num_rows(self.num_visible))
 
     def _prediction(self, features, visible):
-        """Returns what compiled metrics compare with the targets: the output."""
-        return tf.cast(self(features), self.variable_dtype)
+        """Returns what compiled metrics compare with the targets: the output.
+
+        Of categories, which have no mean, that is the likeliest ones.
+        """
+        return self.potentials(features).visible.state_like(
+            tf.cast(self(features), self.variable_dtype)
+        )
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Updates compiled metrics with targets and the marginals given x.
@@ -114,14 +122,15 @@ class ConditionalModel(WithInference, BoltzmannMachine):
 
         Max-product inference finds the most probable (v, h), mixed-product the most
         probable v; both approximately. Of marginals (sum-product, mean field, exact) it
-        returns which exceed 1/2: the state with the fewest expected errors.
+        returns which exceed 1/2, the state with the fewest expected errors, and the
+        likeliest state of units that are not binary.
 
         Args:
             x: array (B, X).
             batch_size: int, examples at a time.
 
         Returns:
-            tensor (B, V) of zeros and ones.
+            tensor (B, V), states.
         """
         rows = self._feature_rows(x, "predict_map")
         check_counts(batch_size=batch_size)
@@ -132,7 +141,11 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         return tf.concat(parts, 0)
 
     def _most_probable(self, rows):
-        return tf.cast(self(rows) > 0.5, tf.float32)
+        means = tf.cast(self(rows), tf.float32)
+        if are_binary(self.visible):
+            return tf.cast(means > 0.5, tf.float32)
+        units = self.potentials(rows).visible
+        return units.mode(units.natural_for_mean(means))
 
     def sample(self, x, *, steps=1000, initial_visible=None, clamp=None, seed=None):
         """Draws visible states given x by block Gibbs sampling, one for each row.
@@ -184,7 +197,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
     def log_partition(
         self,
         x,
-        method="bethe",
+        method=None,
         *,
         num_chains=100,
         betas=None,
@@ -196,11 +209,12 @@ class ConditionalModel(WithInference, BoltzmannMachine):
 
         Args:
             x: array (B, X).
-            method: `"bethe"` (sum-product to 1e-3 or 100 sweeps, whatever the model's
-                inference; error not known, and large where `sum_product` does not
-                converge, see `Beliefs.converged`), `"mean_field"` (a lower bound),
-                `"exact"` (enumerates up to 25 units), `"ais"`, `"bidirectional"` or
-                `"reverse_ais"` (annealing, `num_chains` chains for each example).
+            method: `"bethe"`, the default of binary units (sum-product to 1e-3 or 100
+                sweeps, whatever the model's inference; error not known, and large
+                where `sum_product` does not converge, see `Beliefs.converged`),
+                `"mean_field"` (a lower bound), `"exact"` (enumerates up to 25 units),
+                `"ais"`, the default of others, `"bidirectional"` or `"reverse_ais"`
+                (annealing, `num_chains` chains for each example).
             num_chains, betas, steps, seed, progress: of the annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
 
@@ -211,6 +225,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
+        method = self._default_method() if method is None else method
         if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
@@ -236,14 +251,17 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             parts.append(part)
         return inference_module.LogPartition.joined(parts)
 
-    def log_likelihood(self, x, v, log_partition="bethe"):
+    def _default_method(self):
+        return "bethe" if are_binary(self.visible, self.hidden) else "ais"
+
+    def log_likelihood(self, x, v, log_partition=None):
         """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
 
         Args:
             x: array (B, X).
             v: array (B, V).
             log_partition: `LogPartition` of the same x, or a method's name to
-                compute it by now.
+                compute it by now, by default that of `log_partition`.
 
         Returns:
             tensor (B,), nats, float64. As good as log Z: by `"mean_field"`, a lower
@@ -252,6 +270,8 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         """
         visible = self._visible_states(v, "log_likelihood", "v")
         free_energy = tf.cast(self.free_energy(x, visible), tf.float64)
+        if log_partition is None:
+            log_partition = self._default_method()
         method = log_partition
         if isinstance(log_partition, str):
             log_partition = self.log_partition(x, log_partition)
@@ -264,7 +284,8 @@ class ConditionalModel(WithInference, BoltzmannMachine):
                 "log_partition(x) with it, or pass a method's name."
             )
         score = -free_energy - value
-        if isinstance(method, str) and method == "mean_field":
+        discrete = self.potentials(as_rows(x)[:1]).visible.finite
+        if isinstance(method, str) and method == "mean_field" and discrete:
             return tf.minimum(score, 0.0)
         above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
         if isinstance(method, str) and method == "bethe" and above:

@@ -9,23 +9,32 @@ from keras_rbm.checks import check_counts
 from keras_rbm.models.conditional_model import ConditionalModel
 from keras_rbm.models.workflow.initializers import keras_part, normal, reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
+from keras_rbm.models.workflow.layer_variables import (
+    add_units,
+    are_binary,
+    layer_parameters,
+    unit_types,
+)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class CRBM(ConditionalModel):
     """Conditional restricted Boltzmann machine, a structured predictor of v from x.
 
-    `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x an RBM of binary
-    units whose biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule
-    that fits, and predicts by its inference: called on x it returns the marginals
-    `p(v_i = 1 | x)`, (B, V). As a layer in another model it is fixed: no gradient
-    passes through the inference.
+    `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x an RBM whose biases
+    depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits, and
+    predicts by its inference: called on x it returns the marginals `p(v_i = 1 | x)`,
+    (B, V), or the means of units that are not binary (of categories the probabilities,
+    q columns a unit). As a layer in another model it is fixed: no gradient passes
+    through the inference.
 
     Args:
         hidden_units: int ≥ 1, H.
+        visible, hidden: str or `keras_rbm.units` object, types of the units.
         inference: `keras_rbm.inference.Inference` or its name, how the model
             predicts and rules such as `MaximumLikelihood` learn. By default
-            sum-product belief propagation. Train and predict with the same.
+            sum-product belief propagation of binary units, and `MeanField` of others,
+            which is all they take. Train and predict with the same.
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
@@ -45,8 +54,12 @@ class CRBM(ConditionalModel):
         visible_kernel: variable (X, V), A.
         hidden_kernel: variable (X, H), R.
 
+    V and H count the rows of units of several categories, and other variables come
+    with other units, as in `RBM`.
+
     Raises:
-        ValueError: if a size is not an int ≥ 1, or the inference is unknown.
+        ValueError: if a size is not an int ≥ 1, or the inference or a unit type is
+            unknown or does not fit.
 
     Example:
 
@@ -69,7 +82,9 @@ class CRBM(ConditionalModel):
         self,
         hidden_units,
         *,
-        inference="belief_propagation",
+        visible="bernoulli",
+        hidden="bernoulli",
+        inference=None,
         num_visible=None,
         num_features=None,
         seed=None,
@@ -82,12 +97,18 @@ class CRBM(ConditionalModel):
         check_counts(hidden_units=hidden_units)
         if num_features is not None:
             check_counts(num_features=num_features)
+        visible, hidden = unit_types(visible, hidden)
+        if inference is None:
+            binary = are_binary(visible, hidden)
+            inference = "belief_propagation" if binary else "mean_field"
         inference = inference_module.get(inference)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = int(hidden_units)
+        self.visible = visible
+        self.hidden = hidden
+        self._check_inference(inference)
         self._inference = inference
         self.num_features = None if num_features is None else int(num_features)
-        self.visible = self.hidden = units.Bernoulli()
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
@@ -112,8 +133,9 @@ class CRBM(ConditionalModel):
             )
         self.num_features = num_features
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: num_features})
-        visible, hidden = self.num_visible, self.hidden_units
-        self._visible_width = visible
+        self._visible_width = self.num_visible
+        visible = self.visible.num_rows(self.num_visible)
+        hidden = self.hidden.num_rows(self.hidden_units)
         kernels = {
             "kernel": ((visible, hidden), self.kernel_initializer),
             "visible_kernel": ((num_features, visible), self.feature_initializer),
@@ -131,14 +153,9 @@ class CRBM(ConditionalModel):
                     regularizer=self.kernel_regularizer,
                 )
                 setattr(self, name, variable)
-            self.visible_bias = self.add_weight(
-                name="visible_bias",
-                shape=(visible,),
-                initializer=self.visible_bias_initializer or "zeros",
-            )
-            self.hidden_bias = self.add_weight(
-                name="hidden_bias", shape=(hidden,), initializer="zeros"
-            )
+            start = self.visible_bias_initializer
+            add_units(self, "visible_{}", self.visible, self.num_visible, start)
+            add_units(self, "hidden_{}", self.hidden, self.hidden_units)
         self.built = True
         if self.rule is not None:
             self._build_training()
@@ -157,34 +174,38 @@ class CRBM(ConditionalModel):
         self._assert_built("potentials")
         features = tf.cast(features, self.compute_dtype)
 
-        def bias(variable, kernel):
-            product = tf.matmul(features, tf.cast(kernel, self.compute_dtype))
-            return tf.cast(product, self.variable_dtype) + tf.cast(
-                variable, self.variable_dtype
-            )
+        def layer(side, unit):
+            kernel = tf.cast(getattr(self, f"{side}_kernel"), self.compute_dtype)
+            inputs = tf.cast(tf.matmul(features, kernel), self.variable_dtype)
+            own = tf.cast(getattr(self, f"{side}_bias"), self.variable_dtype)
+            return layer_parameters(self, f"{side}_{{}}", unit, bias=inputs + own)
 
         return inference_module.Potentials(
             tf.cast(self.kernel, self.compute_dtype),
-            bias(self.visible_bias, self.visible_kernel),
-            bias(self.hidden_bias, self.hidden_kernel),
+            layer("visible", self.visible),
+            layer("hidden", self.hidden),
         )
 
     def gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
         gradients = {"kernel": negative.kernel - positive.kernel}
         for side in ("visible", "hidden"):
-            rows = sum(
-                sign * getattr(moments, side).bias * moments.weights[:, tf.newaxis]
-                for sign, moments in ((1.0, negative), (-1.0, positive))
+            rows = tf.nest.map_structure(
+                tf.subtract, _weighted(negative, side), _weighted(positive, side)
             )
-            gradients[f"{side}_bias"] = tf.reduce_sum(rows, 0)
-            gradients[f"{side}_kernel"] = tf.matmul(features, rows, transpose_a=True)
+            for name, values in rows._asdict().items():
+                gradients[f"{side}_{name}"] = tf.reduce_sum(values, 0)
+            gradients[f"{side}_kernel"] = tf.matmul(
+                features, rows.bias, transpose_a=True
+            )
         return gradients
 
     def get_config(self):
         config = super().get_config() | self._start_config()
         return config | {
             "hidden_units": self.hidden_units,
+            "visible": units.serialize(self.visible),
+            "hidden": units.serialize(self.hidden),
             "inference": keras.saving.serialize_keras_object(self.inference),
             "num_visible": self.num_visible,
             "num_features": self.num_features,
@@ -193,3 +214,9 @@ class CRBM(ConditionalModel):
                 self.feature_initializer
             ),
         }
+
+
+def _weighted(moments, side):
+    """Returns a side's statistics times the rows' weights, leaves (B, …)."""
+    weights = moments.weights[:, tf.newaxis]
+    return tf.nest.map_structure(lambda leaf: leaf * weights, getattr(moments, side))

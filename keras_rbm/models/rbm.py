@@ -7,6 +7,11 @@ from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.workflow.inputs import check_input_shape
+from keras_rbm.models.workflow.layer_variables import (
+    add_units,
+    layer_parameters,
+    unit_types,
+)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -76,7 +81,7 @@ class RBM(GenerativeModel):
         **kwargs,
     ):
         check_counts(hidden_units=hidden_units)
-        visible, hidden = _layers(visible, hidden)
+        visible, hidden = unit_types(visible, hidden)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = int(hidden_units)
         self.visible = visible
@@ -101,34 +106,16 @@ class RBM(GenerativeModel):
                 initializer=self.kernel_initializer,
                 regularizer=self.kernel_regularizer,
             )
-            start = {"bias": self.visible_bias_initializer}
-            self._add_units("visible", self.visible, num_visible, start)
-            self._add_units("hidden", self.hidden, self.hidden_units, {})
+            start = self.visible_bias_initializer
+            add_units(self, "visible_{}", self.visible, num_visible, start)
+            add_units(self, "hidden_{}", self.hidden, self.hidden_units)
             self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
         self.built = True
         if self.rule is not None:
             self._build_training()
 
-    def _add_units(self, side, unit, count, start):
-        for name, (initializer, trainable) in unit.variables().items():
-            variable = self.add_weight(
-                name=f"{side}_{name}",
-                shape=unit.shape_of(name, count),
-                initializer=start.get(name) or initializer,
-                trainable=trainable,
-            )
-            setattr(self, variable.name, variable)
-
-    def _layer_parameters(self, side, unit):
-        return unit.parameters(
-            **{
-                name: tf.cast(getattr(self, f"{side}_{name}"), self.variable_dtype)
-                for name in unit.variables()
-            }
-        )
-
     def _visible_parameters(self):
-        return self._layer_parameters("visible", self.visible)
+        return layer_parameters(self, "visible_{}", self.visible)
 
     def potentials(self, features=None):
         """Returns the model as `keras_rbm.inference.Potentials`."""
@@ -136,7 +123,7 @@ class RBM(GenerativeModel):
         return inference.Potentials(
             tf.cast(self.kernel, self.compute_dtype),
             self._visible_parameters(),
-            self._layer_parameters("hidden", self.hidden),
+            layer_parameters(self, "hidden_{}", self.hidden),
         )
 
     def gradients(self, features, positive, negative):
@@ -163,14 +150,3 @@ class RBM(GenerativeModel):
             "num_visible": self.num_visible,
             "seed": self.seed,
         }
-
-
-def _layers(visible, hidden):
-    """Returns the unit types of both layers; raises a ValueError if they do not fit."""
-    visible, hidden = units.get(visible), units.get(hidden)
-    if visible.hidden_only:
-        raise ValueError(
-            "Expected visible units that data can be fitted to. Received: visible="
-            f"{visible!r}, which can only be hidden. Use visible='gaussian'."
-        )
-    return visible, hidden

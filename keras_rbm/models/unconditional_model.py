@@ -55,6 +55,10 @@ class UnconditionalModel(BoltzmannMachine):
     def _state_of_a_step(self):
         return [*super()._state_of_a_step(), self.base_rate, self.examples_seen]
 
+    def _visible_parameters(self):
+        """Returns the parameters of the units that are data."""
+        return self.potentials().visible
+
     def _copy_record(self, model):
         """Takes over what another model knows of the data."""
         self.base_rate.assign(model.base_rate)
@@ -134,11 +138,7 @@ class UnconditionalModel(BoltzmannMachine):
 
         Of categories, which have no mean, that is the likeliest ones.
         """
-        means = self._reconstruct(visible)
-        if means.shape[-1] == visible.shape[-1]:
-            return means
-        units = self.potentials().visible
-        return units.mode(units.natural_for_mean(means))
+        return self._visible_parameters().state_like(self._reconstruct(visible))
 
     def _starting_point(self, potentials, seed):
         """Returns where annealing and tempering start, found for this model."""

@@ -23,14 +23,14 @@ class MaximumLikelihood(LearningRule):
 
     Args:
         inference: `keras_rbm.inference.Inference` or its name; by default the
-            model's own, which also predicts, and `BeliefPropagation()` for a model
-            without one. It must yield marginals: `"max_product"` and
-            `"mixed_product"` go with `MaxMargin`.
+            model's own, which also predicts, and for a model without one
+            `BeliefPropagation()`, or `MeanField()` if a layer is not binary. It must
+            yield marginals: `"max_product"` and `"mixed_product"` go with `MaxMargin`.
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
 
     Raises:
         ValueError: if the inference is unknown; by `compile`, if it finds states or
-            the model's units are not binary.
+            it is for binary units and the model's are not.
 
     Example:
 
@@ -50,17 +50,21 @@ class MaximumLikelihood(LearningRule):
             inference = inference_module.get(inference)
         self.inference = inference
         self._default = None  # for a model without one
+        self._is_binary = True
 
     def check(self, model, optimizer=None):
         super().check(model, optimizer)
-        for side in ("visible", "hidden"):
-            unit = getattr(model, side)
-            if not isinstance(unit, Bernoulli):
-                raise ValueError(
-                    "Expected binary units for MaximumLikelihood, which needs "
-                    f"inference. Received: {side}={unit!r}. Use the rule 'cd' or 'pcd'."
-                )
+        binary = isinstance(model.visible, Bernoulli) and isinstance(
+            model.hidden, Bernoulli
+        )
+        self._is_binary = binary
         inference = self.inference or model.inference
+        if inference is not None and inference.binary_only and not binary:
+            raise ValueError(
+                "Expected binary units for MaximumLikelihood by this inference. "
+                f"Received: inference={inference!r}, visible={model.visible!r}, "
+                f"hidden={model.hidden!r}. Use MeanField(), or the rule 'cd' or 'pcd'."
+            )
         if inference is not None and inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals for MaximumLikelihood. "
@@ -71,7 +75,11 @@ class MaximumLikelihood(LearningRule):
     def inference_for(self, inference):
         inference = self.inference or inference or self._default
         if inference is None:
-            inference = self._default = inference_module.BeliefPropagation()
+            if self._is_binary:
+                inference = inference_module.BeliefPropagation()
+            else:
+                inference = inference_module.MeanField()
+            self._default = inference
         return inference
 
     def phases(self, step):
@@ -92,7 +100,9 @@ class MaximumLikelihood(LearningRule):
     def _prediction(self, step, beliefs):
         """Returns the visible marginals, if they are what the model predicts."""
         own = self.inference_for(step.inference) is step.inference
-        return beliefs.visible if own and beliefs.visible.shape.rank == 2 else None
+        if own and beliefs.visible.shape.rank == 2:
+            return step.potentials.visible.state_like(beliefs.visible)
+        return None
 
     def get_config(self):
         inference = self.inference or self._default
@@ -106,8 +116,19 @@ def _moments(potentials, beliefs, weights):
     if v.shape.rank == 1:
         weights = tf.reduce_sum(weights, keepdims=True)
         v, h, kernel = v[tf.newaxis], h[tf.newaxis], kernel * weights
-    v, h = potentials.visible.statistics(v), potentials.hidden.statistics(h)
+    other_way = potentials.transpose()
+    v, h = (
+        _statistics(potentials.visible, v, potentials, h),
+        _statistics(potentials.hidden, h, other_way, v),
+    )
     return Moments(kernel, v, h, weights)
+
+
+def _statistics(units, means, potentials, others):
+    """Returns the expected statistics of units that have means, given the others'."""
+    natural = potentials.visible_natural_of_mean(others)
+    statistics = units.expected_statistics(natural)
+    return statistics._replace(bias=units.first(means))
 
 
 def _losses(step, beliefs):

@@ -100,6 +100,12 @@ class LayerParameters:
         """Returns the first statistic of states, (C, rows)."""
         return self.first(self.encode(states))
 
+    def state_like(self, means):
+        """Returns means (C, rows) as (C, units): of categories the likeliest one."""
+        if self.num_rows == self.num_units:
+            return means
+        return self.mode(self.natural_for_mean(means))
+
     def statistics(self, states):
         """Returns what the log-density's exponent grows by with each parameter."""
         return BiasStatistics(self.first_of(states))

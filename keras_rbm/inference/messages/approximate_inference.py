@@ -31,6 +31,8 @@ class Inference(Configured, abc.ABC):
     finds_state = False
     #: and whether that is one of both layers, or of the visible one.
     is_joint = False
+    #: Whether it takes binary units only.
+    binary_only = True
     #: Whether XLA compiles it in any case, on its own.
     is_compiled = False
     #: What it may change between calls, a list of variables.
@@ -38,7 +40,7 @@ class Inference(Configured, abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, potentials, weights=None, pairwise="mean"):
-        """Returns the `Beliefs` of binary `Potentials`.
+        """Returns the `Beliefs` of `Potentials`.
 
         Args:
             potentials: `Potentials`.
@@ -160,12 +162,12 @@ class BeliefPropagation(IterativeInference):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class MeanField(IterativeInference):
-    """Naive mean field: see `mean_field`.
+    """Naive mean field, for units of all types: see `mean_field`.
 
     Args:
         max_iterations: int ≥ 1, sweeps at most.
         tolerance: float ≥ 0, largest change of a mean that counts as converged.
-        damping: float in [0, 1), weight of the old means.
+        damping: float in [0, 1), weight of the old natural parameters.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -176,6 +178,8 @@ class MeanField(IterativeInference):
     >>> keras_rbm.inference.MeanField()(model).visible.shape
     TensorShape([3])
     """
+
+    binary_only = False
 
     def __init__(self, *, max_iterations=50, tolerance=1e-3, damping=0.0):
         super().__init__(max_iterations, tolerance, damping)

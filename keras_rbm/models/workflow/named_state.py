@@ -1,6 +1,7 @@
 """Saving variables under their names, and restoring all of them or none."""
 
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm.models.workflow.digests import check_digests, save_digests
 
@@ -60,7 +61,10 @@ def load_named(store, required, optional, kind):
 def kind_of(model):
     """Returns what a model's variables are of: its own class, and its units'."""
     own = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
-    visible, hidden = (type(unit).__name__ for unit in (model.visible, model.hidden))
+    visible, hidden = (
+        ", ".join(dict.fromkeys(type(unit).__name__ for unit in tf.nest.flatten(side)))
+        for side in (model.visible, model.hidden)
+    )
     return f"{own.__name__} of {visible} and {hidden} units"
 
 

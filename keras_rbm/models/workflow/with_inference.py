@@ -1,6 +1,9 @@
 """Models that predict by an inference."""
 
+import tensorflow as tf
+
 from keras_rbm import inference as inference_module
+from keras_rbm.models.workflow.layer_variables import are_binary
 
 
 class WithInference:
@@ -8,6 +11,12 @@ class WithInference:
 
     def _check_inference(self, inference):
         """Raises a ValueError if the model cannot predict by this inference."""
+        types = tf.nest.flatten([self.visible, self.hidden])
+        if inference.binary_only and not are_binary(*types):
+            raise ValueError(
+                f"Expected inference='mean_field' for units {types!r:.200}. Received: "
+                f"inference={inference!r}, which is for binary units only."
+            )
 
     @property
     def inference(self):

@@ -1,0 +1,58 @@
+"""The variables of a layer of units, and the parameters that they make."""
+
+import tensorflow as tf
+
+from keras_rbm import units
+
+
+def unit_types(visible, hidden):
+    """Returns the unit types of both layers; raises a ValueError if they do not fit."""
+    visible, hidden = units.get(visible), units.get(hidden)
+    if visible.hidden_only:
+        raise ValueError(
+            "Expected visible units that data can be fitted to. Received: visible="
+            f"{visible!r}, which can only be hidden. Use visible='gaussian'."
+        )
+    return visible, hidden
+
+
+def are_binary(*types):
+    """Returns whether all unit types are `Bernoulli`."""
+    return all(isinstance(unit, units.Bernoulli) for unit in types)
+
+
+def add_units(model, template, unit, count, bias_initializer=None):
+    """Makes the variables of so many units, as attributes of the model.
+
+    Args:
+        model: `RuleModel`.
+        template: str, the variables' names with `{}` for the unit's name of each, such
+            as `"hidden_{}"`.
+        unit: `Unit`.
+        count: int, columns of states.
+        bias_initializer: Keras initialiser or `None` for the unit's own.
+    """
+    start = {"bias": bias_initializer}
+    for name, (initializer, trainable) in unit.variables().items():
+        variable = model.add_weight(
+            name=template.format(name),
+            shape=unit.shape_of(name, count),
+            initializer=start.get(name) or initializer,
+            trainable=trainable,
+        )
+        setattr(model, variable.name, variable)
+
+
+def layer_parameters(model, template, unit, **given):
+    """Returns the parameters that the variables of `add_units` make.
+
+    Args:
+        model, template, unit: see `add_units`.
+        **given: tensors in the place of variables, such as a `bias`.
+    """
+    values = {
+        name: tf.cast(getattr(model, template.format(name)), model.variable_dtype)
+        for name in unit.variables()
+        if name not in given
+    }
+    return unit.parameters(**values, **given)

@@ -1,0 +1,156 @@
+"""Conditional models of units that are not binary."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_rbm import CRBM, inference, units
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4)).astype("float32")
+_SCORE = X @ RNG.normal(size=(4, 3))
+JOINED = units.Joined([("bernoulli", 1), (units.Categorical(3), 1), ("gaussian", 1)])
+_YES = (_SCORE[:, 0] > 0).astype(float)
+#: Visible units, and targets that depend on X.
+VISIBLE = {
+    "spin": ("spin", np.sign(_SCORE)),
+    "binomial": (units.Binomial(3), RNG.binomial(3, 1 / (1 + np.exp(-_SCORE)))),
+    "categorical": (units.Categorical(3), _SCORE.argmax(1)[:, None] * [1, 0] % 3),
+    "gaussian": ("gaussian", 50.0 + 3.0 * _SCORE + RNG.normal(size=(60, 3))),
+    "joined": (JOINED, np.stack([_YES, _SCORE.argmax(1), _SCORE[:, 1]], 1)),
+}
+ALL = pytest.mark.parametrize("name", VISIBLE)
+
+
+def made(name, hidden="bernoulli", **kwargs):
+    visible, targets = VISIBLE[name]
+    return CRBM(2, visible=visible, hidden=hidden, seed=0, **kwargs), targets
+
+
+def random_model(name, hidden="spin"):
+    """Returns a built model with random parameters, and its targets."""
+    crbm, targets = made(name, hidden)
+    crbm.compile(keras.optimizers.SGD(0.0), rule="cd")
+    crbm.fit(X, targets, verbose=0)
+    rng = np.random.default_rng(1)
+    for variable in crbm.trainable_variables:
+        variable.assign_add(rng.normal(0.0, 0.3, variable.shape))
+    return crbm, targets.astype("float32")
+
+
+@ALL
+def test_gradients_are_those_of_the_exact_likelihood(name):
+    """Of all variables, by the moments of each example's model."""
+    crbm, targets = random_model(name)
+    weights = tf.fill([len(X)], 1.0 / len(X))
+    potentials = crbm.potentials(X)
+    positive = inference.conditional_moments(potentials, targets, weights)
+    exact = inference.exact_moments(potentials)
+    exact = tf.nest.map_structure(lambda leaf: tf.cast(leaf, tf.float32), exact)
+    kernel = tf.einsum("n,nvh->vh", weights, exact.kernel)
+    negative = inference.Moments(kernel, exact.visible, exact.hidden, weights)
+    with tf.GradientTape() as tape:
+        potentials = crbm.potentials(X)
+        scores = -potentials.free_energy(tf.constant(targets))
+        scores -= tf.cast(inference.exact_log_partition(potentials), tf.float32)
+        loss = -tf.reduce_mean(scores)
+    variables = crbm.trainable_variables
+    want = tape.gradient(loss, [variable.value for variable in variables])
+    got = crbm.gradients(tf.constant(X), positive, negative)
+    assert set(got) == {variable.name for variable in variables}
+    for variable, gradient in zip(variables, want, strict=True):
+        np.testing.assert_allclose(got[variable.name], gradient, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "joined"])
+def test_likelihood_by_default_is_annealed(name):
+    crbm, targets = random_model(name)
+    z = crbm.log_partition(X[:5], betas=300)
+    exact = crbm.log_partition(X[:5], "exact").value
+    assert np.all(abs(z.value - exact) < 4.0 * z.stderr + 0.01)
+    scores = crbm.log_likelihood(X[:5], targets[:5])
+    want = crbm.log_likelihood(X[:5], targets[:5], "exact")
+    np.testing.assert_allclose(scores, want, atol=0.2)
+
+
+SLOW = pytest.mark.slow
+RULES = ["cd", "maximum_likelihood", "cd_perceptron"]
+QUICK = [("categorical", "cd"), ("joined", "maximum_likelihood"), ("spin", RULES[2])]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        pytest.param(*pair, marks=[] if pair in QUICK else SLOW)
+        for pair in itertools.product(VISIBLE, RULES)
+    ],
+)
+def test_training_learns_the_targets(name, rule):
+    crbm, targets = made(name)
+    crbm.compile(keras.optimizers.Adam(0.05), rule=rule, metrics=["mae"])
+    before = crbm.fit(X, targets, epochs=1, verbose=0) and _error(crbm, targets)
+    history = crbm.fit(X, targets, epochs=60, batch_size=20, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    assert _error(crbm, targets) < 0.8 * before
+
+
+def _error(crbm, targets):
+    return abs(crbm.predict_map(X) - targets).numpy().mean()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "joined" else SLOW) for n in VISIBLE]
+)
+def test_predictions_samples_files(name, tmp_path):
+    crbm, targets = random_model(name)
+    means = crbm.predict(X, verbose=0)
+    beliefs = inference.mean_field(crbm.potentials(X), max_iterations=50)
+    np.testing.assert_allclose(means, beliefs.visible, atol=1e-4)
+    assert means.shape == crbm.compute_output_shape(X.shape)
+    assert crbm.visible.is_state(crbm.predict_map(X).numpy()).all()
+    clamp = np.array([True] + [False] * (targets.shape[1] - 1))
+    options = {"steps": 5, "seed": 0}
+    states = crbm.sample(X, initial_visible=targets, clamp=clamp, **options)
+    assert crbm.visible.is_state(states.numpy()).all()
+    np.testing.assert_array_equal(states[:, 0], targets[:, 0])
+    crbm.save(tmp_path / "crbm.keras")
+    again = keras.saving.load_model(tmp_path / "crbm.keras")
+    np.testing.assert_array_equal(again.sample(X, **options), crbm.sample(X, **options))
+    np.testing.assert_array_equal(again.predict(X, verbose=0), means)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "double_rectified",
+        *(pytest.param(h, marks=SLOW) for h in ("gaussian", "rectified")),
+    ],
+)
+def test_hidden_units_without_limit(hidden):
+    crbm, targets = made("gaussian", hidden)
+    crbm.compile(keras.optimizers.Adam(0.05), rule="cd")
+    crbm.fit(X, targets, epochs=60, verbose=0)
+    assert _error(crbm, targets) < 0.5 * abs(targets - targets.mean(0)).mean()
+    assert np.isfinite(crbm.log_likelihood(X[:5], targets[:5])).all()
+
+
+def test_what_does_not_fit():
+    with pytest.raises(ValueError, match="Expected inference='mean_field' for units"):
+        CRBM(2, visible="spin", inference="belief_propagation")
+    with pytest.raises(ValueError, match="hidden"):
+        CRBM(2, visible="rectified")
+    crbm, targets = made("categorical")
+    assert isinstance(crbm.inference, inference.MeanField)
+    with pytest.raises(ValueError, match="binary units only"):
+        crbm.inference = "exact"
+    crbm.compile()
+    with pytest.raises(ValueError, match="units: whole numbers from 0 to 2"):
+        crbm.fit(X, targets + 1, verbose=0)
+    with pytest.raises(ValueError, match="finds states for MaxMargin"):
+        crbm.compile(rule="max_margin")
+    crbm.fit(X, targets, verbose=0)
+    with pytest.raises(ValueError, match="binary units"):
+        crbm.log_partition(X, "bethe")
