@@ -126,18 +126,6 @@ class RBM(GenerativeModel):
             layer_parameters(self, "hidden_{}", self.hidden),
         )
 
-    def gradients(self, features, positive, negative):
-        """Returns negative minus positive mean statistics, by variable name."""
-        difference = tf.nest.map_structure(
-            tf.subtract, negative.mean(), positive.mean()
-        )
-        sides = (("visible", difference.visible), ("hidden", difference.hidden))
-        return {"kernel": difference.kernel} | {
-            f"{side}_{name}": gradient
-            for side, statistics in sides
-            for name, gradient in statistics._asdict().items()
-        }
-
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden.num_rows(self.hidden_units))
 

@@ -18,6 +18,9 @@ from keras_rbm.models.workflow.stored_model import StoredModel
 from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
 from keras_rbm.rules.step import Step
 
+#: Of the seed that completes data, among those that are made of a step's.
+_COMPLETION = -3
+
 
 class RuleModel(StoredModel):
     """A Keras model whose training step is a learning rule.
@@ -94,12 +97,12 @@ class RuleModel(StoredModel):
         """Returns `(features, visible)` for a batch's `x` and `y`."""
         raise TypeError(f"{type(self).__name__} must implement _split_batch.")
 
-    def _complete(self, visible):
+    def _complete(self, visible, seed):
         """Returns states of the whole visible layer, where data are a part of it."""
         return visible
 
-    def mean_states(self):
-        """Returns the mean of the visible layer's states, as encoded, or `None`."""
+    def base_natural(self, potentials):
+        """Returns visible natural parameters (V,) of the base-rate model, or `None`."""
         return None
 
     def _positive(self, potentials, visible, weights, hidden_natural):
@@ -187,7 +190,7 @@ class RuleModel(StoredModel):
     def _step(self, features, visible, weights, root_seed, loss_seed):
         """Returns the `rules.Step` of a batch."""
         potentials = self.potentials(features)
-        states = self._complete(visible)
+        states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
         natural = potentials.hidden_natural(states)
         return Step(
             potentials,
@@ -199,7 +202,7 @@ class RuleModel(StoredModel):
             loss_seed,
             features,
             self.inference,
-            self.mean_states(),
+            self.base_natural(potentials),
             self._scored(potentials, states),
             self._visible_width,
         )

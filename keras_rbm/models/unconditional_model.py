@@ -24,6 +24,18 @@ class UnconditionalModel(BoltzmannMachine):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self.mean_states())
 
+    def gradients(self, features, positive, negative):
+        """Returns negative minus positive mean statistics, by variable name."""
+        difference = tf.nest.map_structure(
+            tf.subtract, negative.mean(), positive.mean()
+        )
+        sides = (("visible", difference.visible), ("hidden", difference.hidden))
+        return {"kernel": difference.kernel} | {
+            f"{side}_{name}": gradient
+            for side, statistics in sides
+            for name, gradient in statistics._asdict().items()
+        }
+
     def _add_record(self, start):
         """Makes the record of the data's mean, in the strategy's scope.
 

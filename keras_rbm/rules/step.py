@@ -22,8 +22,8 @@ class Step(NamedTuple):
         loss_seed: seed tensor (2,), of the loss.
         features: tensor (B, X), or `None` for a model without input.
         inference: `Inference` that the model predicts by, or `None`.
-        mean_visible: tensor (V,), mean state of the visible layer where the model
-            starts, or `None` for a model with input.
+        base: tensor (V,), visible natural parameters of the model without coupling that
+            annealing and tempering start from, or `None` for a model with input.
         scored: pair of `Potentials` and states that the loss is computed of; by
             default those above.
         num_observed: int, how many of the visible units are data; by default all.
@@ -38,7 +38,7 @@ class Step(NamedTuple):
     loss_seed: tf.Tensor
     features: tf.Tensor | None = None
     inference: Inference | None = None
-    mean_visible: tf.Tensor | None = None
+    base: tf.Tensor | None = None
     scored: tuple | None = None
     num_observed: int | None = None
 
@@ -69,11 +69,6 @@ class Step(NamedTuple):
     def seed(self):
         """Seed tensor (2,), of the negative phase."""
         return random.fold_in(self.root_seed, 1)
-
-    @property
-    def base(self):
-        """Tensor (V,), visible natural parameters of units with the mean states."""
-        return self.potentials.visible.natural_for_mean(self.mean_visible)
 
     def chain_weights(self, num_chains):
         """Returns weights (C,) of a replica's chains, normalised over all replicas.

@@ -18,6 +18,7 @@ from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
 from keras_rbm.units.joined import Joined as Joined
 from keras_rbm.units.joined import JoinedParameters as JoinedParameters
+from keras_rbm.units.joined import beside as beside
 from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
 from keras_rbm.units.rectified import Rectified as Rectified
 from keras_rbm.units.rectified import RectifiedParameters as RectifiedParameters

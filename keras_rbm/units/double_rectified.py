@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.truncated import HalfGaussian
+from keras_rbm.units.truncated import LARGEST, HalfGaussian, natural_for_mean
 from keras_rbm.units.unit import Unit, constant
 
 
@@ -69,6 +69,11 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         left = tf.math.divide_no_nan(left, tf.where(up, share, 1.0 - share))
         left = tf.clip_by_value(left, 0.0, 1.0 - 2.0**-23)
         return tf.where(up, above.sample(left), -below.sample(left))
+
+    def natural_for_mean(self, mean):
+        sharper = tf.maximum(self.log_precision, self.log_precision_below)
+        limit = LARGEST * tf.exp(0.5 * sharper) + tf.abs(self.threshold)
+        return natural_for_mean(self, mean, limit)
 
     def statistics(self, states):
         halves = self._halves_of(states)

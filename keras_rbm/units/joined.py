@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import is_int
+from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit
 
@@ -113,6 +114,17 @@ class JoinedParameters(LayerParameters, _Fields):
             names = map(_name, own._fields[1:], [number] * len(own))
             fields |= zip(names, own[1:], strict=True)
         return _statistics_of(tuple(fields))(**fields)
+
+
+def beside(layers):
+    """Returns layers side by side as one: of binary units, if all are.
+
+    Args:
+        layers: list of `LayerParameters`.
+    """
+    if all(isinstance(layer, BernoulliParameters) for layer in layers):
+        return BernoulliParameters(_joined([layer.bias for layer in layers]))
+    return layers[0] if len(layers) == 1 else JoinedParameters(tuple(layers))
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.truncated import HalfGaussian
+from keras_rbm.units.truncated import LARGEST, HalfGaussian, natural_for_mean
 from keras_rbm.units.unit import Unit, constant
 
 
@@ -45,6 +45,10 @@ class RectifiedParameters(LayerParameters, _Fields):
 
     def sample(self, natural, noise):
         return self._half(natural).sample(noise)
+
+    def natural_for_mean(self, mean):
+        limit = LARGEST * tf.exp(0.5 * self.log_precision)
+        return natural_for_mean(self, mean, limit)
 
     def statistics(self, states):
         return RectifiedStatistics(states, self.base_measure(states))

@@ -12,6 +12,8 @@ _TAIL = -3.0
 #: Terms of it: at `_TAIL` they leave 1e-7 of the mean.
 _TERMS = 18
 _NEWTON_STEPS = 3
+#: Standard deviations up to which a natural parameter is looked for.
+LARGEST = 30.0
 
 
 class HalfGaussian(NamedTuple):
@@ -90,3 +92,22 @@ def _rest(t):
 def _over(t):
     """Returns phi(t) / Phi(-t) - t = 1 / (t + 2 / (t + …)), of t ≥ 3."""
     return 1.0 / (t + _rest(t))
+
+
+def natural_for_mean(units, mean, limit):
+    """Returns natural parameters of that mean between -limit and limit, by bisection.
+
+    Args:
+        units: `LayerParameters`, whose mean grows with the natural parameter.
+        mean: tensor (..., units).
+        limit: tensor (units,).
+    """
+
+    def halved(low, high):
+        middle = 0.5 * (low + high)
+        above = units.mean(middle) > mean
+        return tf.where(above, low, middle), tf.where(above, middle, high)
+
+    high = tf.broadcast_to(limit, tf.shape(mean))
+    ends = tf.while_loop(lambda *_: True, halved, (-high, high), maximum_iterations=30)
+    return 0.5 * sum(ends)

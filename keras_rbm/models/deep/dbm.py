@@ -1,7 +1,6 @@
 """The deep Boltzmann machine."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
@@ -15,18 +14,26 @@ from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_ea
 from keras_rbm.models.deep.pretraining import tied_rbms
 from keras_rbm.models.workflow.initializers import reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
+from keras_rbm.models.workflow.layer_variables import (
+    add_units,
+    are_binary,
+    layer_parameters,
+    unit_types,
+)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class DBM(DeepModel):
-    """Deep Boltzmann machine of binary units [1].
+    """Deep Boltzmann machine [1].
 
     `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers meet
     even ones only, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
     whose hidden layer `(h_1, h_3, ...)`: `potentials` returns that, and learning rules,
     samplers and estimates of log Z take it as any other. In the positive phase the
-    layers above the data are inferred. Joint training, without pretraining, wants the
-    centred gradient [2, 3]: `rule=PersistentContrastiveDivergence(centered=True)`.
+    layers above the data are inferred: layers 2, 4, … enter with their means, or, if
+    not all of them are binary, with states drawn from mean field. Joint training,
+    without pretraining, wants the centred gradient [2, 3]:
+    `rule=PersistentContrastiveDivergence(centered=True)`.
 
     Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
     side by side from below, (B, sum of hidden units). As a layer it is not trained by
@@ -34,9 +41,11 @@ class DBM(DeepModel):
 
     Args:
         hidden_units: list of at least two ints ≥ 1, from below.
+        visible: str or `keras_rbm.units` object, type of the visible units.
+        hidden: the same for the hidden units; or a list, one for each layer.
         inference: str or `keras_rbm.inference.Inference` that yields marginals:
-            `MeanField`, or `BeliefPropagation("sum_product")`, which training then
-            takes its positive moments from.
+            `MeanField`, or for binary units `BeliefPropagation("sum_product")`, which
+            training then takes its positive moments from.
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
         kernel_initializer: Keras initialiser; by default normal, 0.01.
@@ -46,14 +55,15 @@ class DBM(DeepModel):
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
-        kernels: list of variables (V, H_1), (H_1, H_2), …
-        visible_bias: variable (V,).
+        kernels: list of variables (V, H_1), (H_1, H_2), …; of units of several
+            categories their rows count.
+        visible_bias: variable (V,), and what else such units have, as in `RBM`.
         hidden_biases: list of variables (H_1,), (H_2,), …
         base_rate: variable (V,), see `RBM`.
 
     Raises:
         ValueError: if a size is not an int ≥ 1, there is only one hidden layer, or the
-            inference yields states.
+            inference yields states or does not fit the units.
 
     Example:
 
@@ -79,6 +89,8 @@ class DBM(DeepModel):
         self,
         hidden_units,
         *,
+        visible="bernoulli",
+        hidden="bernoulli",
         inference="mean_field",
         num_visible=None,
         seed=None,
@@ -89,11 +101,14 @@ class DBM(DeepModel):
     ):
         hidden_units = _checked_layers(hidden_units)
         inference = inference_module.get(inference)
-        self._check_inference(inference)
+        each = one_each(hidden, "hidden", len(hidden_units))
+        types = [unit_types(visible, unit) for unit in each]
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = hidden_units
+        self.visible = types[0][0]
+        self.hidden = [unit for _, unit in types]
+        self._check_inference(inference)
         self._inference = inference
-        self.visible = self.hidden = units.Bernoulli()
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
@@ -106,31 +121,44 @@ class DBM(DeepModel):
             return
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
         self._sizes = [input_shape[-1], *self.hidden_units]
-        self.kernels, self.hidden_biases = [], []
+        self._visible_width = self._sizes[0]
+        types = [self.visible, *self.hidden]
+        self._rows = [
+            unit.num_rows(count) for unit, count in zip(types, self._sizes, strict=True)
+        ]
+        self.kernels = []
         with self._strategy_scope():
-            self.visible_bias = self.add_weight(
-                name="visible_bias",
-                shape=self._sizes[:1],
-                initializer=self.visible_bias_initializer or "zeros",
-            )
-            for layer, count in enumerate(self.hidden_units):
+            start = self.visible_bias_initializer
+            add_units(self, "visible_{}", self.visible, self._sizes[0], start)
+            for layer, count in enumerate(self.hidden_units, 1):
                 kernel = self.add_weight(
-                    name=f"kernel_{layer + 1}",
-                    shape=(self._sizes[layer], count),
-                    initializer=self._initializer(layer),
+                    name=f"kernel_{layer}",
+                    shape=self._rows[layer - 1 : layer + 1],
+                    initializer=self._initializer(layer - 1),
                     regularizer=self.kernel_regularizer,
                 )
-                bias = self.add_weight(
-                    name=f"hidden_bias_{layer + 1}", shape=(count,), initializer="zeros"
-                )
                 self.kernels.append(kernel)
-                self.hidden_biases.append(bias)
-            self._visible_width = self._sizes[0]
-            self._add_record(np.full(self._sizes[0], 0.5))
-        self.kernel_mask = layered.connections(self._sizes)
+                add_units(self, f"hidden_{{}}_{layer}", types[layer], count)
+            layers = range(1, len(types))
+            self.hidden_biases = [
+                getattr(self, f"hidden_bias_{layer}") for layer in layers
+            ]
+            self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
+        self.kernel_mask = layered.connections(self._rows)
         self.built = True
         if self.rule is not None:
             self._build_training()
+
+    def _each_layer(self):
+        """Returns the parameters of all layers, from the data upwards."""
+        above = [
+            layer_parameters(self, f"hidden_{{}}_{number}", unit)
+            for number, unit in enumerate(self.hidden, 1)
+        ]
+        return [layer_parameters(self, "visible_{}", self.visible), *above]
+
+    def _visible_parameters(self):
+        return self._each_layer()[0]
 
     def _initializer(self, layer):
         """Returns the initialiser of a kernel, of its own seed."""
@@ -144,13 +172,9 @@ class DBM(DeepModel):
         """Returns the model as `Potentials`: even layers visible, odd ones hidden."""
         self._assert_built("potentials")
         kernels = [tf.cast(kernel, self.compute_dtype) for kernel in self.kernels]
-        biases = [self.visible_bias, *self.hidden_biases]
-        biases = [tf.cast(bias, self.variable_dtype) for bias in biases]
-        return inference_module.Potentials(
-            layered.joint_kernel(kernels),
-            layered.one_side(biases, 0),
-            layered.one_side(biases, 1),
-        )
+        layers = self._each_layer()
+        sides = units.beside(layers[0::2]), units.beside(layers[1::2])
+        return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
     def posterior(self, visible):
         """Returns the model of the hidden layers given v as `Potentials`.
@@ -165,40 +189,56 @@ class DBM(DeepModel):
         self._assert_built("posterior")
         visible = as_floats("visible", visible, (None, self._sizes[0]))
         joint = self.potentials()
-        width = self._sizes[0]
-        inputs = tf.matmul(tf.cast(visible, joint.kernel.dtype), joint.kernel[:width])
+        below, *layers = self._each_layer()
+        rows = self._rows[0]
+        first = tf.cast(below.first_of(visible), joint.kernel.dtype)
+        inputs = tf.matmul(first, joint.kernel[:rows])
+        hidden = joint.hidden.with_bias(
+            joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype)
+        )
         return inference_module.Potentials(
-            joint.kernel[width:],
-            joint.visible_bias[width:],
-            joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype),
+            joint.kernel[rows:], units.beside(layers[1::2]), hidden
         )
 
     def gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics of the potentials."""
-        positive, negative = positive.mean(), negative.mean()
-        kernel = negative.kernel - positive.kernel
-        return {
-            "kernel": kernel if self.kernel_mask is None else kernel * self.kernel_mask,
-            "visible_bias": negative.visible.bias - positive.visible.bias,
-            "hidden_bias": negative.hidden.bias - positive.hidden.bias,
-        }
+        gradients = super().gradients(features, positive, negative)
+        if self.kernel_mask is not None:
+            gradients["kernel"] *= self.kernel_mask
+        return gradients
 
     def descend(self, gradients):
         """Descends along gradients of the potentials' parameters."""
-        visible, *hidden = layered.both_sides(
-            gradients["visible_bias"], gradients["hidden_bias"], self._sizes
+        biases = layered.both_sides(
+            gradients["visible_bias"], gradients["hidden_bias"], self._rows
         )
-        kernels = layered.layer_kernels(gradients["kernel"], self._sizes)
-        by_name = {"visible_bias": visible}
-        for layer, parts in enumerate(zip(kernels, hidden, strict=True), 1):
-            by_name[f"kernel_{layer}"], by_name[f"hidden_bias_{layer}"] = parts
+        kernels = layered.layer_kernels(gradients["kernel"], self._rows)
+        by_name = {f"kernel_{n}": kernel for n, kernel in enumerate(kernels, 1)}
+        for layer, (unit, bias) in enumerate(
+            zip([self.visible, *self.hidden], biases, strict=True)
+        ):
+            side, part = ("visible", "hidden")[layer % 2], layer // 2
+            alone = len(biases) - layer % 2 <= 2  # one layer on its side
+            own = "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
+            by_name[own.format("bias")] = bias
+            for name, (_, trainable) in unit.variables().items():
+                if trainable and name != "bias":
+                    joint = f"{side}_{name}" if alone else f"{side}_{name}_{part}"
+                    by_name[own.format(name)] = gradients[joint]
         super().descend(by_name)
 
     def mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
-        biases = self.hidden_biases[1::2]
-        hidden = [tf.sigmoid(tf.convert_to_tensor(bias)) for bias in biases]
-        return tf.concat([super().mean_states(), *hidden], 0)
+        even = self._each_layer()[2::2]
+        return tf.concat(
+            [super().mean_states(), *(layer.mean(layer.bias) for layer in even)], 0
+        )
+
+    def base_natural(self, potentials):
+        """Returns natural parameters of the even layers without coupling."""
+        below, *layers = self._each_layer()
+        data = below.natural_for_mean(super().mean_states())
+        return tf.concat([data, *(layer.bias for layer in layers[1::2])], 0)
 
     def pretrain(self, x, *, optimizer=None, rule="cd", epochs=1, **kwargs):
         """Trains the layers one after the other, as a start for `fit`.
@@ -218,9 +258,13 @@ class DBM(DeepModel):
         Returns:
             list of `keras.callbacks.History`, one for each layer.
 
+        Raises:
+            ValueError: if a layer is not binary; `fit` trains such models as they are.
+
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
+        self._check_binary("pretrain", "Call fit, which trains all layers at once.")
         for count in one_each(epochs, "epochs", len(self.hidden_units)):
             check_counts(epochs=count)
         with self._strategy_scope():
@@ -254,17 +298,30 @@ class DBM(DeepModel):
         Returns:
             `keras.Model`, of which compile and fit are as of any classifier.
 
+        Raises:
+            ValueError: if a layer is not binary, or the model not built.
+
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
         self._assert_built("to_classifier")
+        self._check_binary("to_classifier", "Use the model as a layer instead.")
         return joint_classifier(self, num_classes, dropout)
+
+    def _check_binary(self, method, cure):
+        if not are_binary(self.visible, *self.hidden):
+            raise ValueError(
+                f"Expected binary units in {method}(). Received: visible="
+                f"{self.visible!r}, hidden={self.hidden!r:.200}. {cure}"
+            )
 
     def get_config(self):
         config = super().get_config() | self._start_config()
         serialize = keras.saving.serialize_keras_object
         return config | {
             "hidden_units": list(self.hidden_units),
+            "visible": serialize(self.visible),
+            "hidden": [serialize(unit) for unit in self.hidden],
             "inference": serialize(self.inference),
             "num_visible": self.num_visible,
             "seed": self.seed,

@@ -6,6 +6,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.models.deep import layered
 from keras_rbm.models.unconditional_model import UnconditionalModel
 from keras_rbm.models.workflow.exporting import (
@@ -15,6 +16,7 @@ from keras_rbm.models.workflow.exporting import (
     number,
     rows,
 )
+from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import map_rows
 from keras_rbm.models.workflow.sampling import checked_chains
 from keras_rbm.models.workflow.with_inference import WithInference
@@ -24,12 +26,15 @@ from keras_rbm.rules import MaximumLikelihood
 class DeepModel(WithInference, UnconditionalModel):
     """A model of p(v) with several hidden layers, inferred given v.
 
-    A subclass makes its variables, `_sizes` (the layers' units, from the data upwards)
-    and `_inference`, and implements `potentials`, `posterior`, `gradients`, `descend`.
-    Called on data it returns `E[h | v]` of all hidden layers, side by side from below.
+    A subclass makes its variables, `visible` and `hidden` (a list of types), `_sizes`
+    and `_rows` (the layers' columns of states and rows of kernels, from the data
+    upwards) and `_inference`, and implements `potentials`, `posterior`, `gradients`,
+    `descend`. Called on data it returns `E[h | v]` of all hidden layers, side by side
+    from below.
     """
 
     def _check_inference(self, inference):
+        super()._check_inference(inference)
         if inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals. Received: "
@@ -38,26 +43,32 @@ class DeepModel(WithInference, UnconditionalModel):
             )
 
     def _check_rule(self, rule, optimizer=None):
-        super()._check_rule(rule, optimizer)
         if isinstance(rule, MaximumLikelihood):
             raise ValueError(
                 "Expected a model whose visible layer are the data, for "
                 f"MaximumLikelihood. Received: {type(self).__name__} '{self.name}'. "
                 "Use the rule 'pcd'."
             )
+        super()._check_rule(rule, optimizer)
         if getattr(rule, "sparsity_cost", 0.0):
             raise ValueError(
                 "Expected no sparsity target for a deep model: it would reach every "
                 f"second hidden layer only. Received: {rule!r}. Leave it out."
             )
 
-    def _complete(self, visible):
-        """Returns `(v, E[h_2], ...)`, the means by mean field, (B, V + H_2 + …)."""
-        even = self._mean_field(visible).visible
-        return tf.concat([visible, even], 1)
+    def _complete(self, visible, seed):
+        """Returns `(v, h_2, h_4, …)` by mean field, (B, V + H_2 + …).
 
-    def _mean_field(self, visible):
+        Of binary layers the means stand for the states; others are drawn.
+        """
         posterior = self.posterior(visible)
+        beliefs = self._mean_field(posterior)
+        if are_binary(*self.hidden[1::2]):
+            return tf.concat([visible, beliefs.visible], 1)
+        natural = posterior.visible_natural_of_mean(beliefs.hidden)
+        return tf.concat([visible, posterior.visible.draw(natural, seed)], 1)
+
+    def _mean_field(self, posterior):
         if isinstance(self.inference, inference_module.MeanField):
             return self.inference(posterior, pairwise=None)
         return inference_module.mean_field(posterior, pairwise=None)
@@ -84,15 +95,16 @@ class DeepModel(WithInference, UnconditionalModel):
     def call(self, inputs):
         inputs = tf.cast(inputs, self.variable_dtype)
         beliefs = self.inference(self.posterior(inputs), pairwise=None)
+        sizes = [self._sizes[0], *self._rows[1:]]
         _, *hidden = layered.both_sides(
-            tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, self._sizes
+            tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, sizes
         )
         # Training is the rules' matter: nothing flows back through the sweeps.
         features = tf.stop_gradient(tf.concat(hidden, 1))
         return tf.cast(features, self.compute_dtype)
 
     def compute_output_shape(self, input_shape):
-        return (input_shape[0], sum(self.hidden_units))
+        return (input_shape[0], sum(self._rows[1:]))
 
     def reconstruct(self, x):
         """Returns the expected visible state given `E[h_1 | v]`, see `predict`.
@@ -107,10 +119,11 @@ class DeepModel(WithInference, UnconditionalModel):
         return map_rows(self._reconstruct, values)
 
     def _reconstruct(self, visible):
-        first = self(visible)[:, : self.hidden_units[0]]
-        kernel = tf.cast(self.kernel, first.dtype)
-        inputs = tf.matmul(first, kernel, transpose_b=True)
-        return tf.sigmoid(tf.cast(inputs, tf.float32) + self.visible_bias)
+        below, above, *_ = self._each_layer()
+        means = tf.cast(self(visible)[:, : self._rows[1]], self.variable_dtype)
+        kernel = tf.cast(self.kernel, self.compute_dtype)
+        potentials = inference_module.Potentials(kernel, below, above)
+        return below.mean(potentials.visible_natural_of_mean(means))
 
     def variational_free_energy(self, x):
         """Computes an upper bound of `-log sum_h exp(-E(v, h))`, by mean field.
@@ -125,8 +138,8 @@ class DeepModel(WithInference, UnconditionalModel):
         return map_rows(self._variational_free_energy, values)
 
     def _variational_free_energy(self, visible):
-        own = tf.linalg.matvec(visible, tf.convert_to_tensor(self.visible_bias))
-        return -own - self._mean_field(visible).log_partition
+        own = own_log_weight(self._visible_parameters(), visible)
+        return -own - self._mean_field(self.posterior(visible)).log_partition
 
     def log_likelihood_bound(self, x, log_partition=None):
         """Computes the variational lower bound of `log p(v)`, by mean field.
@@ -165,7 +178,7 @@ class DeepModel(WithInference, UnconditionalModel):
             num_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
             initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate. The hidden layers start at their means given it.
+                from the base rate. The hidden layers start at mean field given it.
             clamp: bool array (V,) or (num_samples, V), units that keep the value
                 they start with (completion).
             seed: int; by default drawn from the model's generator.
@@ -184,9 +197,11 @@ class DeepModel(WithInference, UnconditionalModel):
             self, shape, steps, initial_visible, clamp, seed
         )
         if visible is None:
-            noise = random.uniform(shape, random.fold_in(seed, -1))
-            visible = tf.cast(noise < self.base_rate, tf.float32)
-        states = self._complete(visible)
+            below = self._visible_parameters()
+            natural = below.natural_for_mean(tf.convert_to_tensor(self.base_rate))
+            natural = tf.broadcast_to(natural, (num_samples, self._rows[0]))
+            visible = below.draw(natural, random.fold_in(seed, -1))
+        states = self._complete(visible, random.fold_in(seed, -2))
         if clamp is not None:
             free = tf.shape(states)[1] - self._sizes[0]
             clamp = tf.broadcast_to(clamp, shape)

@@ -59,11 +59,6 @@ def connections(sizes):
     return joint_kernel([tf.constant(kernel) for kernel in ones])
 
 
-def one_side(layers, side):
-    """Returns the units of the even (0) or odd (1) layers, joined on the last axis."""
-    return tf.concat(list(layers)[side::2], -1)
-
-
 def both_sides(even, odd, sizes):
     """Returns the list of layers, given the units of the even and of the odd ones."""
     layers = [None] * len(sizes)

@@ -49,7 +49,7 @@ class TiedRBM(RBM):
             tf.tile(own.hidden_bias, copies[1:]),
         )
 
-    def _complete(self, visible):
+    def _complete(self, visible, seed=None):
         return tf.tile(visible, (1, self.visible_copies))
 
     def _scored(self, potentials, visible):

@@ -143,7 +143,7 @@ def test_belief_propagation_is_exact_on_trees(sizes):
     np.testing.assert_allclose(
         dbm.predict(DATA, verbose=0), np.concatenate(means[1:], 1), atol=1e-5
     )
-    states = dbm._complete(tf.constant(DATA))
+    states = dbm._complete(tf.constant(DATA), 0)
     moments = positive_moments(dbm, states, tf.constant(weights))
     kernels = layered.layer_kernels(moments.kernel, sizes)
     for got, want in zip(kernels, products, strict=True):
@@ -156,7 +156,7 @@ def test_belief_propagation_is_exact_on_trees(sizes):
 def test_mean_field_moments_are_those_of_its_fixed_point():
     mean_field = inference.MeanField(max_iterations=500, tolerance=1e-7)
     dbm = random_dbm(5, 3, 2, 2, inference=mean_field)
-    states = dbm._complete(tf.constant(DATA))
+    states = dbm._complete(tf.constant(DATA), 0)
     weights = tf.fill([34], 1 / 34)
     moments = positive_moments(dbm, states, weights)
     features = np.split(dbm.predict(DATA, verbose=0), [3, 5], 1)
@@ -192,7 +192,7 @@ def test_exact_gradient_is_the_likelihoods():
     dbm = random_dbm(5, 1, 3, inference=inference.BeliefPropagation(tolerance=1e-7))
     weights = tf.fill([34], 1 / 34)
     potentials = dbm.potentials()
-    positive = positive_moments(dbm, dbm._complete(tf.constant(DATA)), weights)
+    positive = positive_moments(dbm, dbm._complete(tf.constant(DATA), 0), weights)
     states = tf.constant(binary_states(potentials.num_visible), tf.float32)
     p = tf.nn.softmax(-potentials.free_energy(states))
     negative = inference.conditional_moments(potentials, states, p)
@@ -408,7 +408,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
 def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     tied = random_tied(copies)
-    joint, states = tied.potentials(), tied._complete(DATA)
+    joint, states = tied.potentials(), tied._complete(DATA, 0)
     merged, visible = tied._scored(joint, states)
     np.testing.assert_array_equal(visible, DATA)
     np.testing.assert_allclose(
@@ -416,7 +416,7 @@ def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     )
     tied.compile("sgd", rule="cd")
     rows = np.repeat(DATA[:1], 20_000, axis=0)
-    step = step_of(joint, tied._complete(rows))
+    step = step_of(joint, tied._complete(rows, 0))
     step = step._replace(scored=tied._scored(joint, step.visible), num_observed=5)
     losses = tied.rule.losses(step).numpy()
     error = losses.std() / np.sqrt(len(losses))
