@@ -108,6 +108,11 @@ class Potentials(_Fields):
         """Returns the visible units' natural parameters given h, (B, V)."""
         return self.visible.natural(self.visible_input(hidden))
 
+    def hidden_natural_of_mean(self, mean):
+        """Returns the hidden units' given the visible units' means, as encoded."""
+        product = self._product(self.visible.first(mean), transpose=False)
+        return self.hidden.natural(product)
+
     def visible_natural_of_mean(self, mean):
         """Returns the same given the hidden units' means, (B, H), not states."""
         product = self._product(self.hidden.first(mean), transpose=True)

@@ -23,11 +23,23 @@ class GenerativeModel(UnconditionalModel):
     """
 
     def call(self, inputs):
-        potentials = self.potentials()
         inputs = tf.cast(inputs, self.variable_dtype)
-        features = potentials.hidden.mean(potentials.hidden_natural(inputs))
-        features = _with_zero_gradients(features, *tf.nest.flatten(potentials.visible))
+        features = self._features_of_mean(self.visible.encode(inputs))
         return tf.cast(features, self.compute_dtype)
+
+    def _features_of_mean(self, means):
+        """Returns `E[h]` given means of the visible units, as encoded."""
+        features = self._hidden_parameters().mean(self._natural_of_mean(means))
+        return _with_zero_gradients(
+            features, *tf.nest.flatten(self._visible_parameters())
+        )
+
+    def _natural_of_mean(self, means):
+        """Returns the hidden units' natural parameters given such means."""
+        return self.potentials().hidden_natural_of_mean(means)
+
+    def _hidden_parameters(self):
+        return self.potentials().hidden
 
     def endpoints(self):
         """Returns what the exported model answers: a dict of name to `Endpoint`."""

@@ -117,13 +117,16 @@ class RBM(GenerativeModel):
     def _visible_parameters(self):
         return layer_parameters(self, "visible_{}", self.visible)
 
+    def _hidden_parameters(self):
+        return layer_parameters(self, "hidden_{}", self.hidden)
+
     def potentials(self, features=None):
         """Returns the model as `keras_rbm.inference.Potentials`."""
         self._assert_built("potentials")
         return inference.Potentials(
             tf.cast(self.kernel, self.compute_dtype),
             self._visible_parameters(),
-            layer_parameters(self, "hidden_{}", self.hidden),
+            self._hidden_parameters(),
         )
 
     def compute_output_shape(self, input_shape):

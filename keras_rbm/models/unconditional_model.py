@@ -120,6 +120,10 @@ class UnconditionalModel(BoltzmannMachine):
         mean, variance = moments(encoded())
         if not self.built:
             self.build((None, width))
+        self._start_at(mean, variance)
+
+    def _start_at(self, mean, variance):
+        """Fits the isolated visible units to moments of the data, as encoded."""
         self.base_rate.assign(mean)
         self.examples_seen.assign(math.inf)
         for name, value in self.visible.fitted(mean, variance).items():

@@ -325,15 +325,55 @@ def test_ordered_data_are_no_divergence(recwarn):
     assert not [w for w in recwarn if "diverged" in str(w.message)]
 
 
-def test_a_stack_on_categories():
+@pytest.mark.parametrize(
+    "between",
+    [
+        "spin",
+        units.Categorical(3),
+        pytest.param("gaussian", marks=pytest.mark.slow),
+        pytest.param(units.Binomial(2), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_stacks_draw_the_states_of_the_layer_below(between, tmp_path):
     visible, data = VISIBLE["categorical"]
-    dbn = keras_rbm.DBN([RBM(3, visible=visible, seed=0), RBM(2, seed=1)])
-    dbn.fit(data, verbose=0)
-    assert dbn.sample(4, steps=2, seed=0).shape == (4, 3)
+    below = RBM(2, visible=visible, hidden=between, seed=0)
+    dbn = keras_rbm.DBN([below, RBM(2, visible=between, seed=1)])
+    dbn.compile(keras.optimizers.Adam(0.03), rule="pcd")
+    dbn.fit(data, epochs=[20, 20], verbose=0)
+    top = dbn.rbms[1]
+    natural = below.potentials().hidden_natural(tf.constant(data, tf.float32))
+    drawn = below.potentials().hidden.mean(natural)
+    np.testing.assert_allclose(top.base_rate, np.mean(drawn, 0), rtol=1e-4, atol=1e-5)
+    states = dbn.sample(4, steps=2, seed=0)
+    assert states.shape == (4, 3) and below.visible.is_state(states.numpy()).all()
     assert dbn.reconstruct(data).shape == (40, 9)
-    assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
-    with pytest.raises(ValueError, match="binary or Gaussian hidden units below"):
-        keras_rbm.DBN([RBM(3, hidden="spin"), RBM(2, visible="spin")])
+    assert dbn.predict(data, verbose=0).shape == dbn.compute_output_shape(data.shape)
+    # Each sample's weight p / q has the likelihood as its mean, whatever the units.
+    finite = below.potentials().hidden.finite
+    if finite:
+        rows = np.stack(np.meshgrid(*[range(3)] * 3, indexing="ij"), -1).reshape(-1, 3)
+        z = top.log_partition("exact")
+        draws = [
+            dbn.log_likelihood_bound(rows, z, num_samples=1, seed=seed).numpy()
+            for seed in range(200)
+        ]
+        weights = np.exp(draws).sum(1)
+        error = weights.std() / np.sqrt(len(weights))
+        assert abs(weights.mean() - 1.0) < 4.5 * error + 1e-4
+    dbn.save(tmp_path / "dbn.keras")
+    again = keras.saving.load_model(tmp_path / "dbn.keras")
+    np.testing.assert_array_equal(
+        again.predict(data, verbose=0), dbn.predict(data, verbose=0)
+    )
+
+
+def test_what_cannot_be_stacked():
+    with pytest.raises(ValueError, match="that can be visible, too"):
+        keras_rbm.DBN([RBM(3, hidden="rectified"), RBM(2)])
+    pair = [RBM(3, hidden=units.Categorical(2)), RBM(2, visible=units.Categorical(3))]
+    with pytest.raises(ValueError, match="like the hidden units below"):
+        keras_rbm.DBN(pair)
 
 
 BAD = [

@@ -4,12 +4,12 @@ import numbers
 
 import keras
 
+from keras_rbm import units
 from keras_rbm.checks import seed_number
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.deep.stacked_model import StackedModel
 from keras_rbm.models.rbm import RBM
-from keras_rbm.units import Bernoulli, Gaussian
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -19,9 +19,8 @@ class DBN(StackedModel):
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
     down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
     `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
-    greedily from below; an upper RBM learns from binary states that are drawn again in
-    every epoch, which raises the bound `log_likelihood_bound` (of Gaussian hidden
-    units, from their means).
+    greedily from below; an upper RBM learns from states of the layer below, which are
+    drawn again in every epoch: that raises the bound `log_likelihood_bound`.
 
     Called on data, the model returns the features of the top, `E[h | v]` layer by
     layer, (B, hidden units of the top).
@@ -231,15 +230,16 @@ def _checked(rbms):
                 f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
                 f"{width}."
             )
-        if not isinstance(below.hidden, (Bernoulli, Gaussian)):
+        if below.hidden.hidden_only:
             raise ValueError(
-                "Expected binary or Gaussian hidden units below another RBM. Received: "
-                f"'{below.name}' with hidden={below.hidden!r}."
+                "Expected hidden units below another RBM that can be visible, too. "
+                f"Received: '{below.name}' with hidden={below.hidden!r}. Use "
+                "hidden='gaussian', or such units at the top only."
             )
-        if type(rbm.visible) is not type(below.hidden):
+        if units.serialize(rbm.visible) != units.serialize(below.hidden):
             raise ValueError(
-                f"Expected visible units like the {type(below.hidden).__name__} hidden "
-                f"units below. Received: '{rbm.name}' with "
-                f"{type(rbm.visible).__name__} units. Set visible= of it."
+                f"Expected visible units like the hidden units below, {below.hidden!r}."
+                f" Received: '{rbm.name}' with visible={rbm.visible!r}. Set its "
+                "visible=."
             )
     return list(rbms)

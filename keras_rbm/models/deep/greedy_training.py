@@ -4,18 +4,14 @@ import itertools
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts
-from keras_rbm.datasets.pipeline import binarize, shuffled_batches
+from keras_rbm.models.deep.features import Features
 from keras_rbm.models.workflow.defaults import optimizer_for
-from keras_rbm.models.workflow.inputs import as_arrays, is_array, unpack
+from keras_rbm.models.workflow.inputs import is_array, unpack
 from keras_rbm.models.workflow.resume import EpochKey, extended
 from keras_rbm.models.workflow.training_data import training_data
-from keras_rbm.units import Bernoulli
-
-_ROWS_AT_ONCE = 1000
 
 
 def compile_each(rbms, optimizer, rule, options):
@@ -86,7 +82,8 @@ def fit_each(
             histories.append(None)
             continue
         if index and not np.any(rbm.visible_bias):
-            rbm.adapt(training.data)
+            rbm.build((None, training.units.num_units))
+            rbm._start_at(*training.moments())
         if verbose:
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
@@ -124,84 +121,3 @@ def one_each(value, name, count):
             f"{len(value)} of them."
         )
     return list(value)
-
-
-class Features:
-    """What an RBM of a stack learns from: the data, or the features below it.
-
-    Of binary features these are means; states are drawn from them for training, again
-    in each epoch, and once for validation.
-    """
-
-    def __init__(self, data, weights, batch_size, are_means=False):
-        self.data = data
-        self.weights = weights
-        self.batch_size = batch_size
-        self.are_means = are_means
-
-    @classmethod
-    def of(cls, data, weights=None, batch_size=None):
-        """Returns the features that data are; raises an error for other sources."""
-        if is_array(data):
-            data, _, weights = as_arrays(data, None, weights)
-        elif not isinstance(data, tf.data.Dataset):
-            raise TypeError(
-                "Expected an array or a tf.data.Dataset. Received: "
-                f"{type(data).__name__}."
-            )
-        elif weights is not None:
-            raise ValueError(
-                "Expected sample_weight with arrays only. Received: sample_weight "
-                "with a dataset. Make elements (x, (), weight)."
-            )
-        return cls(data, weights, batch_size)
-
-    def above(self, rbm):
-        """Returns the features of an RBM for these."""
-        data = self.data
-        if is_array(data):
-            data = rbm.predict(data, batch_size=_ROWS_AT_ONCE, verbose=0)
-        else:
-            data = data.map(lambda *element: _map_first(rbm, element))
-        are_means = isinstance(rbm.hidden, Bernoulli)
-        return Features(data, self.weights, self.batch_size, are_means)
-
-    def for_fit(self, key):
-        """Returns arguments of `RBM.fit`; `key` is a number of the epoch."""
-        if not is_array(self.data):
-            batches = self.data
-        elif not self.are_means:
-            return {
-                "x": self.data,
-                "sample_weight": self.weights,
-                "batch_size": self.batch_size,
-            }
-        else:
-            parts = self.data
-            if self.weights is not None:
-                parts = (parts, (), self.weights)
-            batches = shuffled_batches(
-                parts, self.batch_size or 32, seed=0, iterations=key
-            )
-        if self.are_means:
-            batches = binarize(batches, "sample", seed=0, iterations=key)
-        return {"x": batches}
-
-    def fixed(self):
-        """Returns batches that are the same in each epoch, as validation data."""
-        batches = self.data
-        if is_array(batches):
-            data, weights = self.data, self.weights
-            parts = data if weights is None else (data, weights)
-            batches = tf.data.Dataset.from_tensor_slices(parts).batch(_ROWS_AT_ONCE)
-            if weights is not None:
-                batches = batches.map(lambda x, weight: (x, (), weight))
-        return binarize(batches, "sample", redraw=False) if self.are_means else batches
-
-
-def _map_first(rbm, element):
-    first, *rest = element
-    if isinstance(first, tuple):
-        first, *rest = first
-    features = rbm(tf.ensure_shape(first, (None, rbm._visible_width)))
-    return (features, *rest) if rest else features

@@ -61,8 +61,8 @@ class TiedRBM(RBM):
     def mean_states(self):
         return tf.tile(super().mean_states(), (self.visible_copies,))
 
-    def call(self, inputs):
-        return super().call(self._complete(inputs))[:, : self.hidden_units]
+    def _natural_of_mean(self, means):
+        return super()._natural_of_mean(self._complete(means))[:, : self.hidden_units]
 
     def _reconstruct(self, visible):
         return super()._reconstruct(self._complete(visible))[:, : visible.shape[1]]

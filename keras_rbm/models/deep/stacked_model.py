@@ -31,12 +31,18 @@ class StackedModel(StoredModel):
         return self.rbms
 
     def call(self, inputs):
+        top = self.rbms[-1]
+        return tf.cast(self._way_up_in_means(inputs), top.compute_dtype)
+
+    def _way_up_in_means(self, inputs):
+        below = self.rbms[0]
+        means = below.visible.encode(tf.cast(inputs, below.variable_dtype))
         for rbm in self.rbms:
-            inputs = rbm(inputs)
-        return inputs
+            means = rbm._features_of_mean(means)
+        return means
 
     def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.rbms[-1].hidden_units)
+        return self.rbms[-1].compute_output_shape(input_shape)
 
     def predict(self, x, batch_size=None, *args, **kwargs):
         """Returns the features of the top for data, as `keras.Model.predict` does."""
@@ -74,9 +80,8 @@ class StackedModel(StoredModel):
         Returns:
             tensor (B, V).
         """
-        states = self.rbms[0]._visible_rows(x, "reconstruct")
-        for rbm in self.rbms:
-            states = rbm(states)
+        rows = self.rbms[0]._visible_rows(x, "reconstruct")
+        states = self._way_up_in_means(rows)
         for rbm in reversed(self.rbms):
             potentials = rbm.potentials()
             natural = potentials.visible_natural_of_mean(states)

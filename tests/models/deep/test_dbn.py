@@ -346,7 +346,7 @@ def test_gaussian_data():
         (
             lambda: DBN([RBM(3), RBM(2, visible="gaussian")]),
             ValueError,
-            "Bernoulli hidden",
+            r"hidden units below, Bernoulli\(\)",
         ),
         (lambda: make_dbn(3).predict(DATA), ValueError, "built model in predict"),
         (lambda: make_dbn(3, 2).sample(2), ValueError, "built model in sample"),

@@ -1,0 +1,115 @@
+"""What the RBMs of a stack learn from."""
+
+import tensorflow as tf
+
+from keras_rbm.datasets.pipeline import SAMPLING, map_with_keys, shuffled_batches
+from keras_rbm.models.workflow.inputs import as_arrays, is_array
+from keras_rbm.models.workflow.rows import map_rows, moments, row_chunks
+
+_ROWS_AT_ONCE = 1000
+
+
+class Features:
+    """The data that a stack learns from, or a hidden layer of it given the data.
+
+    Of a hidden layer these are natural parameters, given the means of the layer below.
+    States are drawn from them by the layer's own units: again in each epoch of
+    training, once for validation.
+    """
+
+    def __init__(self, data, weights, batch_size, units=None):
+        self.data = data
+        self.weights = weights
+        self.batch_size = batch_size
+        self.units = units
+
+    @classmethod
+    def of(cls, data, weights=None, batch_size=None):
+        """Returns the features that data are; raises an error for other sources."""
+        if is_array(data):
+            data, _, weights = as_arrays(data, None, weights)
+        elif not isinstance(data, tf.data.Dataset):
+            raise TypeError(
+                "Expected an array or a tf.data.Dataset. Received: "
+                f"{type(data).__name__}."
+            )
+        elif weights is not None:
+            raise ValueError(
+                "Expected sample_weight with arrays only. Received: sample_weight "
+                "with a dataset. Make elements (x, (), weight)."
+            )
+        return cls(data, weights, batch_size)
+
+    def above(self, rbm):
+        """Returns the features of an RBM for these."""
+
+        def natural(rows):
+            rows = tf.cast(rows, tf.float32)
+            if self.units is None:
+                rows = tf.ensure_shape(rows, (None, rbm._visible_width))
+                return rbm._natural_of_mean(rbm.visible.encode(rows))
+            return rbm._natural_of_mean(self.units.mean(rows))
+
+        data = self.data
+        if is_array(data):
+            data = map_rows(natural, data)
+        else:
+            data = data.map(lambda *element: _with_first(natural, element))
+        return Features(data, self.weights, self.batch_size, rbm._hidden_parameters())
+
+    def moments(self):
+        """Returns mean and variance (rows,) of the layer's states, as encoded."""
+        mean, _ = moments(self.units.mean(rows) for rows in row_chunks(self.data))
+        drawn = (self.units.encode(rows) for rows in row_chunks(self.fixed()))
+        return mean, moments(drawn)[1]
+
+    def for_fit(self, key):
+        """Returns arguments of `RBM.fit`; `key` is a number of the epoch."""
+        batches = self.data
+        if self.units is None:
+            if not is_array(batches):
+                return {"x": batches}
+            return {
+                "x": batches,
+                "sample_weight": self.weights,
+                "batch_size": self.batch_size,
+            }
+        if is_array(batches):
+            parts = batches if self.weights is None else (batches, (), self.weights)
+            size = self.batch_size or 32
+            batches = shuffled_batches(parts, size, seed=0, iterations=key)
+        return {"x": self._drawn(batches, redraw=True, iterations=key)}
+
+    def fixed(self):
+        """Returns batches that are the same in each epoch, as validation data."""
+        batches = self.data
+        if is_array(batches):
+            parts = batches if self.weights is None else (batches, self.weights)
+            batches = tf.data.Dataset.from_tensor_slices(parts).batch(_ROWS_AT_ONCE)
+            if self.weights is not None:
+                batches = batches.map(lambda x, weight: (x, (), weight))
+        if self.units is None:
+            return batches
+        return self._drawn(batches, redraw=False, iterations=None)
+
+    def _drawn(self, batches, **options):
+        """Returns batches of states, drawn from those of natural parameters."""
+
+        def states(natural, key):
+            shape = (tf.shape(natural)[0], self.units.num_units)
+            noise = tf.random.stateless_uniform(shape, key, alg="philox")
+            return tf.ensure_shape(self.units.sample(natural, noise), (None, shape[1]))
+
+        def draw(element, key):
+            parts = element if isinstance(element, tuple) else (element,)
+            return _with_first(lambda natural: states(natural, key), parts)
+
+        return map_with_keys(batches, draw, stream=SAMPLING, seed=0, **options)
+
+
+def _with_first(function, element):
+    """Returns an element with `function` of its first component."""
+    first, *rest = element
+    if isinstance(first, tuple):
+        first, *rest = first
+    return (function(first), *rest) if rest else function(first)
