@@ -1,5 +1,6 @@
 """Checks of what the functions of this package are given, eager or traced."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import as_array, check_counts
@@ -85,10 +86,31 @@ def check_model(potentials):
 
 
 def checked_states(potentials, name, states, hidden=False):
-    """Returns states (examples, units) of a layer of a model as a float tensor."""
+    """Returns states (examples, units) of a layer of a model as a float tensor.
+
+    Their values are looked at outside of a `tf.function` only, and where others have no
+    meaning: not of binary units, which have means.
+    """
     check_model(potentials)
-    width = potentials.num_hidden if hidden else potentials.num_visible
-    return as_floats(name, states, (None, width), potentials.visible_bias.dtype)
+    units = potentials.hidden if hidden else potentials.visible
+    states = as_floats(name, states, (None, units.num_units), units.bias.dtype)
+    if tf.executing_eagerly() and units.finite:
+        _check_values(name, states.numpy(), units.values)
+    return states
+
+
+def _check_values(name, states, values):
+    """Raises a ValueError unless units of more than two values have such states."""
+    columns = np.flatnonzero(np.count_nonzero(np.diff(values), axis=1) > 1)
+    wrong = (states[:, columns, np.newaxis] != values[columns]).all(-1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        column = columns[column]
+        raise ValueError(
+            f"Expected {name}, states of the units. Received: "
+            f"{states[row, column]:g} in row {row}, column {column}; its states are "
+            f"{np.unique(values[column]).tolist()!r:.60}."
+        )
 
 
 def checked_base(potentials, base):

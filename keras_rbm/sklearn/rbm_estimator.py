@@ -46,6 +46,7 @@ class RBMEstimator(
     Args:
         n_components: int ≥ 1, hidden units, H.
         visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
+        hidden: str or `keras_rbm.units` object, type of the hidden units.
         rule: str or `keras_rbm.rules` object, of which each fit takes a copy.
         optimizer: str, Keras optimizer, of which each fit takes a copy, or `None`:
             Adam.
@@ -98,6 +99,7 @@ class RBMEstimator(
         n_components=256,
         *,
         visible="auto",
+        hidden="bernoulli",
         rule="cd",
         optimizer=None,
         learning_rate=None,
@@ -109,6 +111,7 @@ class RBMEstimator(
     ):
         self.n_components = n_components
         self.visible = visible
+        self.hidden = hidden
         self.rule = rule
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -246,7 +249,7 @@ class RBMEstimator(
 
     @property
     def _n_features_out(self):
-        return self.model_.hidden_units
+        return self.model_.hidden.num_rows(self.model_.hidden_units)
 
     def _validated(self, X):
         return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
@@ -258,7 +261,8 @@ class RBMEstimator(
             unit = "bernoulli" if X.min() >= 0.0 and X.max() <= 1.0 else "gaussian"
         check_counts(n_components=self.n_components, batch_size=self.batch_size)
         seed = _seed(self.random_state)
-        model = RBM(self.n_components, visible=units.get(unit), seed=seed)
+        kinds = {"visible": units.get(unit), "hidden": units.get(self.hidden)}
+        model = RBM(self.n_components, **kinds, seed=seed)
         optimizer = new_optimizer(self.optimizer, self.learning_rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)
         jit_compile = "auto" if steps >= _COMPILED_STEPS else False

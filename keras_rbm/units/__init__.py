@@ -14,6 +14,8 @@ from keras_rbm.units.double_rectified import (
     DoubleRectifiedParameters as DoubleRectifiedParameters,
 )
 from keras_rbm.units.fractional import FractionalParameters as FractionalParameters
+from keras_rbm.units.frames import from_dataframe as from_dataframe
+from keras_rbm.units.frames import to_dataframe as to_dataframe
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
 from keras_rbm.units.joined import Joined as Joined
@@ -33,6 +35,13 @@ _BY_NAME = {
     "rectified": Rectified,
     "spin": Spin,
 }
+#: Names that need an argument, and what to write.
+_WITH_SIZES = {
+    "binomial": "Binomial(n)",
+    "categorical": "Categorical(num_states)",
+    "joined": "Joined([('bernoulli', 3), ('gaussian', 2)])",
+    "potts": "Categorical(num_states)",
+}
 
 
 def get(identifier):
@@ -50,6 +59,11 @@ def get(identifier):
     >>> keras_rbm.units.get("bernoulli")
     Bernoulli()
     """
+    if isinstance(identifier, str) and identifier.lower() in _WITH_SIZES:
+        raise ValueError(
+            f"Expected such units with their sizes. Received: {identifier!r}. Pass "
+            f"keras_rbm.units.{_WITH_SIZES[identifier.lower()]}."
+        )
     return _find(
         identifier, Unit, _BY_NAME, "a unit type", "keras_rbm.units.Gaussian()"
     )

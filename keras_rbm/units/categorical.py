@@ -100,6 +100,8 @@ class Categorical(Unit):
     (TensorShape([2, 10]), TensorShape([40, 3]))
     """
 
+    encodes = True
+
     def __init__(self, num_states):
         check_counts(2, num_states=num_states)
         self.num_states = int(num_states)
@@ -118,6 +120,17 @@ class Categorical(Unit):
     def encode(self, states):
         rows = one_hot(states, self.num_states, tf.float32)
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
+
+    def doubt(self, states):
+        states, q = np.asarray(states), self.num_states
+        if q < 3 or states.shape[1] % q or not np.isin(states, (0, 1)).all():
+            return None
+        if (states.reshape(len(states), -1, q).sum(-1) != 1).any():
+            return None
+        return (
+            f"rows that look like one-hot vectors, a 1 in each {q} columns. One column "
+            f"a unit is expected: x.reshape(len(x), -1, {q}).argmax(-1)"
+        )
 
     def contains(self, states):
         return is_whole(states, self.num_states - 1)

@@ -170,6 +170,10 @@ class Joined(Unit):
         return any(unit.hidden_only for unit, _ in self.parts)
 
     @property
+    def encodes(self):
+        return any(unit.encodes for unit, _ in self.parts)
+
+    @property
     def description(self):
         return "of each column what its unit takes"
 

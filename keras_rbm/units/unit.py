@@ -50,6 +50,8 @@ class Unit(Configured, abc.ABC):
     description = "finite numbers"
     #: Whether such units can only be hidden.
     hidden_only = False
+    #: Whether states are numbers of something, so that no others have a meaning.
+    encodes = False
 
     def variables(self):
         """Returns a dict of variable name to `(Keras initializer, trainable)`.
@@ -89,6 +91,10 @@ class Unit(Configured, abc.ABC):
     def encode(self, states):
         """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
         return states
+
+    def doubt(self, states):
+        """Returns why data (n, units) may not be what they seem, a str, or `None`."""
+        return None
 
     def contains(self, states):
         """Returns bools (n, units): what may stand for a state.

@@ -309,11 +309,33 @@ def test_a_frame_of_several_kinds():
         rbm.fit(frame, verbose=0)
 
 
-def test_rows_that_are_no_states_have_no_pseudo_likelihood():
+def test_functions_and_predictions_refuse_what_is_no_state():
+    """Of units where other numbers have no meaning; they counted as no category."""
     rbm, data = made(("categorical", "bernoulli"))
-    rows = np.concatenate([data[:1], np.full((1, 3), 7.0)])
-    scores = inference.pseudo_log_likelihood(rbm.potentials(), rows)
-    assert np.isfinite(scores[0]) and np.isnan(scores[1])
+    rows = np.concatenate([data[:1], np.full((1, 3), 7.0, "float32")])
+    for function in (
+        inference.pseudo_log_likelihood,
+        inference.reconstruction_log_likelihood,
+        lambda p, v: inference.gibbs_chain(p, v, 0, num_sweeps=1),
+    ):
+        with pytest.raises(ValueError, match="7 in row 1, column 0"):
+            function(rbm.potentials(), rows)
+    for call in (rbm.predict, rbm.predict_on_batch, rbm.free_energy):
+        with pytest.raises(ValueError, match="from 0 to 2. Received: 7 in row 1"):
+            call(rows)
+
+
+def test_one_hot_rows_are_doubted():
+    rows = np.eye(3)[RNG.integers(0, 3, (20, 2))].reshape(20, 6)
+    rbm = RBM(2, visible=units.Categorical(3), seed=0)
+    rbm.compile()
+    with pytest.warns(UserWarning, match="look like one-hot"):
+        rbm.fit(rows, verbose=0)
+
+
+def test_units_that_need_a_size_say_so():
+    with pytest.raises(ValueError, match=r"Pass keras_rbm.units.Categorical\("):
+        RBM(2, visible="categorical")
 
 
 def test_ordered_data_are_no_divergence(recwarn):

@@ -1,5 +1,7 @@
 """Where the visible units start when a model is fitted for the first time."""
 
+import warnings
+
 import keras
 import numpy as np
 
@@ -49,6 +51,12 @@ def _start_at_data(model, batches):
     chunks = [model.visible.encode(chunk) for chunk in _chunks(model, batches)]
     if not chunks:
         return
+    doubts = [model.visible.doubt(rows) for rows in _chunks(model, batches)]
+    if all(doubts):
+        warnings.warn(
+            f"Expected states of {model.visible!r}. Received: {doubts[0]}.",
+            stacklevel=2,
+        )
     mean, variance = moments(chunks)
     fitted = model.visible.fitted(mean, variance)
     for name, (variable, _) in _variables(model).items():

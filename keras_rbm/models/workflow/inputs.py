@@ -95,14 +95,20 @@ def check_input_shape(shape, model):
 
 def warn_of_means(chunks, unit, name):
     """Warns if rows are no states of units but means, which have no likelihood."""
-    if not all(np.all(unit.is_state(np.asarray(rows))) for rows in chunks):
-        warnings.warn(
-            f"Expected {name} to be states of {type(unit).__name__} units, whole "
-            "numbers. Received: values between them, for which what is returned is no "
-            "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
-            f"{name} > 0.5.",
-            stacklevel=4,
-        )
+    for rows in chunks:
+        states = np.asarray(unit.is_state(np.asarray(rows)))
+        if not states.all():
+            column = int(np.argwhere(~states)[0, 1])
+            own = unit.unit_of_column(column)
+            some = name if own is unit else f"column {column} of {name}"
+            warnings.warn(
+                f"Expected {some} to be states of {type(own).__name__} units, whole "
+                "numbers. Received: values between them, for which what is returned is "
+                "no log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
+                f"{name} > 0.5.",
+                stacklevel=4,
+            )
+            return
 
 
 def check_no_labels(targets):

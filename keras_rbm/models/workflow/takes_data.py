@@ -30,7 +30,8 @@ class TakesData:
 
     def _feature_form(self):
         """Returns the `BatchForm` of what the model is called on."""
-        return BatchForm((self._visible_width, None))
+        unit = self.visible if self.visible.encodes else None
+        return BatchForm((self._visible_width, unit))
 
     def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from keras_rbm import RBM, units
+
+pandas = pytest.importorskip("pandas")
+
+
+def table():
+    return pandas.DataFrame(
+        {
+            "alive": [True, False, True, True],
+            "aboard": [0, 1, 1, 0],
+            "class": pandas.Categorical(
+                ["3rd", "1st", "3rd", "1st"], ["1st", "2nd", "3rd"]
+            ),
+            "port": ["S", "C", "S", "Q"],
+            "siblings": [1, 0, 4, 0],
+            "age": [22.0, 38.5, 26.0, 35.0],
+        }
+    )
+
+
+def test_columns_become_units():
+    rows, visible = units.from_dataframe(table(), counts=["siblings"])
+    kinds = [visible.unit_of_column(column) for column in range(6)]
+    names = [
+        "Bernoulli",
+        "Bernoulli",
+        "Categorical",
+        "Categorical",
+        "Binomial",
+        "Gaussian",
+    ]
+    assert [type(kind).__name__ for kind in kinds] == names
+    assert (kinds[2].num_states, kinds[3].num_states, kinds[4].num_trials) == (3, 3, 4)
+    assert len(visible.parts) == 4  # equal neighbours are one part
+    assert rows.dtype == np.float32 and visible.is_state(rows).all()
+    np.testing.assert_array_equal(rows[:, 3], [2, 0, 2, 1])
+
+
+def test_the_way_back():
+    rows, _ = units.from_dataframe(table(), counts=["siblings"])
+    pandas.testing.assert_frame_equal(units.to_dataframe(rows, table()), table())
+
+
+def test_samples_are_rows_of_the_table():
+    frame = pandas.concat([table()] * 10, ignore_index=True)
+    rows, visible = units.from_dataframe(frame, counts=["siblings"])
+    rbm = RBM(3, visible=visible, seed=0)
+    rbm.compile(rule="pcd")
+    rbm.fit(rows, epochs=2, verbose=0)
+    new = units.to_dataframe(rbm.sample(5, steps=3, seed=0), frame)
+    assert list(new.columns) == list(frame.columns)
+    assert set(new["port"]) <= {"C", "Q", "S"}
+    assert new.dtypes.equals(frame.dtypes)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"age": [1.0, None, 2.0, 3.0]}, ValueError, "row 1 of column 'age'"),
+        ({"port": ["S", None, "S", "Q"]}, ValueError, "row 1 of column 'port'"),
+        ({"siblings": [1, -1, 0, 0]}, ValueError, "counts.*'siblings'.*from -1 to 1"),
+        ({"age": [1.0, np.inf, 2.0, 3.0]}, ValueError, "finite.*'age'"),
+        ({"port": ["S"] * 4}, ValueError, "two categories.*'port'"),
+        ({"port": ["S", 1, 2.0, "Q"]}, TypeError, "'port' of dtype object"),
+        ({"age": pandas.Timestamp("2020-01-01")}, TypeError, "'age' of dtype datetime"),
+    ],
+    ids=str,
+)
+def test_columns_that_are_no_units(change, error, message):
+    with pytest.raises(error, match=message):
+        units.from_dataframe(table().assign(**change), counts="siblings")
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="pandas.DataFrame. Received: ndarray"):
+        units.from_dataframe(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="counts=\\['wives'\\]"):
+        units.from_dataframe(table(), counts="wives")
+    with pytest.raises(ValueError, match="rows and columns"):
+        units.from_dataframe(table().iloc[:0])
+    with pytest.raises(ValueError, match="rows of 6 columns"):
+        units.to_dataframe(np.zeros((2, 3)), table())
+
+
+def test_the_doubt_is_no_error():
+    assert units.Categorical(3).doubt(np.array([[0, 1, 0], [1, 1, 0]])) is None
