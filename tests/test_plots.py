@@ -169,3 +169,41 @@ def test_comparison_has_a_row_of_pictures_each():
 def test_what_nothing_can_be_drawn_of(rbm, call):
     with pytest.raises((TypeError, ValueError), match="(?s)Expected.*Received"):
         call(rbm)
+
+
+def test_contact_map_counts_what_is_right():
+    scores, contacts = np.zeros((12, 12)), np.zeros((12, 12))
+    for pair in ((0, 6), (1, 9), (2, 8)):
+        scores[pair] = 3.0
+    scores[3, 4] = 9.0  # too near
+    contacts[0, 6] = contacts[6, 0] = contacts[2, 8] = contacts[8, 2] = 1
+    figure = plots.contact_map(scores + scores.T, contacts, num_pairs=3)
+    assert figure.axes[0].get_title() == "3 pairs of highest score, 2 right"
+    known, right, wrong = (
+        set(map(tuple, c.get_offsets())) for c in figure.axes[0].collections
+    )
+    assert right == {(7, 1), (9, 3)} and wrong == {(10, 2)}
+    assert known == {(7, 1), (1, 7), (9, 3), (3, 9)}
+    with pytest.raises(ValueError, match="one size"):
+        plots.contact_map(scores, contacts[:5])
+    with pytest.raises(ValueError, match="distance=12"):
+        plots.contact_map(scores, distance=12)
+
+
+def test_logos_stack_the_letters():
+    pytest.importorskip("logomaker")
+    weights = np.array([[0.5, -1.0, 0.0], [2.0, 0.0, -0.5]])
+    figure = plots.logos([weights, -weights], "AC-", ["one", "two"], title="both")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
+    assert figure.axes[0].get_ylim() == pytest.approx((-1.0, 2.0))
+    assert figure.axes[1].get_ylim() == pytest.approx((-2.0, 1.0))
+    with pytest.raises(ValueError, match="arrays \\(sites, 3\\)"):
+        plots.logos([weights[:, :2]], "AC-")
+    with pytest.raises(ValueError, match="title for each of 1"):
+        plots.logos([weights], "AC-", ["one", "two"])
+
+
+def test_without_logomaker_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "logomaker", None)
+    with pytest.raises(ImportError, match=r"pip install keras-rbm\[examples\]"):
+        plots.logos([np.zeros((3, 21))])

@@ -85,7 +85,7 @@ def run(settings, folder, records):
     path = path.with_name(path.name + ".json")
     if path.exists():
         return
-    family, unit = settings["family"], settings["unit"]
+    family = settings["family"]
     sequences, weights = read(folder, family)
     train = held_out = np.arange(len(sequences))
     if settings["rows"] == "four fifths":
@@ -107,13 +107,15 @@ def run(settings, folder, records):
         record["held_out"] = per_site(rbm, own, w, z)
         far = nearest(own, sequences[train]) > _FAR
         record["far"] = per_site(rbm, own[far], w[far], z)
+        record["sites_alone"] = sites_alone(sequences, weights, train, held_out)
     if family == "kunitz":
         record["contacts"] = contacts(rbm, sequences[train], weights[train], folder)
     else:
         record["types"] = types(rbm, folder)
     record |= new_sequences(rbm, sequences, weights)
-    record["units"] = strongest(rbm)
-    print({k: v for k, v in record.items() if k != "units"}, flush=True)
+    print(record, flush=True)
+    if settings["rows"] == "all":
+        record["units"] = strongest(rbm)
     pages.write_record(path, record)
 
 
@@ -130,6 +132,16 @@ def per_site(rbm, sequences, weights, z):
         "upper": float(mean + (z.value - z.lower) / sequences.shape[1]),
         "sequences": len(scores),
     }
+
+
+def sites_alone(sequences, weights, train, held_out):
+    """Returns the held-out score of letters drawn site by site."""
+    letters = np.eye(STATES)[sequences]
+    counts = np.einsum("n,nsa->sa", weights[train], letters[train]) + 1.0 / STATES
+    log_p = np.log(counts / counts.sum(-1, keepdims=True))
+    scores = np.einsum("nsa,sa->n", letters[held_out], log_p)
+    total = np.average(scores, weights=weights[held_out])
+    return float(total / sequences.shape[1])
 
 
 def nearest(sequences, others, itself=False):

@@ -13,8 +13,10 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 def run_script(tmp_path, monkeypatch, capsys):
     """Returns a function that runs an example as `python examples/script.py` does."""
 
-    def run(script, options, out):
-        arguments = [script, *options.split(), "--out", str(out)]
+    def run(script, options, out=None):
+        arguments = [script, *options.split()]
+        if out is not None:
+            arguments += ["--out", str(out)]
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.chdir(tmp_path)
         runpy.run_path(str(EXAMPLES / script), run_name="__main__")

@@ -1,0 +1,164 @@
+"""Pictures of aligned sequences: logos and maps of contacts."""
+
+import numpy as np
+
+from keras_rbm.checks import check_counts
+from keras_rbm.datasets.sequences import PROTEINS
+from keras_rbm.plots.figures import check_title, new_figure
+
+_ACIDS = {
+    "black": "AFILMPVW",
+    "tab:green": "CGSTY",
+    "tab:purple": "NQ",
+    "tab:blue": "HKR",
+    "tab:red": "DE",
+}
+_BASES = {"tab:green": "A", "tab:blue": "C", "tab:orange": "G", "tab:red": "TU"}
+
+
+def logos(weights, alphabet=PROTEINS, titles=None, title=None):
+    """Draws what hidden units respond to in sequences, or what sequences are made of.
+
+    At each site letters are stacked, as high as their numbers; negative ones hang
+    below the axis. Colours are by the letters' chemistry, grey for others.
+
+    Args:
+        weights: list of arrays (sites, letters), a logo each: such as the columns of
+            `zero_sum_gauge(rbm.potentials()).kernel`, reshaped, or frequencies.
+        alphabet: str, the letters.
+        titles: list of str, one for each logo, or `None`.
+        title: str or `None`, of the whole figure.
+
+    Returns:
+        `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib or logomaker are not installed.
+        ValueError: if an array is not (sites, letters).
+
+    Example:
+
+    >>> weights = np.random.default_rng(0).normal(size=(12, 4))
+    >>> figure = keras_rbm.plots.logos([weights], "ACGT", ["unit 0"])  # doctest: +SKIP
+
+    References:
+        1. Schneider, Stephens. Sequence logos: a new way to display consensus
+           sequences. Nucleic Acids Research, 1990.
+    """
+    check_title(title)
+    arrays = [np.asarray(own, np.float64) for own in weights]
+    shapes = [own.shape for own in arrays]
+    if not arrays or any(len(s) != 2 or s[1] != len(alphabet) for s in shapes):
+        raise ValueError(
+            f"Expected a list of arrays (sites, {len(alphabet)}), a column for each of "
+            f"{alphabet!r}. Received: shapes {shapes!r:.200}."
+        )
+    if titles is not None and len(titles) != len(arrays):
+        raise ValueError(
+            f"Expected a title for each of {len(arrays)} logos. Received: "
+            f"{len(titles)} titles."
+        )
+    logomaker, pandas = _packages()
+    sites = max(len(own) for own in arrays)
+    figure = new_figure(max(4.0, 0.24 * sites + 1.0), 1.5 * len(arrays) + 0.3)
+    if title is not None:
+        figure.suptitle(title, fontweight="bold")
+    for row, own in enumerate(arrays):
+        axes = figure.add_subplot(len(arrays), 1, row + 1)
+        table = pandas.DataFrame(own, columns=list(alphabet))
+        options = {"flip_below": False, "show_spines": False, "ax": axes}
+        logo = logomaker.Logo(table, color_scheme=_colours(alphabet), **options)
+        logo.ax.axhline(0.0, color="0.3", linewidth=0.6)
+        axes.set_xticks(range(4, len(own), 5), range(5, len(own) + 1, 5))
+        axes.spines["left"].set_visible(True)
+        axes.tick_params(labelsize=8)
+        if titles is not None:
+            axes.set_title(titles[row], fontsize=9, loc="left")
+    axes.set_xlabel("site", fontsize=9)
+    return figure
+
+
+def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
+    """Draws the pairs of highest score, and known contacts beside them.
+
+    Known contacts are grey; the predicted pairs, above the diagonal, are filled where
+    right and hollow where wrong. Sites count from 1.
+
+    Args:
+        scores: array (V, V), such as of `keras_rbm.inference.contact_scores`.
+        contacts: array (V, V), other than 0 where units touch, or `None`.
+        num_pairs: int ≥ 1, how many pairs, the best ones.
+        distance: int ≥ 1, least `|i - j|` of a pair.
+        title: str or `None`; by default it says how many pairs are right.
+
+    Returns:
+        `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        ValueError: if an array is not (V, V), or a number out of range.
+
+    Example:
+
+    >>> scores = np.random.default_rng(0).random((20, 20))
+    >>> figure = keras_rbm.plots.contact_map(scores + scores.T, num_pairs=10)
+    >>> figure.axes[0].get_title()
+    '10 pairs of highest score'
+    """
+    check_title(title)
+    check_counts(num_pairs=num_pairs, distance=distance)
+    scores = np.asarray(scores)
+    size = len(scores)
+    known = None if contacts is None else np.asarray(contacts) != 0
+    shapes = [own.shape for own in (scores, known) if own is not None]
+    if any(shape != (size, size) for shape in shapes) or size <= distance:
+        raise ValueError(
+            "Expected arrays (V, V) of one size, larger than the distance. Received: "
+            f"shapes {shapes}, distance={distance}."
+        )
+    i, j = np.triu_indices(size, distance)
+    best = np.argsort(-scores[i, j])[:num_pairs]
+    i, j = i[best], j[best]
+    figure = new_figure(4.6, 4.8)
+    axes = figure.add_subplot()
+    right = np.ones(len(i), bool)
+    if known is not None:
+        right = known[i, j]
+        rows, columns = np.nonzero(known & known.T & _apart(size, distance))
+        axes.scatter(columns + 1, rows + 1, s=14, c="0.85", marker="s")
+    axes.scatter(j[right] + 1, i[right] + 1, s=16, c="tab:blue", zorder=2)
+    wrong = {"facecolors": "none", "edgecolors": "tab:red", "zorder": 2}
+    axes.scatter(j[~right] + 1, i[~right] + 1, s=16, **wrong)
+    axes.plot([1, size], [1, size], color="0.7", linewidth=0.6)
+    axes.set(xlim=(0, size + 1), ylim=(size + 1, 0), xlabel="site", ylabel="site")
+    axes.set_aspect("equal")
+    if title is None:
+        title = f"{len(i)} pairs of highest score"
+        if known is not None:
+            title += f", {int(right.sum())} right"
+    axes.set_title(title, fontsize=10)
+    return figure
+
+
+def _apart(size, distance):
+    places = np.arange(size)
+    return abs(places[:, np.newaxis] - places) >= distance
+
+
+def _colours(alphabet):
+    """Returns a dict of letter to colour, by the chemistry of amino acids or bases."""
+    groups = _ACIDS if set(alphabet) > set("ACDEFGHIKLMNPQRSTVWY") else _BASES
+    by_letter = {letter: colour for colour, own in groups.items() for letter in own}
+    return {letter: by_letter.get(letter, "0.5") for letter in alphabet}
+
+
+def _packages():
+    try:
+        import logomaker
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "Expected the package logomaker, which draws the letters. Received: "
+            f"{error}. Install it by: pip install keras-rbm[examples]"
+        ) from error
+    return logomaker, pandas
