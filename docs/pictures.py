@@ -1,11 +1,13 @@
-"""Draws the site's pictures: `python docs/pictures.py`, each into its place.
+"""Draws the site's pictures: `python docs/pictures.py [name …]`, all by default.
 
 The background is transparent and text is grey, so that they show on light pages and
 dark ones.
 """
 
 import pathlib
+import sys
 
+import keras
 import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
@@ -97,11 +99,66 @@ def _draw_unit(axes, layer):
             axes.fill_between(states[:, 0], p, color=colour, alpha=0.15)
 
 
-PICTURES = (units,)
+def digits():
+    """What models of MNIST do: restore, complete, draw digits. Takes five minutes."""
+    train, test = (
+        kr.datasets.load("mnist", split, binarize="sample", redraw=False)
+        for split in ("train", "test")
+    )
+    train = train.batch(60_000).get_single_element().numpy()
+    test = next(iter(test.batch(10))).numpy()
+
+    rbm = kr.RBM(500, seed=0)
+    steps = 25 * len(train) // 100
+    falling = keras.optimizers.schedules.PolynomialDecay(0.05, steps, 0.0)
+    rule = kr.rules.PersistentContrastiveDivergence(1, 100, centered=True)
+    rbm.compile(keras.optimizers.SGD(falling), rule=rule)
+    rbm.fit(train, batch_size=100, epochs=25, verbose=0)
+    # Each sample is the end of a chain of its own, drawn in means.
+    samples = rbm.reconstruct(rbm.sample(10, steps=5000, seed=3)).numpy()
+
+    known = np.arange(784) < 392
+    hidden_half = np.where(known, test, 0.4)
+    start = np.where(known, test, rbm.sample(10, steps=0, seed=0))
+    completed = rbm.sample(10, initial_visible=start, clamp=known, steps=2000, seed=1)
+    completed = np.where(known, test, rbm.reconstruct(completed))
+
+    rng = np.random.default_rng(0)
+    noisy = np.abs(train[:20_000] - (rng.random((20_000, 784)) < 0.1))
+    crbm = kr.CRBM(
+        128, inference=kr.inference.BeliefPropagation(max_iterations=7), seed=0
+    )
+    crbm.compile(keras.optimizers.SGD(0.02, momentum=0.9), rule="maximum_likelihood")
+    crbm.fit(noisy, train[:20_000], batch_size=40, epochs=4, verbose=0)
+    flipped = np.abs(test - (rng.random(test.shape) < 0.1))
+    restored = crbm.predict(flipped, verbose=0)
+
+    rows = {
+        "noisy": flipped,
+        "restored": restored,
+        "half hidden": hidden_half,
+        "completed": completed,
+        "new": samples,
+    }
+    figure, panels = plt.subplots(5, 10, figsize=(7.6, 4.0))
+    for line, (name, images) in zip(panels, rows.items(), strict=True):
+        for axes, image in zip(line, images, strict=True):
+            axes.imshow(image.reshape(28, 28), cmap="gray", vmin=0, vmax=1)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_visible(False)
+        label = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 10}
+        line[0].set_ylabel(name, **label)
+    figure.subplots_adjust(0.13, 0.01, 0.995, 0.99, 0.05, 0.05)
+    _FOLDER.mkdir(exist_ok=True)
+    figure.savefig(_FOLDER / "digits.png", dpi=140)
+    plt.close(figure)
+
+
+PICTURES = {picture.__name__: picture for picture in (units, digits)}
 
 
 if __name__ == "__main__":
     style()
-    for picture in PICTURES:
-        picture()
-        print(_FOLDER / f"{picture.__name__}.svg")
+    for name in sys.argv[1:] or PICTURES:
+        PICTURES[name]()

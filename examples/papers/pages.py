@@ -52,4 +52,4 @@ def figure(folder, name, draw, *arguments):
     folder.mkdir(parents=True, exist_ok=True)
     canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(canvas)
-    return [f"![{caption}]({folder.name}/{name}.svg)", "", caption, ""]
+    return [f"![{name.replace('_', ' ')}]({folder.name}/{name}.svg)", "", caption, ""]
