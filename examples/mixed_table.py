@@ -79,9 +79,9 @@ def main():
     print("\nrows with columns from other people, told from real ones (AUC)")
     wrong = shuffled_columns(test)
     for name, model in models.items():
-        scores = -model.free_energy(np.concatenate([test, wrong])).numpy()
+        energies = model.free_energy(np.concatenate([test, wrong])).numpy()
         labels = np.repeat([1, 0], len(test))
-        print(f"  {name:13} {roc_auc_score(labels, scores):.2f}")
+        print(f"  {name:13} {roc_auc_score(labels, -energies):.2f}")
 
     start = train[np.random.default_rng(1).choice(len(train), 5)]
     new = rbm.sample(5, steps=1000, initial_visible=start, seed=0)

@@ -122,7 +122,8 @@ def draw_contacts(rbm, sequences, weights, args):
     pairs = [f"{a + 1}-{b + 1}" for a, b in zip(i[best], j[best], strict=True)]
     print("  " + " ".join(pairs[:10]))
     if known is not None:
-        print(f"  in contact: {np.mean(known[i[best], j[best]] > 0):.0%}")
+        touch = np.maximum(known, known.T)[i[best], j[best]] > 0
+        print(f"  in contact: {np.mean(touch):.0%}")
 
 
 def parse_arguments():

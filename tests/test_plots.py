@@ -207,3 +207,13 @@ def test_without_logomaker_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "logomaker", None)
     with pytest.raises(ImportError, match=r"pip install keras-rbm\[examples\]"):
         plots.logos([np.zeros((3, 21))])
+
+
+def test_contact_map_takes_one_side_of_the_contacts():
+    """Those below the diagonal only counted as none."""
+    scores = np.ones((12, 12))
+    for contacts in (np.tril(scores), np.triu(scores)):
+        figure = plots.contact_map(scores, contacts, num_pairs=4)
+        assert figure.axes[0].get_title().endswith("4 right")
+    with pytest.raises(ValueError, match="symmetric, finite scores"):
+        plots.contact_map(np.triu(scores))

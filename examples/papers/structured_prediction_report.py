@@ -68,9 +68,10 @@ once.
 A cell is the run with the lowest validation error among those tried; where "all" is not
 bold, it misses the published figure by the difference given. All runs: batches of 40,
 the loss summed over an image's pixels, weights from N(0, 0.01²), the epoch of the least
-validation error (a run ends after four epochs, of 50 epochs with momentum after all,
-without a lower one), and at most 7 + epoch sweeps (counted from 0, to a tolerance of
-1e-3). The optimizer is *sgd*, at a fixed rate, as in the paper, or *momentum*: 0.9,
+validation error (a run ends after four epochs without a lower one, after six in the two
+*sgd* runs, and after all epochs in runs of 50), and at most 7 + epoch sweeps (to a
+tolerance of 1e-3). The optimizer is *sgd*, at a fixed rate, as in the paper, or
+*momentum*: 0.9,
 with a rate that falls to 0 along a cosine over the epochs stated.
 """
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import as_array
 from keras_rbm.inference.arguments import check_sizes, checked_states
+from keras_rbm.inference.soundness import check_normalizable
 from keras_rbm.units import FractionalParameters
 
 
@@ -176,6 +177,7 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
         tensor (C, V), visible states.
     """
     visible = checked_states(potentials, "visible", visible)
+    check_normalizable(potentials)
     check_sizes(0, num_sweeps=num_sweeps)
     if clamp is not None:
         clamp = checked_mask(clamp, visible.shape)

@@ -133,6 +133,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             tensor (B, V), states.
         """
         rows = self._feature_rows(x, "predict_map")
+        self._check_prediction()
         check_counts(batch_size=batch_size)
         parts = [
             self._most_probable(rows[start : start + batch_size])
@@ -141,11 +142,12 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         return tf.concat(parts, 0)
 
     def _most_probable(self, rows):
-        means = tf.cast(self(rows), tf.float32)
         if are_binary(self.visible):
-            return tf.cast(means > 0.5, tf.float32)
-        units = self.potentials(rows).visible
-        return units.mode(units.natural_for_mean(means))
+            return tf.cast(self(rows) > 0.5, tf.float32)
+        potentials = self.potentials(rows)
+        hidden = self.inference(potentials, pairwise=None).hidden
+        natural = potentials.visible_natural_of_mean(hidden)
+        return potentials.visible.mode(natural)
 
     def sample(self, x, *, steps=1000, initial_visible=None, clamp=None, seed=None):
         """Draws visible states given x by block Gibbs sampling, one for each row.

@@ -23,7 +23,7 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
     below the axis. Colours are by the letters' chemistry, grey for others.
 
     Args:
-        weights: list of arrays (sites, letters), a logo each: such as the columns of
+        weights: array (sites, letters) or list of them, a logo each: such as columns of
             `zero_sum_gauge(rbm.potentials()).kernel`, reshaped, or frequencies.
         alphabet: str, the letters.
         titles: list of str, one for each logo, or `None`.
@@ -46,14 +46,23 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
            sequences. Nucleic Acids Research, 1990.
     """
     check_title(title)
-    arrays = [np.asarray(own, np.float64) for own in weights]
+    single = getattr(weights, "ndim", 3) == 2
+    arrays = [np.asarray(own, np.float64) for own in ([weights] if single else weights)]
     shapes = [own.shape for own in arrays]
     if not arrays or any(len(s) != 2 or s[1] != len(alphabet) for s in shapes):
         raise ValueError(
             f"Expected a list of arrays (sites, {len(alphabet)}), a column for each of "
             f"{alphabet!r}. Received: shapes {shapes!r:.200}."
         )
-    if titles is not None and len(titles) != len(arrays):
+    if (
+        len(set(alphabet)) < len(alphabet)
+        or not np.isfinite(np.concatenate(arrays)).all()
+    ):
+        raise ValueError(
+            "Expected finite weights of letters that are each there once. Received: "
+            f"alphabet={alphabet!r:.100}, or NaN or infinite weights."
+        )
+    if titles is not None and (isinstance(titles, str) or len(titles) != len(arrays)):
         raise ValueError(
             f"Expected a title for each of {len(arrays)} logos. Received: "
             f"{len(titles)} titles."
@@ -85,8 +94,9 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
     right and hollow where wrong. Sites count from 1.
 
     Args:
-        scores: array (V, V), such as of `keras_rbm.inference.contact_scores`.
-        contacts: array (V, V), other than 0 where units touch, or `None`.
+        scores: symmetric array (V, V), such as of `keras_rbm.inference.contact_scores`.
+        contacts: array (V, V), other than 0 where units touch, on one side of the
+            diagonal or both, or `None`.
         num_pairs: int ≥ 1, how many pairs, the best ones.
         distance: int ≥ 1, least `|i - j|` of a pair.
         title: str or `None`; by default it says how many pairs are right.
@@ -110,11 +120,18 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
     scores = np.asarray(scores)
     size = len(scores)
     known = None if contacts is None else np.asarray(contacts) != 0
+    if known is not None and known.ndim == 2 and known.shape == known.T.shape:
+        known = known | known.T
     shapes = [own.shape for own in (scores, known) if own is not None]
     if any(shape != (size, size) for shape in shapes) or size <= distance:
         raise ValueError(
             "Expected arrays (V, V) of one size, larger than the distance. Received: "
             f"shapes {shapes}, distance={distance}."
+        )
+    if not np.allclose(scores, scores.T):  # NaN is not equal to itself, either
+        raise ValueError(
+            "Expected symmetric, finite scores. Received: scores[i, j] that differ "
+            "from scores[j, i], or NaN."
         )
     i, j = np.triu_indices(size, distance)
     best = np.argsort(-scores[i, j])[:num_pairs]
@@ -124,7 +141,7 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
     right = np.ones(len(i), bool)
     if known is not None:
         right = known[i, j]
-        rows, columns = np.nonzero(known & known.T & _apart(size, distance))
+        rows, columns = np.nonzero(known & _apart(size, distance))
         axes.scatter(columns + 1, rows + 1, s=14, c="0.85", marker="s")
     axes.scatter(j[right] + 1, i[right] + 1, s=16, c="tab:blue", zorder=2)
     wrong = {"facecolors": "none", "edgecolors": "tab:red", "zorder": 2}

@@ -121,7 +121,6 @@ class DoubleRectified(Unit):
     """
 
     hidden_only = True
-    description = "finite numbers"
 
     def variables(self):
         names = ("bias", "threshold", "log_precision", "log_precision_below")

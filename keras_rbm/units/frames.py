@@ -8,6 +8,9 @@ from keras_rbm.units.categorical import Categorical
 from keras_rbm.units.gaussian import Gaussian
 from keras_rbm.units.joined import Joined
 
+#: A sample of a count takes as many numbers as the count has states.
+_LARGEST_COUNT = 10_000
+
 
 def from_dataframe(frame, counts=()):
     """Returns a table as numbers, and the units that its columns are.
@@ -48,18 +51,15 @@ def from_dataframe(frame, counts=()):
     [1.0, 22.0]
     >>> rbm = keras_rbm.RBM(4, visible=visible, seed=0)
     """
-    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise TypeError(
-            f"Expected a pandas.DataFrame. Received: {type(frame).__name__}."
-        )
+    _check_names(frame)
     if 0 in frame.shape:
         raise ValueError(f"Expected rows and columns. Received: shape {frame.shape}.")
-    counts = [counts] if isinstance(counts, str) else list(counts)
+    counts = list(counts) if isinstance(counts, (list, tuple)) else [counts]
     unknown = [name for name in counts if name not in frame.columns]
-    if unknown or not frame.columns.is_unique:
+    if unknown:
         raise ValueError(
-            "Expected columns of different names, and counts that are some of them. "
-            f"Received: columns {list(frame.columns)!r:.200}, counts={counts!r:.200}."
+            f"Expected counts as names of columns, {list(frame.columns)!r:.200}. "
+            f"Received: counts={counts!r:.200}."
         )
     pairs = [_column(frame[name], name, name in counts) for name in frame.columns]
     parts = []
@@ -83,7 +83,8 @@ def to_dataframe(rows, frame):
         `pandas.DataFrame`, with words and categories in the place of their numbers.
 
     Raises:
-        ValueError: if the rows do not have the frame's columns.
+        ValueError: if the rows do not have the frame's columns, or hold what is no
+            number of a category. Numbers beyond an integer column's range are cut off.
 
     Example:
 
@@ -93,22 +94,58 @@ def to_dataframe(rows, frame):
     >>> keras_rbm.units.to_dataframe(rows, frame).equals(frame)
     True
     """
+    _check_names(frame)
     rows = np.asarray(rows)
-    if rows.ndim != 2 or rows.shape[1] != frame.shape[1]:
+    if (
+        rows.ndim != 2
+        or rows.shape[1] != frame.shape[1]
+        or rows.dtype.kind not in "iuf"
+    ):
         raise ValueError(
-            f"Expected rows of {frame.shape[1]} columns, as the frame has. Received: "
-            f"shape {rows.shape}."
+            f"Expected rows of {frame.shape[1]} columns of numbers, as the frame has. "
+            f"Received: shape {rows.shape}, dtype {rows.dtype}."
         )
-    made = {}
-    for name, numbers in zip(frame.columns, rows.T, strict=True):
-        column = frame[name]
-        words = _words(column)
-        if words is not None:
-            own = np.asarray(words, object)[numbers.astype(int)]
-        else:
-            own = numbers.round() if column.dtype.kind in "biu" else numbers
-        made[name] = type(column)(own).astype(column.dtype)
-    return type(frame)(made)
+    pairs = zip(frame.columns, rows.T, strict=True)
+    return type(frame)({name: _restored(n, frame[name], name) for name, n in pairs})
+
+
+def _check_names(frame):
+    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
+        raise TypeError(
+            f"Expected a pandas.DataFrame. Received: {type(frame).__name__}."
+        )
+    if not frame.columns.is_unique:
+        raise ValueError(
+            "Expected columns of different names. Received: "
+            f"{list(frame.columns)!r:.200}."
+        )
+
+
+def _restored(numbers, column, name):
+    """Returns numbers as a column like another one."""
+    words = _words(column)
+    if words is not None:
+        known = np.isin(numbers, np.arange(len(words)))
+        if not known.all():
+            raise ValueError(
+                f"Expected numbers of categories in column {name!r}, whole ones from 0 "
+                f"to {len(words) - 1}. Received: {numbers[~known][0]:g}. Take states, "
+                "not means."
+            )
+        values = np.empty(len(numbers), object)
+        values[:] = [words[int(number)] for number in numbers]
+    elif not np.isfinite(numbers).all():
+        raise ValueError(f"Expected finite numbers. Received: others in {name!r}.")
+    elif column.dtype.kind == "b":
+        values = numbers > 0.5
+    elif column.dtype.kind in "iu":  # a Gaussian unit may leave the dtype's range
+        ends = np.iinfo(getattr(column.dtype, "numpy_dtype", column.dtype))
+        high = min(ends.max, 2**53)  # larger ones are no float64
+        numbers = np.clip(numbers.astype(np.float64), max(ends.min, -(2**53)), high)
+        values = numbers.round().astype(np.int64)
+    else:
+        values = numbers
+    return type(column)(values).astype(column.dtype)
 
 
 def _column(column, name, is_count):
@@ -120,7 +157,11 @@ def _column(column, name, is_count):
             f"{name!r}. Fill them or drop the rows: frame.dropna()."
         )
     words = _words(column)
-    if words is not None and not is_count:
+    if words is not None and is_count:
+        raise ValueError(
+            f"Expected counts to be numbers. Received: words in column {name!r}."
+        )
+    if words is not None:
         if len(words) < 2:
             raise ValueError(
                 f"Expected at least two categories. Received: column {name!r} with "
@@ -131,7 +172,8 @@ def _column(column, name, is_count):
     if column.dtype.kind not in "biuf":
         raise TypeError(
             "Expected columns of bools, numbers, words or categories. Received: "
-            f"column {name!r} of dtype {column.dtype}."
+            f"column {name!r} of dtype {column.dtype}. Convert it, for example by "
+            "frame.infer_objects(), and dates into numbers."
         )
     numbers = column.to_numpy(np.float64)
     if not np.isfinite(numbers).all():
@@ -141,6 +183,11 @@ def _column(column, name, is_count):
             raise ValueError(
                 "Expected counts: whole numbers ≥ 0, not all 0. Received: column "
                 f"{name!r} with values from {numbers.min():g} to {numbers.max():g}."
+            )
+        if numbers.max() > _LARGEST_COUNT:
+            raise ValueError(
+                f"Expected counts up to {_LARGEST_COUNT}. Received: {numbers.max():g} "
+                f"in column {name!r}. Leave it out of counts: it is a measurement."
             )
         return numbers, Binomial(int(numbers.max()))
     binary = np.isin(numbers, (0.0, 1.0)).all()

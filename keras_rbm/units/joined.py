@@ -78,6 +78,9 @@ class JoinedParameters(LayerParameters, _Fields):
     def expected_statistics(self, natural):
         return self._statistics("expected_statistics", self._rows(natural))
 
+    def state_like(self, means):
+        return self._each("state_like", self._rows(means))
+
     def encode(self, states):
         return self._each("encode", self._columns(states))
 

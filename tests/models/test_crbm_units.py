@@ -154,3 +154,36 @@ def test_what_does_not_fit():
     crbm.fit(X, targets, verbose=0)
     with pytest.raises(ValueError, match="binary units"):
         crbm.log_partition(X, "bethe")
+
+
+def test_a_model_without_a_finite_z_does_not_predict():
+    """Mean field and Gibbs sampling ran away, to NaN or 1e15, without a word."""
+    kinds = {"visible": "gaussian", "hidden": "gaussian"}
+    crbm = CRBM(2, num_visible=2, num_features=4, **kinds)
+    crbm.kernel.assign(1.5 * np.eye(2))
+    for call in (
+        lambda: crbm.predict(X, verbose=0),
+        lambda: crbm.predict_map(X),
+        lambda: crbm.predict_on_batch(X),
+        lambda: crbm.sample(X, steps=5),
+        lambda: crbm.log_partition(X, "mean_field"),
+    ):
+        with pytest.raises(ValueError, match="positive definite"):
+            call()
+
+
+def test_the_likeliest_count_of_many():
+    """It was the mode of a mean that had been cut at 0.999."""
+    counts = units.Binomial(5000)
+    crbm = CRBM(2, visible=counts, num_visible=1, num_features=4, seed=0)
+    crbm.visible_bias.assign([30.0])
+    assert (crbm.predict_map(X) == 5000.0).numpy().all()
+
+
+def test_metrics_of_several_kinds_of_columns():
+    """Means stay means beside a category: they were all taken for modes."""
+    crbm, targets = random_model("joined")
+    means = crbm.predict(X, verbose=0)
+    predicted = crbm._prediction(tf.constant(X), None).numpy()
+    np.testing.assert_allclose(predicted[:, [0, 2]], means[:, [0, 4]], rtol=1e-5)
+    np.testing.assert_array_equal(predicted[:, 1], means[:, 1:4].argmax(1))

@@ -87,3 +87,35 @@ def test_bad_arguments():
 
 def test_the_doubt_is_no_error():
     assert units.Categorical(3).doubt(np.array([[0, 1, 0], [1, 1, 0]])) is None
+
+
+def test_numbers_that_are_no_categories_are_refused():
+    """Means were cut to the category below, negative ones counted from the end."""
+    frame = table()[["port", "age"]]
+    for wrong in (-1.0, 1.9, 5.0, np.nan):
+        with pytest.raises(ValueError, match="categories in column 'port'"):
+            units.to_dataframe(np.array([[wrong, 20.0]]), frame)
+
+
+def test_numbers_beyond_a_column_s_range_are_cut_off():
+    frame = pandas.DataFrame({"small": np.array([1, 5], "int8")})
+    back = units.to_dataframe(np.array([[300.0], [-1e30], [2.6]]), frame)
+    assert back["small"].tolist() == [127, -128, 3]
+    with pytest.raises(ValueError, match="finite numbers.*'small'"):
+        units.to_dataframe(np.array([[np.nan]]), frame)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [("port", "words in column 'port'"), (None, "counts=\\[None\\]")],
+)
+def test_counts_that_are_none(counts, message):
+    with pytest.raises(ValueError, match=message):
+        units.from_dataframe(table(), counts=counts)
+
+
+def test_a_frame_with_words_is_told_where_to_go():
+    rbm = RBM(2, seed=0)
+    rbm.compile()
+    with pytest.raises(ValueError, match="units.from_dataframe"):
+        rbm.fit(table(), verbose=0)

@@ -15,6 +15,7 @@ from keras_rbm.inference.messages.beliefs import (
     pairwise_products,
     without_batch,
 )
+from keras_rbm.inference.soundness import check_normalizable
 
 
 def mean_field(
@@ -43,7 +44,7 @@ def mean_field(
         max_iterations: int ≥ 1, sweeps (both layers) at most; may be a tensor or
             variable.
         tolerance: float ≥ 0; a model has converged when no mean changed by as much
-            in a sweep.
+            in a sweep. Where sweeps are slow to settle the limit may be further off.
         damping: float in [0, 1), weight of the old natural parameters.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
@@ -52,7 +53,8 @@ def mean_field(
         `Beliefs`, `log_partition` is the lower bound.
 
     Raises:
-        ValueError: if an option is out of range.
+        ValueError: if an option is out of range, or the partition function of two
+            layers without limits is not finite.
 
     Example:
 
@@ -69,6 +71,7 @@ def mean_field(
            inference. Foundations and Trends in Machine Learning, 2008.
     """
     check_model(potentials)
+    check_normalizable(potentials)
     check_options(max_iterations, tolerance, damping, pairwise)
     weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)

@@ -113,7 +113,7 @@ class DeepModel(WithInference, UnconditionalModel):
             x: array (B, V).
 
         Returns:
-            tensor (B, V).
+            tensor (B, V), of categories the probabilities, q columns a unit.
         """
         values = self._visible_values(x, "reconstruct")
         return map_rows(self._reconstruct, values)

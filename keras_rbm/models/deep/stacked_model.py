@@ -78,7 +78,7 @@ class StackedModel(StoredModel):
             x: array (B, V).
 
         Returns:
-            tensor (B, V).
+            tensor (B, V), of categories the probabilities, q columns a unit.
         """
         rows = self.rbms[0]._visible_rows(x, "reconstruct")
         states = self._way_up_in_means(rows)

@@ -156,6 +156,12 @@ def _as_array(part, name):
             array = array.astype(np.float32)  # a frame of bools and numbers
         return array
     except ValueError as error:
+        if hasattr(part, "columns"):
+            raise ValueError(
+                f"Expected {name} to be numbers. Received: a frame with words. Turn "
+                "them into numbers by keras_rbm.units.from_dataframe(frame), which "
+                "says what units they are, too."
+            ) from error
         raise ValueError(
             f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
             "of different shapes. Pass pairs as x and y."
@@ -276,6 +282,6 @@ def _check_states(values, name, unit):
     raise ValueError(
         f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
         f"Received: {values[row, column]:g} in row {row}, column {column}; values "
-        f"from {low:g} to {high:g}. Scale or number the data, or use another unit "
-        "(in an RBM, visible='gaussian' takes all numbers)."
+        f"from {low:g} to {high:g}. Scale the data, number categories from 0, or use "
+        "another unit (visible='gaussian' takes all numbers)."
     )

@@ -33,6 +33,9 @@ class TakesData:
         unit = self.visible if self.visible.encodes else None
         return BatchForm((self._visible_width, unit))
 
+    def _check_prediction(self):
+        """Raises a ValueError if the model as it is cannot predict."""
+
     def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""
         check_rows(features, "x", *self._feature_form().x)
@@ -67,6 +70,7 @@ class TakesData:
     def _checked_features(self, x, method, batch_size=None):
         """Returns data that the model can be called on, checked as far as can be."""
         self._assert_built(method)
+        self._check_prediction()
         if batch_size is not None:
             check_counts(batch_size=batch_size)
         if is_array(x):
@@ -85,6 +89,7 @@ class TakesData:
     def _checked_feature_batch(self, x):
         """Returns a batch that the model can be called on; it has to be an array."""
         self._assert_built("predict_on_batch")
+        self._check_prediction()
         values = as_values(x)
         self._check_features(values)
         return values

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
+from keras_rbm.inference.soundness import check_normalizable
 from keras_rbm.models.workflow.layer_variables import are_binary
 
 
@@ -17,6 +18,14 @@ class WithInference:
                 f"Expected inference='mean_field' for units {types!r:.200}. Received: "
                 f"inference={inference!r}, which is for binary units only."
             )
+
+    def _check_prediction(self):
+        """Raises a ValueError if mean field would run away, as Z is not finite."""
+        if not are_binary(*tf.nest.flatten([self.visible, self.hidden])):
+            features = None
+            if self.conditional:
+                features = tf.zeros((1, self.num_features))
+            check_normalizable(self.potentials(features))
 
     @property
     def inference(self):

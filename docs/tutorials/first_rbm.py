@@ -1,0 +1,100 @@
+# %% [markdown]
+# # A first RBM
+#
+# Train an RBM on handwritten digits, look at what it has learned, and read its
+# likelihood with its error. About a minute on 2 cores.
+
+# %%
+import pathlib
+
+import keras
+import numpy as np
+
+import keras_rbm as kr
+
+
+def digits(split, count):
+    """Returns pictures (count, 784) of zeros and ones."""
+    data = kr.datasets.load("mnist", split, binarize="sample", redraw=False)
+    return next(iter(data.batch(count))).numpy()
+
+
+train, test = digits("train", 20_000), digits("test", 1000)
+kr.plots.samples(train[:20], num_columns=10, title="Training digits")
+
+# %% [markdown]
+# ## Train
+#
+# The gradient of the likelihood compares averages under the data with averages under
+# the model. The second are too costly to compute; a *learning rule* estimates them.
+# *Persistent contrastive divergence*, `"pcd"`, keeps 100 chains of samples and moves
+# them one step a batch. The learning rate falls to 0, so that the chains keep up.
+
+# %%
+epochs, batch_size = 15, 100
+steps = epochs * len(train) // batch_size
+falling = keras.optimizers.schedules.PolynomialDecay(0.1, steps, 0.0)
+
+rbm = kr.RBM(200, seed=0)
+rule = kr.rules.PersistentContrastiveDivergence(num_chains=100, centered=True)
+rbm.compile(keras.optimizers.SGD(falling), rule=rule)
+history = rbm.fit(
+    train, validation_data=test, batch_size=batch_size, epochs=epochs, verbose=0
+)
+kr.plots.history(history)
+
+# %% [markdown]
+# The loss is minus the *pseudo*-likelihood: a quick sign of life, not the likelihood.
+#
+# ## Look
+#
+# A hidden unit responds to a pattern, its column of the kernel. Red pixels excite it,
+# blue ones inhibit it: strokes, and where no stroke may be.
+
+# %%
+kr.plots.filters(rbm, max_units=60)
+
+# %% [markdown]
+# New digits are the ends of Gibbs chains, which switch between drawing the hidden units
+# given the pixels and the pixels given the hidden units. `reconstruct` shows expected
+# pixels in the place of drawn ones.
+
+# %%
+pictures = rbm.reconstruct(rbm.sample(20, steps=2000, seed=1))
+kr.plots.samples(pictures, num_columns=10, title="New digits")
+
+# %% [markdown]
+# ## Score
+#
+# The log-likelihood of a digit needs log Z, the logarithm of a sum over all 2^784
+# pictures. Annealing estimates it; forwards and back, it comes with an interval that
+# holds log Z in at least 95 % of cases, or is open where it cannot know.
+
+# %%
+z = rbm.log_partition("bidirectional")
+score = np.mean(rbm.log_likelihood(test, z))
+print(f"log Z = {z.value:.1f} [{z.lower:.1f}, {z.upper:.1f}]")
+print(f"test log-likelihood: {score:.1f} nats a digit")
+
+mean = np.clip(train.mean(0), 1e-3, 1 - 1e-3)
+alone = np.log(np.where(test > 0.5, mean, 1 - mean)).sum(1).mean()
+print(f"pixels on their own: {alone:.1f}")
+
+# %% [markdown]
+# ## Save
+#
+# The file holds the optimizer, the rule, its chains and the random state, too: training
+# goes on where it stopped.
+
+# %%
+path = pathlib.Path("out")
+path.mkdir(exist_ok=True)
+rbm.save(path / "rbm.keras")
+again = keras.saving.load_model(path / "rbm.keras")
+features = [model.predict(test, verbose=0) for model in (rbm, again)]
+print("the same features:", np.array_equal(*features))
+
+# %% [markdown]
+# **Next:** [which rule](../guides/which-rule-for-an-rbm.md),
+# [can I trust this likelihood?](../guides/trust-the-likelihood.md),
+# [restore and complete pictures](restore_and_complete.py).

@@ -1,0 +1,51 @@
+# %% [markdown]
+# # Grow a hidden layer
+#
+# How many hidden units do the data ask for? An `InfiniteRBM` adds one unit at a time:
+# it searches for the unit that raises the likelihood most, estimates the gain with its
+# error, and stops when nothing is gained. A minute on 2 cores.
+
+# %%
+import keras
+import numpy as np
+
+import keras_rbm as kr
+
+
+def digits(split, count):
+    data = kr.datasets.load("digits", split, binarize="sample", redraw=False)
+    return next(iter(data.batch(count))).numpy()
+
+
+train, test = digits("train", 1000), digits("test", 300)
+grown = kr.InfiniteRBM(max_hidden_units=20, seed=0)
+grown.adapt(train)
+grown.compile(rule=kr.rules.FrankWolfe(num_samples=1000))
+history = grown.fit(train, batch_size=len(train), epochs=12, verbose=0)
+for number, gain in enumerate(history.history["gain"], 1):
+    print(f"unit {number:2}: {gain:6.3f} nats a digit")
+
+# %% [markdown]
+# ## What each unit adds
+#
+# Early units find large strokes, later ones correct them.
+
+# %%
+kr.plots.filters(grown, (8, 8))
+
+# %% [markdown]
+# ## A start for other rules
+#
+# The grown model becomes an RBM, which any rule trains further.
+
+# %%
+rbm = grown.to_rbm()
+before = np.mean(rbm.log_likelihood(test, "exact"))
+falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
+rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
+rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+after = np.mean(rbm.log_likelihood(test, "exact"))
+print(f"{rbm.hidden_units} units, test log-likelihood {before:.2f}, then {after:.2f}")
+
+# %% [markdown]
+# **Next:** [grow the hidden layer](../guides/grow-the-hidden-layer.md).

@@ -1,0 +1,47 @@
+# %% [markdown]
+# # Serve a model
+#
+# A trained model as a TensorFlow SavedModel that loads without this library, with
+# endpoints that predict, reconstruct, score and sample. Half a minute.
+
+# %%
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_rbm as kr
+
+data = kr.datasets.load("digits", "train", binarize="sample", redraw=False)
+train = data.batch(2000).get_single_element().numpy()
+rbm = kr.RBM(64, seed=0)
+falling = keras.optimizers.schedules.PolynomialDecay(0.2, 1200, 0.0)
+rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
+rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+rbm.export("out/exported", verbose=False)
+
+# %% [markdown]
+# ## Another program
+#
+# It needs TensorFlow only. The endpoints are signatures, with names for what they
+# return.
+
+# %%
+served = tf.saved_model.load("out/exported")
+print(sorted(served.signatures))
+
+rows = tf.constant(train[:100])
+features = served.signatures["transform"](rows)["features"]
+energy = served.signatures["free_energy"](rows)["free_energy"]
+print(features.shape, energy.shape)
+print("as the model says:", np.allclose(features, rbm.predict(train[:100], verbose=0)))
+
+# %%
+drawn = served.signatures["sample"](
+    num_samples=tf.constant(20), steps=tf.constant(500), seed=tf.constant(1)
+)
+kr.plots.samples(
+    list(drawn.values())[0], num_columns=10, title="Samples by the endpoint"
+)
+
+# %% [markdown]
+# **Next:** [deploy a model](../guides/deploy.md), also as ONNX, LiteRT and OpenVINO.
