@@ -29,6 +29,10 @@ class WithInference:
 
     @property
     def inference(self):
+        """`keras_rbm.inference.Inference` that the model predicts by.
+
+        Assign another one, or its name, at any time; the rule has to fit it.
+        """
         return self._inference
 
     @inference.setter
