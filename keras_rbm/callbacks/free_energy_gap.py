@@ -1,4 +1,4 @@
-"""Over-fitting, measured without the partition function."""
+"""Overfitting, measured without the partition function."""
 
 import keras
 import tensorflow as tf
@@ -12,7 +12,7 @@ class FreeEnergyGap(keras.callbacks.Callback):
 
     `gap = mean F(validation) - mean F(train) = mean log p(train) - mean
     log p(validation)`, in nats: log Z cancels, so the figure is exact and cheap. It
-    stays near 0 while the model generalises and grows as it over-fits; where one of
+    stays near 0 while the model generalises and grows as it overfits; where one of
     the sets is easier than the other, its change is what tells.
 
     The gap says how much better the training data are known, not how good the model
