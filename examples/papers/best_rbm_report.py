@@ -37,3 +37,7 @@ def _row(run):
     same = f"{run['of_the_same']:.2f}"
     keys = ("chains", "batch_size", "learning_rate", "epochs", "minutes")
     return pages.row(rule, *(run[key] for key in keys), score, other, same)
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of best_rbm.py: run that.")

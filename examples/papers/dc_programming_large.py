@@ -102,3 +102,7 @@ def make_optimizer(settings):
     if settings["rule"] == "SSD":
         return kr.optimizers.StochasticSpectralDescent(settings["rate"])
     return keras.optimizers.SGD(settings["rate"])
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of dc_programming.py: run that.")

@@ -256,3 +256,7 @@ def _draw_large(figure, curves, goal):
         "errors of AIS (bars; triangles where those of a seed have no upper end); "
         "dotted, 90 % of the way."
     )
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of dc_programming.py: run that.")

@@ -285,3 +285,7 @@ def _draw_model(likelihood, error, model, points, style):
         units = [point["units"] for point in scored]
         values = [point[key] for point in scored]
         axes.plot(units, values, style, ms=4, label=model, mfc="none")
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of frank_wolfe.py: run that.")

@@ -53,3 +53,7 @@ def figure(folder, name, draw, *arguments):
     canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(canvas)
     return [f"![{name.replace('_', ' ')}]({folder.name}/{name}.svg)", "", caption, ""]
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of the commands here: see README.md.")

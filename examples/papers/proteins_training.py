@@ -215,3 +215,7 @@ def strongest(rbm, count=4):
     kernel = kr.inference.zero_sum_gauge(rbm.potentials()).kernel.numpy()
     order = np.argsort(-np.square(kernel).sum(0))[:count]
     return [np.round(kernel[:, unit].reshape(-1, STATES), 3).tolist() for unit in order]
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of proteins.py: run that.")

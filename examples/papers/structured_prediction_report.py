@@ -234,3 +234,7 @@ def _occlusion(figure, records):
     if missing:
         caption += f" Not run yet: sizes {', '.join(map(str, missing))}."
     return caption
+
+
+if __name__ == "__main__":
+    raise SystemExit("A part of structured_prediction.py: run that.")
