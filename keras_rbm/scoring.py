@@ -49,7 +49,16 @@ class ScoreReport(NamedTuple):
         return "\n".join([*lines, "", self.quote])
 
 
-def score_report(model, x, v=None, *, methods=None, num_chains=100, steps=1000, seed=0):
+def score_report(
+    model,
+    x,
+    v=None,
+    *,
+    methods: list[str] | None = None,
+    num_chains: int = 100,
+    steps: int = 1000,
+    seed: int = 0,
+) -> ScoreReport:
     """Estimates a model's mean log-likelihood in several ways, and compares them.
 
     Args:

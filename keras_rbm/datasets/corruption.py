@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +11,9 @@ from keras_rbm.datasets import pipeline
 from keras_rbm.datasets.arguments import check_counter, check_dataset, check_flags
 
 
-def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
+def corrupt(
+    dataset, corruption, *, seed: int = 0, redraw: bool = False, iterations=None
+) -> tf.data.Dataset:
     """Puts a corrupted copy before the first component of every element.
 
     `model.fit(corrupt(...))` then sees `x` = corrupted and `y` = clean. The random
@@ -104,7 +107,7 @@ def corrupt(dataset, corruption, *, seed=0, redraw=False, iterations=None):
     )
 
 
-def flip(probability):
+def flip(probability: float) -> Callable:
     """Returns a corruption that replaces each pixel v by 1 - v with a probability.
 
     Args:
@@ -130,7 +133,7 @@ def flip(probability):
     return corruption
 
 
-def occlude(size, value=0.0, image_shape=None):
+def occlude(size: int, value: float = 0.0, image_shape=None) -> Callable:
     """Returns a corruption that covers one square patch of each image.
 
     All positions at which the patch lies inside the image are equally likely.

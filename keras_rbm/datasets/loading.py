@@ -41,17 +41,17 @@ _BLOCK_SIZE = 256
 
 
 def load(
-    name,
-    split="train",
+    name: str,
+    split: str = "train",
     *,
-    binarize=None,
-    redraw=True,
-    seed=0,
-    with_labels=False,
+    binarize: str | None = None,
+    redraw: bool = True,
+    seed: int = 0,
+    with_labels: bool = False,
     data_dir=None,
     manual_dir=None,
     **options,
-):
+) -> tf.data.Dataset:
     """Loads a split of a data set as flat vectors with values in [0, 1].
 
     | name | splits | values | labels |

@@ -34,7 +34,9 @@ from keras_rbm.datasets.arguments import (
 SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 
 
-def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
+def binarize(
+    dataset, method: str, *, seed: int = 0, redraw: bool = True, iterations=None
+) -> tf.data.Dataset:
     """Makes the first component of every element binary.
 
     `"threshold"` sets a pixel to 1 if its intensity is above 127/255, `"sample"` draws
@@ -101,7 +103,9 @@ def binarize(dataset, method, *, seed=0, redraw=True, iterations=None):
     )
 
 
-def shuffled_batches(data, batch_size, *, seed, iterations, drop_remainder=False):
+def shuffled_batches(
+    data, batch_size: int, *, seed: int, iterations, drop_remainder: bool = False
+) -> tf.data.Dataset:
     """Batches of examples in a new order every epoch, reproducible after a resume.
 
     The order of an epoch is a permutation of all examples, a function of `seed` and of

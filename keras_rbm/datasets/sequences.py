@@ -10,7 +10,7 @@ PROTEINS = "ACDEFGHIKLMNPQRSTVWY-"
 _ROWS_AT_ONCE = 1000
 
 
-def fasta(path, alphabet=PROTEINS):
+def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
     r"""Reads a FASTA file of aligned sequences.
 
     A record is a line that begins with `>` and lines of letters; the alignment gives
@@ -85,7 +85,7 @@ def fasta(path, alphabet=PROTEINS):
     return np.array(rows, np.int32), names
 
 
-def sequence_weights(sequences, distance=0.1):
+def sequence_weights(sequences, distance: float = 0.1) -> np.ndarray:
     """Computes 1 / number of sequences near each one, itself included.
 
     Families of proteins hold many near copies; with these weights a group of them

@@ -1,6 +1,7 @@
 """What every model here shares: compiling, fitting and evaluating."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import rules
@@ -46,10 +47,10 @@ class BoltzmannMachine(TakesData, RuleModel):
         loss=None,
         metrics=None,
         weighted_metrics=None,
-        run_eagerly=False,
-        steps_per_execution=1,
-        jit_compile="auto",
-    ):
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: bool | str = "auto",
+    ) -> None:
         """Configures the model for training.
 
         Args:
@@ -136,18 +137,18 @@ class BoltzmannMachine(TakesData, RuleModel):
         self,
         x=None,
         y=None,
-        batch_size=None,
-        epochs=1,
+        batch_size: int | None = None,
+        epochs: int = 1,
         verbose="auto",
         callbacks=None,
-        validation_split=0.0,
+        validation_split: float = 0.0,
         validation_data=None,
-        shuffle=True,
+        shuffle: bool = True,
         class_weight=None,
         sample_weight=None,
-        initial_epoch=0,
+        initial_epoch: int = 0,
         **kwargs,
-    ):
+    ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit` does.
 
         Arrays are shuffled by a permutation that is a function of the model's
@@ -222,7 +223,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         self,
         x=None,
         y=None,
-        batch_size=None,
+        batch_size: int | None = None,
         verbose="auto",
         sample_weight=None,
         **kwargs,
@@ -246,7 +247,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         with explained():
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
-    def predict(self, x, batch_size=None, *args, **kwargs):
+    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
         """Returns the output for data, as `keras.Model.predict` does."""
         x = self._checked_features(x, "predict", batch_size)
         batch_size = None if batch_size is None else int(batch_size)

@@ -39,7 +39,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         "first."
     )
 
-    def compile(self, optimizer=None, *, rule="maximum_likelihood", **kwargs):
+    def compile(self, optimizer=None, *, rule="maximum_likelihood", **kwargs) -> None:
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
@@ -117,7 +117,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             metric.observe(x)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
-    def predict_map(self, x, batch_size=1000):
+    def predict_map(self, x, batch_size: int = 1000) -> tf.Tensor:
         """Predicts one state of the visible units.
 
         Max-product inference finds the most probable (v, h), mixed-product the most
@@ -149,7 +149,15 @@ class ConditionalModel(WithInference, BoltzmannMachine):
         natural = potentials.visible_natural_of_mean(hidden)
         return potentials.visible.mode(natural)
 
-    def sample(self, x, *, steps=1000, initial_visible=None, clamp=None, seed=None):
+    def sample(
+        self,
+        x,
+        *,
+        steps: int = 1000,
+        initial_visible=None,
+        clamp=None,
+        seed: int | None = None,
+    ) -> tf.Tensor:
         """Draws visible states given x by block Gibbs sampling, one for each row.
 
         Args:
@@ -183,7 +191,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             seed,
         )
 
-    def free_energy(self, x, v):
+    def free_energy(self, x, v) -> tf.Tensor:
         """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
 
         Args:
@@ -199,14 +207,14 @@ class ConditionalModel(WithInference, BoltzmannMachine):
     def log_partition(
         self,
         x,
-        method=None,
+        method: str | None = None,
         *,
-        num_chains=100,
+        num_chains: int = 100,
         betas=None,
-        steps=None,
+        steps: int | None = None,
         seed=0,
-        progress=False,
-    ):
+        progress: bool = False,
+    ) -> inference_module.LogPartition:
         """Computes or estimates `log Z(x)` for each example.
 
         Args:
@@ -256,7 +264,7 @@ class ConditionalModel(WithInference, BoltzmannMachine):
     def _default_method(self):
         return "bethe" if are_binary(self.visible, self.hidden) else "ais"
 
-    def log_likelihood(self, x, v, log_partition=None):
+    def log_likelihood(self, x, v, log_partition=None) -> tf.Tensor:
         """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
 
         Args:

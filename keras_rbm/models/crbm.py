@@ -80,14 +80,14 @@ class CRBM(ConditionalModel):
 
     def __init__(
         self,
-        hidden_units,
+        hidden_units: int,
         *,
-        visible="bernoulli",
-        hidden="bernoulli",
+        visible: str | units.Unit = "bernoulli",
+        hidden: str | units.Unit = "bernoulli",
         inference=None,
-        num_visible=None,
-        num_features=None,
-        seed=None,
+        num_visible: int | None = None,
+        num_features: int | None = None,
+        seed: int | None = None,
         kernel_initializer=None,
         feature_initializer=None,
         visible_bias_initializer=None,
@@ -165,7 +165,7 @@ class CRBM(ConditionalModel):
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
 
-    def potentials(self, features=None):
+    def potentials(self, features=None) -> inference_module.Potentials:
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
         Args:

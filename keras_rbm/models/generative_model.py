@@ -52,7 +52,7 @@ class GenerativeModel(UnconditionalModel):
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
         } | chain_endpoints(self.sample, number("num_samples"))
 
-    def reconstruct(self, x):
+    def reconstruct(self, x) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.
 
         Args:
@@ -69,7 +69,7 @@ class GenerativeModel(UnconditionalModel):
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
-    def free_energy(self, x):
+    def free_energy(self, x) -> tf.Tensor:
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.
 
         Args:
@@ -81,7 +81,7 @@ class GenerativeModel(UnconditionalModel):
         values = self._visible_values(x, "free_energy")
         return map_rows(self.potentials().free_energy, values)
 
-    def pseudo_log_likelihood(self, x):
+    def pseudo_log_likelihood(self, x) -> tf.Tensor:
         """Computes `sum_i log p(v_i | all other v)`; binary visible units only.
 
         Args:
@@ -96,7 +96,7 @@ class GenerativeModel(UnconditionalModel):
             lambda v: inference.pseudo_log_likelihood(potentials, v), values
         )
 
-    def log_likelihood(self, x, log_partition=None):
+    def log_likelihood(self, x, log_partition=None) -> tf.Tensor:
         """Computes `log p(v) = -F(v) - log Z`.
 
         Args:
@@ -113,8 +113,8 @@ class GenerativeModel(UnconditionalModel):
         return -tf.cast(self.free_energy(values), tf.float64) - value
 
     def annealed_log_likelihood(
-        self, x, *, num_chains=10, betas=None, seed=0, progress=False
-    ):
+        self, x, *, num_chains: int = 10, betas=None, seed=0, progress: bool = False
+    ) -> tf.Tensor:
         """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
 
         See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
@@ -144,15 +144,15 @@ class GenerativeModel(UnconditionalModel):
 
     def sample(
         self,
-        num_samples,
+        num_samples: int,
         *,
-        steps=1000,
-        method="gibbs",
+        steps: int = 1000,
+        method: str = "gibbs",
         betas=10,
         initial_visible=None,
         clamp=None,
-        seed=None,
-    ):
+        seed: int | None = None,
+    ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling or parallel tempering.
 
         Args:

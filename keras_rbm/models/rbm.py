@@ -69,12 +69,12 @@ class RBM(GenerativeModel):
 
     def __init__(
         self,
-        hidden_units,
+        hidden_units: int,
         *,
-        visible="bernoulli",
-        hidden="bernoulli",
-        num_visible=None,
-        seed=None,
+        visible: str | units.Unit = "bernoulli",
+        hidden: str | units.Unit = "bernoulli",
+        num_visible: int | None = None,
+        seed: int | None = None,
         kernel_initializer=None,
         visible_bias_initializer=None,
         kernel_regularizer=None,
@@ -120,7 +120,7 @@ class RBM(GenerativeModel):
     def _hidden_parameters(self):
         return layer_parameters(self, "hidden_{}", self.hidden)
 
-    def potentials(self, features=None):
+    def potentials(self, features=None) -> inference.Potentials:
         """Returns the model as `keras_rbm.inference.Potentials`."""
         self._assert_built("potentials")
         return inference.Potentials(

@@ -98,7 +98,7 @@ class UnconditionalModel(BoltzmannMachine):
         """Returns the mean of the visible layer's states, as encoded, (rows,)."""
         return tf.cast(self.base_rate, self.variable_dtype)
 
-    def adapt(self, data):
+    def adapt(self, data) -> None:
         """Fits the isolated visible units to data, before training.
 
         Sets the visible bias (for Gaussian units also the precision, or shift and
@@ -164,15 +164,15 @@ class UnconditionalModel(BoltzmannMachine):
 
     def log_partition(
         self,
-        method="ais",
+        method: str = "ais",
         *,
-        num_chains=100,
+        num_chains: int = 100,
         betas=None,
         initial_visible=None,
-        steps=None,
+        steps: int | None = None,
         seed=0,
-        progress=False,
-    ):
+        progress: bool = False,
+    ) -> inference.LogPartition:
         """Computes or estimates `log Z`, and says how far it can be trusted.
 
         The search for the model's mass begins at the mean of the data that `adapt` or

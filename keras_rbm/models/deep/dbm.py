@@ -87,13 +87,13 @@ class DBM(DeepModel):
 
     def __init__(
         self,
-        hidden_units,
+        hidden_units: list[int],
         *,
-        visible="bernoulli",
-        hidden="bernoulli",
-        inference="mean_field",
-        num_visible=None,
-        seed=None,
+        visible: str | units.Unit = "bernoulli",
+        hidden: str | units.Unit | list[str | units.Unit] = "bernoulli",
+        inference: str | inference_module.Inference = "mean_field",
+        num_visible: int | None = None,
+        seed: int | None = None,
         kernel_initializer=None,
         visible_bias_initializer=None,
         kernel_regularizer=None,
@@ -168,7 +168,7 @@ class DBM(DeepModel):
     def kernel(self):
         return self.kernels[0]
 
-    def potentials(self, features=None):
+    def potentials(self, features=None) -> inference_module.Potentials:
         """Returns the model as `Potentials`: even layers visible, odd ones hidden."""
         self._assert_built("potentials")
         kernels = [tf.cast(kernel, self.compute_dtype) for kernel in self.kernels]
@@ -176,7 +176,7 @@ class DBM(DeepModel):
         sides = units.beside(layers[0::2]), units.beside(layers[1::2])
         return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
-    def posterior(self, visible):
+    def posterior(self, visible) -> inference_module.Potentials:
         """Returns the model of the hidden layers given v as `Potentials`.
 
         Args:
@@ -240,7 +240,9 @@ class DBM(DeepModel):
         data = below.natural_for_mean(super().mean_states())
         return tf.concat([data, *(layer.bias for layer in layers[1::2])], 0)
 
-    def pretrain(self, x, *, optimizer=None, rule="cd", epochs=1, **kwargs):
+    def pretrain(
+        self, x, *, optimizer=None, rule="cd", epochs: int | list[int] = 1, **kwargs
+    ) -> list[keras.callbacks.History]:
         """Trains the layers one after the other, as a start for `fit`.
 
         Each is an RBM in which a hidden layer of this model counts twice, for the input
@@ -285,7 +287,7 @@ class DBM(DeepModel):
             self.rule.adapt(self)
         return histories
 
-    def to_classifier(self, num_classes, *, dropout=0.0):
+    def to_classifier(self, num_classes: int, *, dropout: float = 0.0) -> keras.Model:
         """Returns a feed-forward network that starts with this model's weights.
 
         Each layer has the input from below, and that from above by the features of a

@@ -55,7 +55,7 @@ class DBN(StackedModel):
            Neural Computation, 2006.
     """
 
-    def __init__(self, rbms, *, seed=None, **kwargs):
+    def __init__(self, rbms: list[RBM | int], *, seed: int | None = None, **kwargs):
         rbms = _checked(_made(rbms, seed))
         super().__init__(**kwargs)
         self.rbms = rbms
@@ -69,7 +69,7 @@ class DBN(StackedModel):
         self.input_spec = self.rbms[0].input_spec
         self.built = True
 
-    def compile(self, optimizer=None, *, rule="cd", **kwargs):
+    def compile(self, optimizer=None, *, rule="cd", **kwargs) -> None:
         """Configures every RBM for training, as `RBM.compile` does.
 
         RBMs that were compiled on their own need not be compiled here. `fit` compiles
@@ -87,7 +87,7 @@ class DBN(StackedModel):
         """
         compile_each(self.rbms, optimizer, rule, kwargs)
 
-    def adapt(self, data):
+    def adapt(self, data) -> None:
         """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
         self.rbms[0].adapt(data)
         self.build((None, self.rbms[0]._visible_width))
@@ -96,13 +96,13 @@ class DBN(StackedModel):
         self,
         x,
         *,
-        epochs=1,
-        batch_size=None,
+        epochs: int | list[int] = 1,
+        batch_size: int | None = None,
         validation_data=None,
         callbacks=None,
         sample_weight=None,
         verbose="auto",
-    ):
+    ) -> list[keras.callbacks.History | None]:
         """Trains the RBMs one after the other, from below.
 
         An RBM above the first whose visible biases are all 0 still starts at the base
@@ -160,7 +160,9 @@ class DBN(StackedModel):
         """
         return evaluate_each(self.rbms, x, verbose)
 
-    def to_classifier(self, num_classes, *, dropout=0.0):
+    def to_classifier(
+        self, num_classes: int, *, dropout: float = 0.0
+    ) -> keras.Sequential:
         """Returns a feed-forward network that starts with the stack's weights.
 
         Args:

@@ -106,7 +106,7 @@ class DeepModel(WithInference, UnconditionalModel):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], sum(self._rows[1:]))
 
-    def reconstruct(self, x):
+    def reconstruct(self, x) -> tf.Tensor:
         """Returns the expected visible state given `E[h_1 | v]`, see `predict`.
 
         Args:
@@ -125,7 +125,7 @@ class DeepModel(WithInference, UnconditionalModel):
         potentials = inference_module.Potentials(kernel, below, above)
         return below.mean(potentials.visible_natural_of_mean(means))
 
-    def variational_free_energy(self, x):
+    def variational_free_energy(self, x) -> tf.Tensor:
         """Computes an upper bound of `-log sum_h exp(-E(v, h))`, by mean field.
 
         Args:
@@ -141,7 +141,7 @@ class DeepModel(WithInference, UnconditionalModel):
         own = own_log_weight(self._visible_parameters(), visible)
         return -own - self._mean_field(self.posterior(visible)).log_partition
 
-    def log_likelihood_bound(self, x, log_partition=None):
+    def log_likelihood_bound(self, x, log_partition=None) -> tf.Tensor:
         """Computes the variational lower bound of `log p(v)`, by mean field.
 
         Args:
@@ -157,7 +157,9 @@ class DeepModel(WithInference, UnconditionalModel):
         value = self._log_partition_value(log_partition)
         return -tf.cast(self.variational_free_energy(values), tf.float64) - value
 
-    def log_partition(self, method="ais", *, initial_visible=None, **kwargs):
+    def log_partition(
+        self, method: str = "ais", *, initial_visible=None, **kwargs
+    ) -> inference_module.LogPartition:
         """Computes or estimates `log Z`, as `RBM.log_partition` does.
 
         `initial_visible` is not taken: chains are states of all layers.
@@ -170,8 +172,14 @@ class DeepModel(WithInference, UnconditionalModel):
         return super().log_partition(method, **kwargs)
 
     def sample(
-        self, num_samples, *, steps=1000, initial_visible=None, clamp=None, seed=None
-    ):
+        self,
+        num_samples: int,
+        *,
+        steps: int = 1000,
+        initial_visible=None,
+        clamp=None,
+        seed: int | None = None,
+    ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling of all layers.
 
         Args:

@@ -1,5 +1,6 @@
 """What follows from a stack of RBMs: features, a likelihood's bound, samples."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
@@ -44,7 +45,7 @@ class StackedModel(StoredModel):
     def compute_output_shape(self, input_shape):
         return self.rbms[-1].compute_output_shape(input_shape)
 
-    def predict(self, x, batch_size=None, *args, **kwargs):
+    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
         """Returns the features of the top for data, as `keras.Model.predict` does."""
         x = self.rbms[0]._checked_features(x, "predict", batch_size)
         with explained():
@@ -71,7 +72,7 @@ class StackedModel(StoredModel):
             "reconstruct": Endpoint(named("visible", self.reconstruct), visible),
         } | chain_endpoints(self.sample, number("num_samples"))
 
-    def reconstruct(self, x):
+    def reconstruct(self, x) -> tf.Tensor:
         """Returns the expected visible state after one way up and down, in means.
 
         Args:
@@ -88,7 +89,9 @@ class StackedModel(StoredModel):
             states = potentials.visible.mean(natural)
         return states
 
-    def sample(self, num_samples, *, steps=1000, seed=None, **kwargs):
+    def sample(
+        self, num_samples: int, *, steps: int = 1000, seed: int | None = None, **kwargs
+    ) -> tf.Tensor:
         """Draws visible states: a chain in the top RBM, then one way down.
 
         Args:
@@ -116,7 +119,9 @@ class StackedModel(StoredModel):
             states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
         return states
 
-    def log_likelihood_bound(self, x, log_partition=None, *, num_samples=10, seed=0):
+    def log_likelihood_bound(
+        self, x, log_partition=None, *, num_samples: int = 10, seed: int = 0
+    ) -> tf.Tensor:
         """Estimates the variational lower bound of `log p(v)`.
 
         `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` of two RBMs, the mean

@@ -8,6 +8,7 @@ from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.growing import rbm_conversion, unit_editing
+from keras_rbm.models.rbm import RBM
 from keras_rbm.models.workflow.inputs import check_input_shape
 
 
@@ -57,7 +58,14 @@ class InfiniteRBM(GenerativeModel):
 
     grows = True
 
-    def __init__(self, max_hidden_units, *, num_visible=None, seed=None, **kwargs):
+    def __init__(
+        self,
+        max_hidden_units: int,
+        *,
+        num_visible: int | None = None,
+        seed: int | None = None,
+        **kwargs,
+    ):
         check_counts(max_hidden_units=max_hidden_units)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.supports_jit = False  # growing slices would be compiled again each time
@@ -111,7 +119,7 @@ class InfiniteRBM(GenerativeModel):
         self._assert_built("temperature")
         return float(tf.reduce_sum(self.coefficients[: self.hidden_units]))
 
-    def potentials(self, features=None):
+    def potentials(self, features=None) -> inference.Potentials:
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
         Outside of a `tf.function` binary units if all count once, as an RBM's.
@@ -137,7 +145,7 @@ class InfiniteRBM(GenerativeModel):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden_units)
 
-    def compile(self, optimizer=None, *, rule="frank_wolfe", **kwargs):
+    def compile(self, optimizer=None, *, rule="frank_wolfe", **kwargs) -> None:
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
@@ -169,7 +177,7 @@ class InfiniteRBM(GenerativeModel):
                 "FrankWolfe(), or train its to_rbm()."
             )
 
-    def fit(self, *args, **kwargs):
+    def fit(self, *args, **kwargs) -> keras.callbacks.History:
         """Grows the model: as `RBM.fit`, until there is no room for more units.
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
@@ -203,12 +211,12 @@ class InfiniteRBM(GenerativeModel):
             steps -= 1
 
     @property
-    def is_full(self):
+    def is_full(self) -> bool:
         """bool: whether there is no room for another hidden unit."""
         in_use = self.hidden_units if self.temperature > 0.0 else 0
         return in_use >= self.max_hidden_units
 
-    def insert_unit(self, weights, bias, coefficient=1.0):
+    def insert_unit(self, weights, bias, coefficient=1.0) -> None:
         """Adds a hidden unit.
 
         Args:
@@ -222,7 +230,7 @@ class InfiniteRBM(GenerativeModel):
         """
         unit_editing.insert_unit(self, weights, bias, coefficient)
 
-    def remove_unit(self, index):
+    def remove_unit(self, index) -> None:
         """Removes a hidden unit; the units after it move up.
 
         Args:
@@ -234,11 +242,11 @@ class InfiniteRBM(GenerativeModel):
         """
         unit_editing.remove_unit(self, index)
 
-    def set_coefficient(self, index, value):
+    def set_coefficient(self, index, value) -> None:
         """Sets how often a hidden unit counts; arguments as of the others."""
         unit_editing.set_coefficient(self, index, value)
 
-    def to_rbm(self, approximate=False):
+    def to_rbm(self, approximate: bool = False) -> RBM:
         """Returns the RBM that this model is, for example to train it further.
 
         Args:
@@ -257,7 +265,7 @@ class InfiniteRBM(GenerativeModel):
         return rbm_conversion.to_rbm(self, approximate)
 
     @classmethod
-    def from_rbm(cls, rbm, max_hidden_units, **kwargs):
+    def from_rbm(cls, rbm, max_hidden_units: int, **kwargs) -> "InfiniteRBM":
         """Returns a model that goes on growing from a trained RBM.
 
         Args:

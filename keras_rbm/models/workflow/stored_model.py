@@ -24,7 +24,9 @@ class StoredModel(keras.Model):
         """Returns the list of `RuleModel`s that the model consists of."""
         raise TypeError(f"{type(self).__name__} must implement _parts.")
 
-    def save(self, filepath, overwrite=True, zipped=None, **kwargs):
+    def save(
+        self, filepath: str | os.PathLike, overwrite: bool = True, zipped=None, **kwargs
+    ) -> None:
         """Saves the model as `keras.Model.save` does.
 
         The file is written beside its place and then renamed: if that fails, a file
@@ -34,7 +36,9 @@ class StoredModel(keras.Model):
         with _written_beside(filepath, overwrite) as place:
             super().save(place, overwrite, zipped, **kwargs)
 
-    def save_weights(self, filepath, overwrite=True, max_shard_size=None):
+    def save_weights(
+        self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
+    ) -> None:
         """Saves all variables, as `keras.Model.save_weights`; written as by `save`."""
         if max_shard_size is not None:
             super().save_weights(filepath, overwrite, max_shard_size)
@@ -43,7 +47,7 @@ class StoredModel(keras.Model):
         with _written_beside(filepath, overwrite) as place:
             super().save_weights(place, overwrite)
 
-    def load_weights(self, filepath, *args, **kwargs):
+    def load_weights(self, filepath: str | os.PathLike, *args, **kwargs) -> None:
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
         _check_weights_path(filepath)
@@ -57,13 +61,13 @@ class StoredModel(keras.Model):
 
     def export(
         self,
-        filepath,
-        format="tf_saved_model",
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
         verbose=None,
         *,
-        endpoint="serving_default",
+        endpoint: str = "serving_default",
         **kwargs,
-    ):
+    ) -> None:
         """Exports the model as what needs no keras_rbm to be loaded.
 
         A SavedModel's endpoints take batches of any size and return dicts of tensors;
@@ -110,7 +114,9 @@ class StoredModel(keras.Model):
             "train and predict in bfloat16 with dtype='mixed_bfloat16'."
         )
 
-    def summary(self, line_length=None, positions=None, print_fn=None, **kwargs):
+    def summary(
+        self, line_length=None, positions=None, print_fn=None, **kwargs
+    ) -> None:
         """Prints the variables with their shapes, by `print_fn` if there is one."""
         (print_fn or print)(self._summary())
 
