@@ -53,6 +53,33 @@ def test_filters_of_an_untrained_zero_kernel(rbm):
     assert plots.filters(rbm, (3, 4)).axes[0].images[0].get_clim() == (-1.0, 1.0)
 
 
+def test_filters_by_norm_with_gains():
+    rbm = keras_rbm.RBM(3, num_visible=4)
+    rbm.kernel.assign(np.outer([1.0, 0.0, 0.0, 1.0], [1.0, -3.0, 2.0]))
+    gains = [0.0, 0.3, 0.2, 0.0, 0.1]  # two steps added no unit
+    figure = plots.filters(rbm, max_units=2, order="norm", gains=gains)
+    grid = drawn(figure)
+    headroom = 2
+    assert grid.shape == (headroom + 2 + 2, 2 * 3 + 1)
+    np.testing.assert_array_equal(grid[3:5, 1:3], [[-3.0, 0.0], [0.0, -3.0]])
+    np.testing.assert_array_equal(grid[3:5, 4:6], [[2.0, 0.0], [0.0, 2.0]])
+    assert np.isnan(grid[1:3]).all()
+    texts = figure.axes[0].texts
+    assert [text.get_text() for text in texts] == ["0.200", "0.100"]
+    (left, top), (right, _) = (text.get_position() for text in texts)
+    assert 0.5 < left < 2.5 < 3.5 < right < 5.5 and 0.5 < top < 2.5
+    title = figure.axes[0].get_title()
+    assert title == "Filters of 2 of 3 hidden units, by norm"
+
+
+def test_filters_take_the_gains_of_a_growing_model():
+    grown = keras_rbm.InfiniteRBM(4, num_visible=4)  # with room for two units more
+    for weight in (1.0, -1.0):
+        grown.insert_unit(np.full(4, weight), 0.0)
+    texts = plots.filters(grown, gains=[0.4, 0.0, 0.25]).axes[0].texts
+    assert [text.get_text() for text in texts] == ["0.400", "0.250"]
+
+
 def test_samples_infers_a_square(tmp_path):
     figure = plots.samples(np.zeros((7, 16)), title="Samples")
     assert drawn(figure).shape == (3 * 5 + 1, 3 * 5 + 1)
@@ -125,6 +152,9 @@ def test_history_of_sweeps_and_convergence(tmp_path):
         (lambda rbm: plots.filters(rbm, 12), "image_shape=12"),
         (lambda rbm: plots.filters(rbm, (3, 4), max_units=0), "max_units=0"),
         (lambda rbm: plots.filters(keras_rbm.RBM(3)), "Expected a built model"),
+        (lambda rbm: plots.filters(rbm, (3, 4), order="size"), "order='size'"),
+        (lambda rbm: plots.filters(rbm, (3, 4), gains=[0.1] * 9), "9 gains"),
+        (lambda rbm: plots.filters(rbm, (3, 4), gains=["a"] * 10), "gains as a list"),
         (lambda rbm: plots.samples(np.zeros(16)), r"states.shape=\(16,\)"),
         (lambda rbm: plots.samples(np.zeros((0, 16))), r"states.shape=\(0, 16\)"),
         (lambda rbm: plots.samples(np.zeros((2, 16)), num_columns=0), "num_columns=0"),

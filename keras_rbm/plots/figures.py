@@ -1,4 +1,9 @@
-"""Figures that belong to nobody else."""
+"""Figures that belong to nobody else, and checks that all pictures share."""
+
+import numpy as np
+
+_GRID_INCHES = 6.0
+_SEPARATOR = "0.6"
 
 
 def new_figure(width, height):
@@ -19,3 +24,40 @@ def check_title(title):
         raise TypeError(
             f"Expected title as a str or None. Received: {type(title).__name__}."
         )
+
+
+def check_built(rbm, function):
+    """Raises a ValueError unless `plots.function` can draw the model."""
+    if not getattr(rbm, "built", False):
+        raise ValueError(
+            f"Expected a built model in plots.{function}(). Received: rbm={rbm!r}. "
+            "Call build(), adapt() or fit() first."
+        )
+
+
+def image_figure(grid, title, margin=0.0):
+    """Returns a figure and its only axes, sized for a grid of images."""
+    check_title(title)
+    height, width = grid.shape
+    scale = _GRID_INCHES / max(height, width)
+    title_height = 0.35 if title else 0.0
+    figure = new_figure(width * scale + margin, height * scale + title_height)
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    if title:
+        axes.set_title(title, fontsize=10)
+    return figure, axes
+
+
+def show_grid(axes, grid, colours, low, high):
+    """Draws a grid of images, NaN as the grey between them; returns the artist."""
+    import matplotlib
+
+    colours = matplotlib.colormaps[colours].with_extremes(bad=_SEPARATOR)
+    return axes.imshow(grid, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+
+
+def show_grey(axes, grid):
+    """Draws a grid of images from black to white, at least 0 to 1."""
+    low, high = min(np.nanmin(grid), 0.0), max(np.nanmax(grid), 1.0)
+    return show_grid(axes, grid, "gray", low, high)

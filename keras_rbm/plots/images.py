@@ -3,16 +3,18 @@
 import keras
 import numpy as np
 
-from keras_rbm.checks import check_counts
-from keras_rbm.images import image_grid
+from keras_rbm.checks import as_array, check_counts
+from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.models.workflow.rows import as_rows
-from keras_rbm.plots.figures import check_title, new_figure
+from keras_rbm.plots.figures import check_built, image_figure, show_grey, show_grid
 
-_GRID_INCHES = 6.0
-_SEPARATOR = "0.6"
+#: Room above an image for a number, as a share of its height.
+_HEADROOM = 0.25
 
 
-def filters(rbm, image_shape=None, max_units=100, title=None):
+def filters(
+    rbm, image_shape=None, max_units=100, title=None, *, order=None, gains=None
+):
     """Draws what the hidden units respond to, the columns of the kernel.
 
     Red is a positive weight, blue a negative one, white zero; one scale for all.
@@ -23,14 +25,20 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
         image_shape: `(height, width)`, or `None` for square images.
         max_units: int ≥ 1, at most so many units, the first ones.
         title: str or `None`.
+        order: `"norm"` for the filters of largest norm first, or `None` for the order
+            in the model.
+        gains: list of numbers, nats, what each unit gained, to be written above its
+            filter: `history.history["gain"]` of an `InfiniteRBM` that grew by at most
+            one unit an epoch. Zeros, of steps that added none, are left out.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the model is not built, `max_units` < 1, or the visible units
-            make no image of the shape.
+        ValueError: if the model is not built, `max_units` < 1, the order is unknown,
+            there is not one gain for each unit, or the visible units make no image of
+            the shape.
 
     Example:
 
@@ -38,18 +46,32 @@ def filters(rbm, image_shape=None, max_units=100, title=None):
     >>> keras_rbm.plots.filters(rbm).axes[0].get_title()
     'Filters of 20 hidden units'
     """
-    _check_built(rbm, "filters")
+    check_built(rbm, "filters")
     check_counts(max_units=max_units)
+    if not (order is None or isinstance(order, str) and order == "norm"):
+        raise ValueError(f"Expected order 'norm' or None. Received: order={order!r}.")
     units = np.ravel(rbm.hidden_units)[0]  # in use; of a deep model the first layer's
-    kernel = np.asarray(rbm.kernel, np.float32)[:, :units]
-    shown = kernel.T[:max_units]
-    grid = image_grid(shown, image_shape)
+    if gains is not None:
+        gains = _checked_gains(gains, units)
+    kernel = np.asarray(rbm.kernel, np.float32)[:, :units].T
+    chosen = np.arange(len(kernel))
+    if order is not None:
+        chosen = np.argsort(-np.linalg.norm(kernel, axis=1), kind="stable")
+    chosen = chosen[:max_units]
+    shown = kernel[chosen]
+    height, width = checked_image_shape(image_shape, shown.shape[1])
+    headroom = 0 if gains is None else max(2, round(_HEADROOM * height))
+    above = np.full((len(shown), headroom * width), np.nan)
+    grid = image_grid(np.hstack([above, shown]), (headroom + height, width))
     # A few extreme weights would make all others pale.
     limit = float(np.quantile(np.abs(shown), 0.999)) or 1.0
     count = f"{units}" if len(shown) == units else f"{len(shown)} of {units}"
-    title = f"Filters of {count} hidden units" if title is None else title
-    figure, axes = _image_figure(grid, title, margin=0.8)
-    image = _show(axes, grid, "RdBu_r", -limit, limit)
+    if title is None:
+        title = f"Filters of {count} hidden units" + (", by norm" if order else "")
+    figure, axes = image_figure(grid, title, margin=0.8)
+    image = show_grid(axes, grid, "RdBu_r", -limit, limit)
+    if gains is not None:
+        _write_above(axes, gains[chosen], grid.shape, (height, width), headroom)
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6, aspect=30)
     return figure
 
@@ -79,8 +101,8 @@ def samples(states, image_shape=None, num_columns=None, title=None):
     """
     states = _states(states, "states")
     grid = image_grid(states, image_shape, num_columns)
-    figure, axes = _image_figure(grid, title)
-    _show_grey(axes, grid)
+    figure, axes = image_figure(grid, title)
+    show_grey(axes, grid)
     return figure
 
 
@@ -109,7 +131,7 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['data', 'reconstruction']
     """
-    _check_built(rbm, "reconstructions")
+    check_built(rbm, "reconstructions")
     check_counts(max_examples=max_examples)
     rows = _states(x, "x")[:max_examples]
     rows = {"data": rows, "reconstruction": rbm.reconstruct(rows).numpy()}
@@ -153,8 +175,8 @@ def comparison(rows, image_shape=None, title=None):
             f"{dict(zip(rows, shapes, strict=True))}."
         )
     grid = image_grid(np.concatenate(states), image_shape, num_columns=len(states[0]))
-    figure, axes = _image_figure(grid, title, margin=0.9)
-    _show_grey(axes, grid)
+    figure, axes = image_figure(grid, title, margin=0.9)
+    show_grey(axes, grid)
     height = grid.shape[0] / len(states)
     axes.set_axis_on()
     axes.set_xticks([])
@@ -164,30 +186,34 @@ def comparison(rows, image_shape=None, title=None):
     return figure
 
 
-def _image_figure(grid, title, margin=0.0):
-    """Returns a figure and its only axes, sized for a grid of images."""
-    check_title(title)
-    height, width = grid.shape
-    scale = _GRID_INCHES / max(height, width)
-    title_height = 0.35 if title else 0.0
-    figure = new_figure(width * scale + margin, height * scale + title_height)
-    axes = figure.add_subplot()
-    axes.set_axis_off()
-    if title:
-        axes.set_title(title, fontsize=10)
-    return figure, axes
+def _checked_gains(gains, units):
+    """Returns gains without the zeros, an array (units,)."""
+    values = as_array(gains)
+    numeric = values is not None and values.dtype.kind in "fiu" and values.ndim == 1
+    if not numeric or not np.isfinite(values).all():
+        received = f"{gains!r:.100}"
+    else:
+        values = values[values != 0.0]
+        received = f"{len(values)} gains other than 0"
+        if len(values) == units:
+            return values
+    raise ValueError(
+        f"Expected gains as a list of finite numbers, one other than 0 for each of "
+        f"{units} hidden units. Received: {received}. Grow by one step an epoch, and "
+        "leave out the gains of units that the model no longer has."
+    )
 
 
-def _show(axes, grid, colours, low, high):
-    import matplotlib
-
-    colours = matplotlib.colormaps[colours].with_extremes(bad=_SEPARATOR)
-    return axes.imshow(grid, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-
-
-def _show_grey(axes, grid):
-    low, high = min(np.nanmin(grid), 0.0), max(np.nanmax(grid), 1.0)
-    return _show(axes, grid, "gray", low, high)
+def _write_above(axes, gains, shape, image_shape, headroom):
+    """Writes numbers into the room above each image of a grid."""
+    height, width = image_shape[0] + headroom + 1, image_shape[1] + 1
+    columns = shape[1] // width
+    inches = axes.get_figure().get_size_inches()[0] * width / shape[1]
+    size = min(9.0, 0.18 * 72 * inches)
+    for index, gain in enumerate(gains):
+        row, column = divmod(index, columns)
+        place = column * width + width / 2, row * height + 0.5 + headroom / 2
+        axes.text(*place, f"{gain:.3f}", fontsize=size, ha="center", va="center")
 
 
 def _states(states, name):
@@ -203,11 +229,3 @@ def _states(states, name):
             f"{name}.shape={states.shape}. Flatten each example to a vector."
         )
     return states
-
-
-def _check_built(rbm, function):
-    if not getattr(rbm, "built", False):
-        raise ValueError(
-            f"Expected a built model in plots.{function}(). Received: rbm={rbm!r}. "
-            "Call build(), adapt() or fit() first."
-        )
