@@ -107,15 +107,41 @@ def test_history_pairs_metrics_and_draws_the_interval(tmp_path):
         "val_loss": [4.0, 3.5, 3.0, 3.0],
         "log_likelihood": [-9.0, -8.0],
         "log_likelihood_lower": [-9.5, -8.5],
-        "log_likelihood_upper": [np.inf, -7.5],
+        "log_likelihood_upper": [-8.5, -7.5],
     }
     figure = plots.history(metrics, every=2, title="Training")
     assert [axes.get_title() for axes in figure.axes] == ["loss", "log likelihood"]
     loss, likelihood = figure.axes
-    assert len(loss.lines) == 2 and len(likelihood.collections) == 1
+    assert len(loss.lines) == 2 and len(loss.collections) == 0
+    assert band(likelihood) == {(2, -9.5), (2, -8.5), (4, -8.5), (4, -7.5)}
     assert likelihood.lines[0].get_xdata().tolist() == [2, 4]
     assert likelihood.get_xlabel() == "epoch"
     figure.savefig(tmp_path / "history.png")
+
+
+def band(axes):
+    """The corners of the band around a line."""
+    (path,) = axes.collections[0].get_paths()
+    return set(map(tuple, path.vertices))
+
+
+def test_history_marks_intervals_that_are_open_and_shows_single_ones(tmp_path):
+    """A band between open neighbours had no width: the interval was not to be seen."""
+    likelihood = {
+        "log_likelihood": [-9.0, -8.0, -7.0],
+        "log_likelihood_lower": [-9.5, -8.5, -np.inf],
+        "log_likelihood_upper": [np.inf, -7.5, -6.5],
+    }
+    figure = plots.history(likelihood)
+    figure.savefig(tmp_path / "history.png")
+    (axes,) = figure.axes
+    (segment,) = axes.collections[1].get_segments()
+    np.testing.assert_array_equal(segment, [[2, -8.5], [2, -7.5]])
+    marks = {
+        line.get_marker(): (line.get_xdata().tolist(), line.get_ydata().tolist())
+        for line in axes.lines[1:]
+    }
+    assert marks == {"^": ([1], [-9.0]), "v": ([3], [-7.0])}
 
 
 def test_history_does_not_guess_epochs():

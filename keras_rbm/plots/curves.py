@@ -12,8 +12,8 @@ def history(history, every=None, title=None):
     """Draws the course of training, one panel a metric.
 
     A metric and its `val_…` share a panel; `…_lower` and `…_upper` become a band
-    around theirs. Counts get whole ticks, and `…converged`, a share, an axis from 0
-    to 1.
+    around theirs, and a hollow triangle points to an end that is infinite. Counts get
+    whole ticks, and `…converged`, a share, an axis from 0 to 1.
 
     Args:
         history: what `fit` returned, or its dict `history`.
@@ -146,12 +146,25 @@ def _draw_line(axes, metrics, name, label, epochs, every):
     (line,) = axes.plot(x, values, marker=marker, markersize=3, label=label)
     lower, upper = metrics.get(f"{name}_lower"), metrics.get(f"{name}_upper")
     if lower is not None and upper is not None:
-        # An infinite end would hide the band: draw what is known.
-        finite = np.isfinite(lower) & np.isfinite(upper)
-        axes.fill_between(
-            x, lower, upper, where=finite, color=line.get_color(), alpha=0.25, lw=0
-        )
+        _draw_intervals(axes, np.asarray(x), values, lower, upper, line.get_color())
     axes.set_xlabel(x_label)
+
+
+def _draw_intervals(axes, x, values, lower, upper, colour):
+    """Draws a band where both ends are known, and marks values where one is not."""
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    known = np.isfinite(lower) & np.isfinite(upper)
+    style = {"color": colour, "alpha": 0.25}
+    axes.fill_between(x, lower, upper, where=known, lw=0, **style)
+    # A band has no width where neither neighbour has one.
+    padded = np.pad(known, 1)
+    single = known & ~padded[:-2] & ~padded[2:]
+    axes.vlines(x[single], lower[single], upper[single], lw=4, **style)
+    for end, marker in ((lower, "v"), (upper, "^")):
+        unknown = np.isinf(end)
+        if unknown.any():
+            hollow = {"markerfacecolor": "none", "markersize": 8, "color": colour}
+            axes.plot(x[unknown], values[unknown], marker, **hollow)
 
 
 def _positions(name, count, epochs, every):
