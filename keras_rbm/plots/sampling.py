@@ -1,0 +1,182 @@
+"""How Markov chains of a model go, as pictures and as an animation."""
+
+import numpy as np
+
+from keras_rbm import random
+from keras_rbm.checks import as_array, check_counts, check_flags
+from keras_rbm.images import checked_image_shape, image_grid
+from keras_rbm.plots.figures import check_built, check_title, image_figure, show_grey
+from keras_rbm.plots.images import comparison
+
+#: 0 to 1000 sweeps, about the same factor apart.
+_FRAMES = (0, *np.unique(np.geomspace(1, 1000, 40).round().astype(int)).tolist())
+
+
+def chains(
+    rbm,
+    num_chains=10,
+    sweeps=(0, 1, 10, 100, 1000),
+    image_shape=None,
+    initial_visible=None,
+    seed=0,
+    *,
+    means=True,
+    title=None,
+):
+    """Draws Gibbs chains: a row for each number of sweeps, a column for each chain.
+
+    The states after k sweeps are what `rbm.sample(num_chains, steps=k, seed=seed)`
+    returns: one seed makes one chain. A column that keeps its picture is a chain stuck
+    in a mode; columns that come to look alike, from noise, have found the same one.
+
+    Args:
+        rbm: built model of p(v).
+        num_chains: int ≥ 1.
+        sweeps: ints ≥ 0 that grow, one for each row.
+        image_shape: `(height, width)`, or `None` for square images.
+        initial_visible: array (num_chains, V) to start from, such as data; by default
+            drawn from the base rate. Of a `DBN` states of its top RBM.
+        seed: int, of the chains.
+        means: bool. If `True` states are drawn as their reconstruction, smoother than
+            the states; those after 0 sweeps, and categories, which have no mean, as
+            they are.
+        title: str or `None`.
+
+    Returns:
+        `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        TypeError: if the model has no chains of its own, as a `CRBM` has not.
+        ValueError: if the model is not built, a number is out of range, or the visible
+            units make no image of the shape.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(20, num_visible=64, seed=0)
+    >>> figure = keras_rbm.plots.chains(rbm, num_chains=5, sweeps=(0, 1, 10))
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['0 sweeps', '1 sweep', '10 sweeps']
+    """
+    check_title(title)
+    states = _states(
+        rbm, "chains", num_chains, sweeps, image_shape, initial_visible, seed, means
+    )
+    rows = {_label(count): own for count, own in states.items()}
+    return comparison(rows, image_shape, "Gibbs chains" if title is None else title)
+
+
+def chain_animation(
+    rbm,
+    num_chains=25,
+    sweeps=_FRAMES,
+    image_shape=None,
+    initial_visible=None,
+    seed=0,
+    *,
+    means=True,
+    interval=200,
+    title=None,
+):
+    """Makes an animation of Gibbs chains, a frame for each number of sweeps.
+
+    Save it by `animation.save("chains.gif", writer="pillow", dpi=80)`, or show it in a
+    notebook by `IPython.display.HTML(animation.to_jshtml())`.
+
+    Args:
+        rbm: built model of p(v).
+        num_chains: int ≥ 1, a picture each.
+        sweeps: ints ≥ 0 that grow, one for each frame; by default up to 1000.
+        image_shape: `(height, width)`, or `None` for square images.
+        initial_visible: as of `chains`.
+        seed: int, of the chains.
+        means: as of `chains`.
+        interval: int ≥ 1, milliseconds from frame to frame.
+        title: str or `None`, above each frame, before the number of sweeps.
+
+    Returns:
+        `matplotlib.animation.FuncAnimation`.
+
+    Raises:
+        ImportError, TypeError, ValueError: as `chains`.
+
+    Example:
+
+    >>> import tempfile
+    >>> rbm = keras_rbm.RBM(20, num_visible=64, seed=0)
+    >>> animation = keras_rbm.plots.chain_animation(rbm, 4, sweeps=range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     animation.save(f"{folder}/chains.gif", writer="pillow", dpi=40)
+    """
+    check_title(title)
+    check_counts(interval=interval)
+    states = _states(
+        rbm,
+        "chain_animation",
+        num_chains,
+        sweeps,
+        image_shape,
+        initial_visible,
+        seed,
+        means,
+    )
+    grids = [image_grid(own, image_shape) for own in states.values()]
+    above = [f"{title}, {_label(k)}" if title else _label(k) for k in states]
+    figure, axes = image_figure(grids[0], above[0])
+    image = show_grey(axes, grids[0])
+    extremes = np.concatenate([*states.values()])
+    image.set_clim(min(extremes.min(), 0.0), max(extremes.max(), 1.0))
+
+    def draw(frame):
+        image.set_data(np.ma.masked_invalid(grids[frame]))
+        axes.set_title(above[frame], fontsize=10)
+        return [image]
+
+    from matplotlib.animation import FuncAnimation
+
+    return FuncAnimation(figure, draw, frames=len(grids), interval=int(interval))
+
+
+def _label(count):
+    return "1 sweep" if count == 1 else f"{count} sweeps"
+
+
+def _states(
+    rbm, function, num_chains, sweeps, image_shape, initial_visible, seed, means
+):
+    """Returns a dict of sweeps to what is drawn of the chains, arrays (chains, V)."""
+    if getattr(rbm, "conditional", False) or not hasattr(rbm, "reconstruct"):
+        raise TypeError(
+            f"Expected a model of p(v) in plots.{function}(). Received: "
+            f"{type(rbm).__name__}. Of a CRBM draw plots.samples(crbm.sample(x))."
+        )
+    check_built(rbm, function)
+    check_counts(num_chains=num_chains)
+    check_flags(means=means)
+    sweeps = _checked_sweeps(sweeps)
+    options = {"initial_visible": initial_visible, "seed": random.as_seed(seed)}
+
+    def states(steps):
+        return rbm.sample(num_chains, steps=steps, **options).numpy()
+
+    # The start is drawn in no time: what it says of the shape comes before the chains.
+    checked_image_shape(image_shape, states(0).shape[1])
+    shown = {steps: states(steps) for steps in sweeps}
+    if means:
+        for steps, own in shown.items():
+            reconstructed = rbm.reconstruct(own).numpy()
+            if steps and reconstructed.shape == own.shape:
+                shown[steps] = reconstructed
+    return shown
+
+
+def _checked_sweeps(sweeps):
+    """Returns numbers of sweeps as a list of ints."""
+    values = as_array(sweeps)
+    ints = values is not None and values.ndim == 1 and values.dtype.kind in "iu"
+    if not ints or values[0] < 0 or (np.diff(values.astype(np.int64)) <= 0).any():
+        raise ValueError(
+            "Expected sweeps as at least one int ≥ 0, each larger than the one before. "
+            f"Received: sweeps={sweeps!r:.100}. Pass for example (0, 1, 10, 100)."
+        )
+    return values.tolist()
