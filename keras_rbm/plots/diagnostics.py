@@ -1,0 +1,205 @@
+"""What a model makes of data: free energies, and the activity of hidden units."""
+
+import numpy as np
+
+from keras_rbm.checks import check_flags, check_numbers
+from keras_rbm.models.workflow.layer_variables import are_binary
+from keras_rbm.models.workflow.rows import map_rows
+from keras_rbm.plots.figures import check_built, check_title, new_figure
+
+_BINS = 40
+_MOST_NOISE = 1000
+#: Of binary units the band holds the middle 80 % of the data.
+_QUANTILES = (0.1, 0.9)
+_COLOURS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
+
+
+def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
+    """Draws histograms of the free energies of data, held-out data and noise.
+
+    `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that over-fits gives
+    training data lower ones than held-out data; the title says by how much, the
+    free-energy gap with its standard error. A model that knows its data gives noise far
+    higher ones.
+
+    Args:
+        rbm: built `RBM`, `InfiniteRBM` or `DBM` (whose free energy is a bound).
+        data: array (N, V) or `tf.data.Dataset`, training examples.
+        held_out: the same, of examples of the same kind that were not trained on, or
+            `None`.
+        noise: bool, whether to draw up to 1000 states of independent units at the base
+            rate, too.
+        seed: int, of the noise.
+        title: str or `None`.
+
+    Returns:
+        `matplotlib.figure.Figure`. Dashed lines are means.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        TypeError: if the model has no free energy of v.
+        ValueError: if the model is not built, the data cannot be its states, or a free
+            energy is not finite.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> rbm = keras_rbm.RBM(4, seed=0)
+    >>> rbm.adapt(data)
+    >>> figure = keras_rbm.plots.free_energies(rbm, data[:100], data[100:])
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['training data', 'held-out data', 'noise at the base rate']
+    """
+    check_title(title)
+    check_flags(noise=noise)
+    energy = getattr(rbm, "variational_free_energy", None) or getattr(
+        rbm, "free_energy", None
+    )
+    if energy is None or getattr(rbm, "conditional", False):
+        raise TypeError(
+            "Expected a model with free energies of v only, in plots.free_energies(). "
+            f"Received: {type(rbm).__name__}. Of a DBN pass an RBM: dbn.rbms[0]."
+        )
+    check_built(rbm, "free_energies")
+    given = {"training data": data}
+    if held_out is not None:
+        given["held-out data"] = held_out
+    names = ("data", "held_out")
+    rows = {
+        label: rbm._visible_rows(own, "free_energies", name)
+        for name, (label, own) in zip(names, given.items(), strict=False)
+    }
+    if noise:
+        count = min(len(rows["training data"]), _MOST_NOISE)
+        rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
+    energies = {
+        label: np.asarray(energy(own), np.float64) for label, own in rows.items()
+    }
+    if not all(np.isfinite(own).all() for own in energies.values()):
+        raise ValueError(
+            "Expected finite free energies. Received: NaN or infinite ones. Training "
+            "has diverged: load an earlier model, or train at a lower rate."
+        )
+    figure = new_figure(5.0, 3.2)
+    axes = figure.add_subplot()
+    known = np.concatenate([energies[label] for label in given])
+    for index, (label, own) in enumerate(energies.items()):
+        # Noise lies far away: on common bins either would be a single bar.
+        edges = np.histogram_bin_edges(known if label in given else own, _BINS)
+        colour = f"C{index}" if label in given else "0.6"
+        style = {"histtype": "stepfilled", "alpha": 0.4, "color": colour}
+        axes.hist(own, edges, density=True, label=label, **style)
+        axes.axvline(own.mean(), color=colour, linestyle="--", linewidth=1)
+    axes.set(xlabel="free energy, nats", ylabel="density")
+    axes.spines[["top", "right"]].set_visible(False)
+    # Below, as histograms may be anywhere.
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    axes.set_title(_gap(energies) if title is None else title, fontsize=10)
+    return figure
+
+
+def activations(rbm, x, *, threshold=0.01, title=None):
+    """Draws how active each hidden unit is on data, in the order of its mean.
+
+    A point is the mean of `E[h_j | v]` over the data. Of binary units the bar holds the
+    middle 80 % of the data; a unit is *dead* where the mean is below the threshold, and
+    *saturated* where it is above 1 less the threshold. Of other units the bar is a
+    standard deviation either way; one is dead, the same for all data, where that is
+    below the threshold times the largest of the layer. Titles count them.
+
+    Args:
+        rbm: built `RBM`, `InfiniteRBM` (whose units count once here), `DBM`, a panel
+            for each layer, or `DBN`, its top layer.
+        x: array (N, V) or `tf.data.Dataset`, examples.
+        threshold: float above 0 and below 0.5.
+        title: str or `None`, of the whole figure.
+
+    Returns:
+        `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        TypeError: if the model returns no activations, as a `CRBM` does not.
+        ValueError: if the model is not built, the data cannot be its states, or the
+            threshold is out of range.
+
+    Example:
+
+    >>> rbm = keras_rbm.RBM(20, num_visible=64, seed=0)
+    >>> biases = rbm.hidden_bias.assign(np.repeat([-9.0, 0.0, 9.0], [3, 15, 2]))
+    >>> keras_rbm.plots.activations(rbm, np.eye(64)).axes[0].get_title()
+    '20 hidden units: 3 dead, 2 saturated'
+    """
+    check_title(title)
+    check_numbers(threshold=threshold)
+    if not 0.0 < threshold < 0.5:
+        raise ValueError(
+            "Expected a threshold above 0 and below 0.5. Received: threshold="
+            f"{threshold!r}."
+        )
+    first, top = (getattr(rbm, "rbms", [rbm])[end] for end in (0, -1))
+    if getattr(rbm, "conditional", False) or not hasattr(top, "hidden"):
+        raise TypeError(
+            "Expected a model of p(v) in plots.activations(). Received: "
+            f"{type(rbm).__name__}."
+        )
+    check_built(first, "activations")
+    rows = first._visible_rows(x, "activations")
+    means = map_rows(rbm, rows).numpy().astype(np.float64)
+    layers = _layers(top, means)
+    figure = new_figure(5.0, 2.8 * len(layers))
+    if title is not None:
+        figure.suptitle(title, fontweight="bold")
+    for index, (unit, own) in enumerate(layers):
+        axes = figure.add_subplot(len(layers), 1, index + 1)
+        name = f"Layer {index + 1}, " if len(layers) > 1 else ""
+        _draw_layer(axes, own, are_binary(unit), threshold, name)
+    return figure
+
+
+def _gap(energies):
+    """Returns a title: how far held-out data lie above training data."""
+    pair = [energies.get(label) for label in ("training data", "held-out data")]
+    if pair[1] is None:
+        return "Free energies"
+    gap = pair[1].mean() - pair[0].mean()
+    error = np.sqrt(sum(own.var() / len(own) for own in pair))
+    return f"Free-energy gap {gap:.2f} ± {error:.2f} nats"
+
+
+def _layers(model, means):
+    """Returns a list of (unit type, means (N, rows)), one for each hidden layer."""
+    if isinstance(model.hidden, (list, tuple)):
+        ends = np.cumsum(model._rows[1:])[:-1]
+        return list(zip(model.hidden, np.split(means, ends, axis=1), strict=True))
+    if model.grows:
+        counts = np.asarray(model.coefficients)[: means.shape[1]]
+        means = np.divide(means, counts, out=np.zeros_like(means), where=counts > 0.0)
+    return [(model.hidden, means)]
+
+
+def _draw_layer(axes, activity, binary, threshold, name):
+    mean, deviation = activity.mean(0), activity.std(0)
+    if binary:
+        low, high = np.quantile(activity, _QUANTILES, axis=0)
+        kinds = {"dead": mean < threshold, "saturated": mean > 1.0 - threshold}
+        axes.set_ylim(-0.03, 1.03)
+    else:
+        low, high = mean - deviation, mean + deviation
+        kinds = {"dead": deviation <= threshold * deviation.max()}
+    kinds["alive"] = ~np.any([*kinds.values()], axis=0)
+    order = np.argsort(mean, kind="stable")
+    place = np.argsort(order)
+    for kind, which in kinds.items():
+        if not which.any():
+            continue
+        where, colour = place[which], _COLOURS[kind]
+        axes.vlines(where, low[which], high[which], color=colour, alpha=0.35)
+        axes.scatter(where, mean[which], s=6, color=colour, label=kind)
+    counts = [f"{kinds[k].sum()} {k}" for k in kinds if k != "alive"]
+    axes.set_title(f"{name}{len(mean)} hidden units: {', '.join(counts)}", fontsize=10)
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend(loc="upper left", fontsize="small", frameon=False)
+    axes.set(xlabel="hidden unit, by its mean", ylabel="E[h | v]")
+    axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+    axes.spines[["top", "right"]].set_visible(False)
