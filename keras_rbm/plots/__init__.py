@@ -10,6 +10,7 @@ from keras_rbm.plots.curves import history as history
 from keras_rbm.plots.curves import score_report as score_report
 from keras_rbm.plots.diagnostics import activations as activations
 from keras_rbm.plots.diagnostics import free_energies as free_energies
+from keras_rbm.plots.estimates import annealing as annealing
 from keras_rbm.plots.images import comparison as comparison
 from keras_rbm.plots.images import filters as filters
 from keras_rbm.plots.images import reconstructions as reconstructions
