@@ -110,8 +110,16 @@ def _metric(cls, threshold, y_true, y_pred, sample_weight, x=None):
     return float(metric.result())
 
 
+def _animation(**arguments):
+    animation = kr.plots.chain_animation(**arguments)
+    animation._draw_was_started = True  # else it warns that nobody has looked at it
+    return animation
+
+
 _HISTORY = {"loss": [3.0, 2.0], "val_loss": [3.5, 2.5]}
 _BATCHES = {"seed": 0, "iterations": None}
+_CHAINS = {"image_shape": (2, 2), "initial_visible": None, "seed": 0, "means": True}
+_CHAINS |= {"title": None}
 _METRIC = {"threshold": 0.5, "y_true": DATA, "y_pred": DATA, "sample_weight": None}
 
 #: Other public functions: `(function, arguments)`; values that are functions are made.
@@ -146,7 +154,31 @@ OTHERS = {
     ),
     "plots.filters": (
         kr.plots.filters,
-        {"rbm": MODELS["RBM"], "image_shape": (2, 2), "max_units": 3, "title": "a"},
+        {"rbm": MODELS["RBM"], "image_shape": (2, 2), "max_units": 3, "title": "a"}
+        | {"order": "norm", "gains": [0.3, 0.2, 0.1]},
+    ),
+    "plots.chains": (
+        kr.plots.chains,
+        {"rbm": MODELS["RBM"], "num_chains": 2, "sweeps": (0, 1)} | _CHAINS,
+    ),
+    "plots.chain_animation": (
+        _animation,
+        {"rbm": MODELS["RBM"], "num_chains": 2, "sweeps": (0, 1)}
+        | {"interval": 100}
+        | _CHAINS,
+    ),
+    "plots.free_energies": (
+        kr.plots.free_energies,
+        {"rbm": MODELS["RBM"], "data": DATA, "held_out": DATA, "noise": True}
+        | {"seed": 0, "title": None},
+    ),
+    "plots.activations": (
+        kr.plots.activations,
+        {"rbm": MODELS["RBM"], "x": DATA, "threshold": 0.01, "title": None},
+    ),
+    "plots.annealing": (
+        kr.plots.annealing,
+        {"log_partition": lambda: _annealed(), "both_ways": False, "title": None},
     ),
     "plots.samples": (
         kr.plots.samples,
@@ -187,6 +219,11 @@ OTHERS = {
         {"rbm": lambda: kr.RBM(3, num_visible=WIDTH), "max_hidden_units": 4},
     ),
 }
+
+
+@functools.cache
+def _annealed():
+    return MODELS["RBM"]().log_partition(num_chains=10, betas=5)
 
 
 @functools.cache
