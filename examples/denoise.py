@@ -5,14 +5,20 @@
 
 A model that sees corrupted images predicts the clean ones: a CRBM trained by maximum
 likelihood with sum-product beliefs, beside logistic regression on the same data. Prints
-the share of wrong pixels of both and writes `restored.png`, `history.png` and
-`model.keras`.
+the share of wrong pixels of both and writes `restored.png` (what both restore, and
+samples of the CRBM; a frame marks what is occluded), `history.png` and `model.keras`.
 """
 
 import argparse
+import os
 import pathlib
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is imported
+
 import keras
+import matplotlib.patches
+import numpy as np
+import tensorflow as tf
 
 import keras_rbm as kr
 from keras_rbm import plots
@@ -23,6 +29,7 @@ RECIPES = {
     "mnist": dict(hidden=256, epochs=20),
     "caltech101_silhouettes": dict(hidden=256, epochs=60, value=1.0, size=12),
 }
+TEST_SEED = 2
 
 
 def main():
@@ -43,7 +50,7 @@ def main():
             corruption,
             seed=seed,
         ).batch(500)
-        for seed, split in enumerate(("validation", "test"), start=1)
+        for seed, split in ((1, "validation"), (TEST_SEED, "test"))
     )
 
     def compiled(model, rate, **kwargs):
@@ -60,15 +67,17 @@ def main():
 
     # The baseline: each pixel by itself, linear in the corrupted image.
     num_pixels = clean.element_spec.shape[0]
-    print("Logistic regression")
+    print("Logistic regression", flush=True)
     logistic, train = compiled(
         keras.Sequential([keras.layers.Dense(num_pixels, "sigmoid")]),
         100.0 * args.learning_rate,  # its loss is a mean over pixels, not a sum
         loss="binary_crossentropy",
     )
-    logistic.fit(train, epochs=args.epochs, shuffle=False, verbose=2)
+    logistic.fit(
+        train, epochs=args.epochs, shuffle=False, callbacks=[Progress()], verbose=0
+    )
 
-    print("\nConditional RBM")
+    print("\nConditional RBM", flush=True)
     infer = kr.inference.BeliefPropagation(max_iterations=7)
     crbm, train = compiled(
         kr.CRBM(args.hidden, inference=infer, seed=args.seed),
@@ -79,8 +88,11 @@ def main():
         train,
         validation_data=validation,
         epochs=args.epochs,
-        callbacks=[kr.callbacks.IterationSchedule(lambda epoch: 7 + epoch // 2)],
-        verbose=2,
+        callbacks=[
+            kr.callbacks.IterationSchedule(lambda epoch: 7 + epoch // 2),
+            Progress(),
+        ],
+        verbose=0,
     )
 
     print(f"\nWrong pixels of {args.dataset}, {args.task}, test set:")
@@ -89,13 +101,52 @@ def main():
         errors = pixel_errors(model, test)
         print(f"{name:24}{errors[0]:7.3f}%{errors[1]:9.3f}%")
 
-    noisy, images = next(iter(test))
-    rows = {"clean": images, "corrupted": noisy, "restored": crbm(noisy)}
-    first = {name: states[:12] for name, states in rows.items()}
-    plots.comparison(first).savefig(out / "restored.png")
+    noisy, images = (states[:12] for states in next(iter(test)))
+    rows = {
+        "clean": images,
+        "corrupted": noisy,
+        "logistic regression": logistic(noisy),
+        "conditional RBM": crbm(noisy),
+        "samples": crbm.sample(noisy, seed=args.seed),
+    }
+    figure = plots.comparison(rows)
+    if args.task == "occlude":
+        covered = covered_pixels(corruption, noisy.shape)
+        draw_frames(figure.axes[0], covered, len(rows))
+    figure.savefig(out / "restored.png")
     plots.history(history).savefig(out / "history.png")
     crbm.save(out / "model.keras")
     print(f"\nWrote restored.png, history.png, model.keras to {out}")
+
+
+class Progress(keras.callbacks.Callback):
+    """Prints a line for every tenth of the training."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        done, epochs = epoch + 1, self.params["epochs"]
+        if done * 10 // epochs > epoch * 10 // epochs:
+            values = "  ".join(f"{k} {v:.4g}" for k, v in logs.items())
+            print(f"epoch {done:3}/{epochs}  {values}", flush=True)
+
+
+def covered_pixels(corruption, shape):
+    """Returns bools (N, V): where the first N test images are occluded."""
+    # The patch belongs to the position in the data, whatever the image there.
+    blank = tf.data.Dataset.from_tensor_slices(tf.fill(shape, 2.0))
+    pairs = kr.datasets.corrupt(blank, corruption, seed=TEST_SEED)
+    return np.stack([covered != clean for covered, clean in pairs.as_numpy_iterator()])
+
+
+def draw_frames(axes, covered, num_rows):
+    """Frames the covered patch of each image, in every row of a comparison."""
+    side = int(np.sqrt(covered.shape[1]))
+    for column, own in enumerate(covered.reshape(-1, side, side)):
+        y, x = np.argwhere(own)[0]
+        height, width = np.argwhere(own)[-1] - (y, x) + 1
+        for row in range(num_rows):
+            corner = np.array([column, row]) * (side + 1) + 0.5 + (x, y)
+            style = {"fill": False, "edgecolor": "tab:red", "linewidth": 0.8}
+            axes.add_patch(matplotlib.patches.Rectangle(corner, width, height, **style))
 
 
 def pixel_errors(model, pairs):
