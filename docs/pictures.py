@@ -18,6 +18,7 @@ _FOLDER = pathlib.Path(__file__).parent / "pictures"
 _GREY = "#888888"
 _INPUTS = (-1.5, 0.0, 1.5)
 _COLOURS = ("#4c72b0", "#8c8c8c", "#dd8452")
+_RATES = ("#4c72b0", "#55a868", "#dd8452")
 
 
 def style():
@@ -155,7 +156,164 @@ def digits():
     plt.close(figure)
 
 
-PICTURES = {picture.__name__: picture for picture in (units, digits)}
+class _Curve(keras.callbacks.Callback):
+    """Mean log-likelihoods after some epochs, in nats, log Z enumerated."""
+
+    def __init__(self, train, held_out, every):
+        super().__init__()
+        self.train, self.held_out, self.every = train, held_out, every
+        self.epochs, self.values = [], {"train": [], "held out": [], "pseudo": []}
+
+    def on_epoch_end(self, epoch, logs=None):
+        if (epoch + 1) % self.every:
+            return
+        model = self.model
+        z = model.log_partition("exact")
+        scores = (
+            model.log_likelihood(self.train, z),
+            model.log_likelihood(self.held_out, z),
+            model.pseudo_log_likelihood(self.held_out),
+        )
+        self.epochs.append(epoch + 1)
+        for values, score in zip(self.values.values(), scores, strict=True):
+            values.append(float(np.mean(score)))
+
+
+def _digits(split, count=None):
+    data = kr.datasets.load("digits", split, binarize="threshold")
+    return data.batch(2000).get_single_element()[:count]
+
+
+def _trained(rate, rule, *, units=12, count=None, batch=20, epochs=40, every=2):
+    """Trains an RBM on digits, and returns its curves."""
+    train, held_out = _digits("train", count), _digits("validation")
+    rbm = kr.RBM(units, seed=0)
+    rbm.adapt(train)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule, jit_compile=False)
+    curve = _Curve(train, held_out, every)
+    rbm.fit(train, batch_size=batch, epochs=epochs, verbose=0, callbacks=[curve])
+    for name, values in curve.values.items():
+        print(f"  {units} units, {name}:", *np.round(values, 1))
+    return curve
+
+
+def _base_rate():
+    """Returns the mean log-likelihood of held-out digits by independent pixels."""
+    rbm = kr.RBM(1, kernel_initializer="zeros", seed=0)
+    rbm.adapt(_digits("train"))
+    return float(np.mean(rbm.log_likelihood(_digits("validation"), "exact")))
+
+
+def _pcd(num_chains=100):
+    return kr.rules.PersistentContrastiveDivergence(num_chains=num_chains)
+
+
+def _legend(figure, axes, title=None):
+    """Names the curves of one panel beside all of them."""
+    lines, names = axes.get_legend_handles_labels()
+    place = "outside right center"
+    figure.legend(lines, names, loc=place, frameon=False, title=title)
+
+
+def settings_rate():
+    """A learning rate that is too low, one that falls to 0, one that is too high."""
+    falling = keras.optimizers.schedules.PolynomialDecay(0.3, 40 * 60, 0.0)
+    curves = {
+        "0.01": _trained(0.01, _pcd()),
+        "0.3, falling to 0": _trained(falling, _pcd()),
+        "1": _trained(1.0, _pcd()),
+    }
+    figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.2), layout="constrained")
+    titles = {"held out": "log-likelihood", "pseudo": "pseudo-log-likelihood"}
+    for axes, (key, title) in zip(panels, titles.items(), strict=True):
+        for (name, curve), colour in zip(curves.items(), _RATES, strict=True):
+            axes.plot(curve.epochs, curve.values[key], color=colour, label=name)
+        axes.set(title=f"{title}, held out, nats", xlabel="epochs")
+        axes.title.set_fontsize(10)
+    panels[0].axhline(_base_rate(), color=_GREY, linestyle=":", label="base rate")
+    _legend(figure, panels[0], title="rate")
+    save(figure, "settings_rate")
+
+
+def settings_chains():
+    """PCD with 2, 10 and 100 chains."""
+    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
+    for count, colour in zip((2, 10, 100), _RATES[::-1], strict=True):
+        curve = _trained(0.1, _pcd(count))
+        values = curve.values["held out"]
+        axes.plot(curve.epochs, values, color=colour, label=f"{count} chains")
+    axes.set_title("log-likelihood, held out, nats", fontsize=10)
+    axes.set_xlabel("epochs")
+    _legend(figure, axes)
+    save(figure, "settings_chains")
+
+
+def settings_batch():
+    """PCD with batches of 10, 50 and 250 digits, at one rate."""
+    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
+    for batch, colour in zip((10, 50, 250), _RATES, strict=True):
+        curve = _trained(0.1, _pcd(), batch=batch)
+        values = curve.values["held out"]
+        axes.plot(curve.epochs, values, color=colour, label=f"batches of {batch}")
+    axes.set_title("log-likelihood, held out, nats", fontsize=10)
+    axes.set_xlabel("epochs")
+    _legend(figure, axes)
+    save(figure, "settings_batch")
+
+
+def settings_rule():
+    """CD and PCD at one rate, and at one that falls to 0."""
+    figure, panels = plt.subplots(
+        1, 2, figsize=(9.2, 3.2), layout="constrained", sharey=True
+    )
+    falling = keras.optimizers.schedules.PolynomialDecay(0.2, 40 * 60, 0.0)
+    titles = ("rate 0.2", "rate 0.2, falling to 0")
+    for axes, rate, title in zip(panels, (0.2, falling), titles, strict=True):
+        rules = {"CD-1": kr.rules.ContrastiveDivergence(), "PCD-1": _pcd()}
+        for (name, rule), colour in zip(rules.items(), _COLOURS[::2], strict=True):
+            curve = _trained(rate, rule)
+            values = curve.values["held out"]
+            axes.plot(curve.epochs, values, color=colour, label=name)
+        axes.set_title(f"log-likelihood, held out, nats: {title}", fontsize=10)
+        axes.set_xlabel("epochs")
+    _legend(figure, panels[1])
+    save(figure, "settings_rule")
+
+
+def settings_units():
+    """4 and 16 hidden units on 50 digits: what is learned, and learned by heart."""
+    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
+    for units, colour in zip((4, 16), _COLOURS[::2], strict=True):
+        curve = _trained(
+            0.2,
+            kr.rules.ContrastiveDivergence(),
+            units=units,
+            count=50,
+            epochs=480,
+            every=30,
+        )
+        for key, dashes in (("train", "--"), ("held out", "-")):
+            label = f"{units} units, {key}"
+            values = curve.values[key]
+            axes.plot(curve.epochs, values, dashes, color=colour, label=label)
+    axes.set_title("log-likelihood, nats, with 50 training digits", fontsize=10)
+    axes.set_xlabel("epochs")
+    _legend(figure, axes)
+    save(figure, "settings_units")
+
+
+PICTURES = {
+    picture.__name__: picture
+    for picture in (
+        units,
+        digits,
+        settings_rate,
+        settings_chains,
+        settings_batch,
+        settings_rule,
+        settings_units,
+    )
+}
 
 
 if __name__ == "__main__":
