@@ -17,7 +17,11 @@ ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     "README.md",
     "docs/index.md",
+    "docs/guides/why-rbms.md",
     "docs/guides/train-score-sample-save.md",
+    "docs/guides/coming-from.md",
+    "docs/guides/choose-settings.md",
+    "docs/guides/troubleshooting.md",
     "docs/guides/trust-the-likelihood.md",
     "docs/guides/which-unit-for-which-data.md",
     "docs/guides/gaussian-units.md",
@@ -78,7 +82,11 @@ def in_brief(monkeypatch):
 IN_BRIEF = [
     "README.md",
     "docs/index.md",
+    "docs/guides/why-rbms.md",
     "docs/guides/train-score-sample-save.md",
+    "docs/guides/coming-from.md",
+    "docs/guides/choose-settings.md",
+    "docs/guides/troubleshooting.md",
     "docs/guides/which-unit-for-which-data.md",
     "docs/guides/gaussian-units.md",
     "docs/guides/which-rule-for-an-rbm.md",
