@@ -55,7 +55,9 @@ class BoltzmannMachine(TakesData, RuleModel):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam
-                with a rate of 0.03 for 64 visible units, and less for more of them.
+                with a rate of 0.03 for 64 visible units, less for more of them, and a
+                third of that for rules whose samples must keep up with the weights,
+                as PCD's.
             rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
             loss: not taken; the rule stands in its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the

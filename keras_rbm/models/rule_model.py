@@ -131,7 +131,8 @@ class RuleModel(StoredModel):
                 self.rule.build(self)
             if not self.optimizer.built:
                 if self._chooses_rate:
-                    self.optimizer.learning_rate = default_rate(self._visible_width)
+                    rate = default_rate(self._visible_width)
+                    self.optimizer.learning_rate = rate * self.rule.relative_rate
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
                 self._fault = StepFault()

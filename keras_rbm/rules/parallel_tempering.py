@@ -59,6 +59,7 @@ class ParallelTempering(LearningRule):
     """
 
     fits_conditional = False
+    relative_rate = 1 / 3
 
     def __init__(
         self, num_replicas=10, num_chains=100, gibbs_steps=1, betas=None, **kwargs

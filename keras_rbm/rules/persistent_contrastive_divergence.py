@@ -44,6 +44,7 @@ class PersistentContrastiveDivergence(LearningRule):
     """
 
     fits_conditional = False
+    relative_rate = 1 / 3
 
     def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
         super().__init__(**kwargs)

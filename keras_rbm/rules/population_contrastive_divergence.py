@@ -42,6 +42,7 @@ class PopulationContrastiveDivergence(LearningRule):
     """
 
     fits_conditional = False
+    relative_rate = 1 / 3
 
     def __init__(self, gibbs_steps=1, **kwargs):
         super().__init__(**kwargs)

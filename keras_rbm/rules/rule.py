@@ -24,6 +24,8 @@ class Rule(Configured):
     updates_per_step = 1
     #: Whether `update` is one call of `model.descend`, which a bad step leaves out.
     descends_once = False
+    #: The learning rate that suits it, beside that of contrastive divergence.
+    relative_rate = 1.0
     #: Whether the rule adds hidden units, and fits models that take them.
     grows = False
 

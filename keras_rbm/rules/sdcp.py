@@ -53,6 +53,8 @@ class SDCP(LearningRule):
 
     descends_once = False
 
+    relative_rate = 1 / 3
+
     def __init__(self, inner_steps=6, gibbs_steps=4, **kwargs):
         super().__init__(**kwargs)
         check_counts(inner_steps=inner_steps, gibbs_steps=gibbs_steps)
