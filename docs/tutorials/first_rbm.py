@@ -95,6 +95,6 @@ features = [model.predict(test, verbose=0) for model in (rbm, again)]
 print("the same features:", np.array_equal(*features))
 
 # %% [markdown]
-# **Next:** [which rule](../guides/which-rule-for-an-rbm.md),
-# [can I trust this likelihood?](../guides/trust-the-likelihood.md),
-# [restore and complete pictures](restore_and_complete.py).
+# **Next:** [which rule](../../guides/which-rule-for-an-rbm/),
+# [can I trust this likelihood?](../../guides/trust-the-likelihood/),
+# [restore and complete pictures](../restore_and_complete/).

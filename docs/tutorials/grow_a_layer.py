@@ -48,4 +48,4 @@ after = np.mean(rbm.log_likelihood(test, "exact"))
 print(f"{rbm.hidden_units} units, test log-likelihood {before:.2f}, then {after:.2f}")
 
 # %% [markdown]
-# **Next:** [grow the hidden layer](../guides/grow-the-hidden-layer.md).
+# **Next:** [grow the hidden layer](../../guides/grow-the-hidden-layer/).

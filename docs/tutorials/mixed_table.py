@@ -75,4 +75,4 @@ score = rbm.log_likelihood(rows, "bidirectional").numpy()
 kr.units.to_dataframe(rows[np.argsort(score)[:5]], frame).round(1)
 
 # %% [markdown]
-# **Next:** [which unit for which data](../guides/which-unit-for-which-data.md).
+# **Next:** [which unit for which data](../../guides/which-unit-for-which-data/).

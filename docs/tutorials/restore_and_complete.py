@@ -67,5 +67,5 @@ for number in range(3):
 kr.plots.comparison(rows)
 
 # %% [markdown]
-# **Next:** [structured prediction](../guides/structured-prediction.md), and what the
-# paper's tables look like when [redone](../results/structured_prediction.md).
+# **Next:** [structured prediction](../../guides/structured-prediction/), and what the
+# paper's tables look like when [redone](../../results/structured_prediction/).

@@ -44,4 +44,4 @@ kr.plots.samples(
 )
 
 # %% [markdown]
-# **Next:** [deploy a model](../guides/deploy.md), also as ONNX, LiteRT and OpenVINO.
+# **Next:** [deploy a model](../../guides/deploy/), also as ONNX, LiteRT and OpenVINO.

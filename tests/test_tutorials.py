@@ -1,0 +1,30 @@
+"""Tutorials run from end to end; their links lead to pages."""
+
+import pathlib
+import re
+import runpy
+
+import matplotlib
+import pytest
+
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.py"))
+BY_NAME = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+
+
+@BY_NAME
+def test_links_are_those_of_the_built_site(path):
+    """The site's tool leaves links in cells as they are."""
+    for link in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+        page = (DOCS / "tutorials" / path.stem / link).resolve()
+        assert page.with_suffix(".md").exists() or page.with_suffix(".py").exists()
+
+
+@pytest.mark.slow
+@BY_NAME
+def test_runs(path, tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    with matplotlib.rc_context({"backend": "agg"}):
+        runpy.run_path(str(path))
