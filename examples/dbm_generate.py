@@ -16,6 +16,7 @@ import time
 
 import keras
 import numpy as np
+from progress import Progress
 
 import keras_rbm as kr
 from keras_rbm import plots
@@ -54,7 +55,7 @@ def main():
     )
     dbm.compile(optimizer, rule=rule)
     start = time.perf_counter()
-    dbm.fit(train, epochs=args.epochs, verbose=2)
+    dbm.fit(train, epochs=args.epochs, callbacks=[Progress()], verbose=0)
     minutes = (time.perf_counter() - start) / 60.0
 
     dbm.inference = "mean_field"  # more sweeps than training has

@@ -19,6 +19,7 @@ import keras
 import matplotlib.patches
 import numpy as np
 import tensorflow as tf
+from progress import Progress
 
 import keras_rbm as kr
 from keras_rbm import plots
@@ -117,16 +118,6 @@ def main():
     plots.history(history).savefig(out / "history.png")
     crbm.save(out / "model.keras")
     print(f"\nWrote restored.png, history.png, model.keras to {out}")
-
-
-class Progress(keras.callbacks.Callback):
-    """Prints a line for every tenth of the training."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        done, epochs = epoch + 1, self.params["epochs"]
-        if done * 10 // epochs > epoch * 10 // epochs:
-            values = "  ".join(f"{k} {v:.4g}" for k, v in logs.items())
-            print(f"epoch {done:3}/{epochs}  {values}", flush=True)
 
 
 def covered_pixels(corruption, shape):

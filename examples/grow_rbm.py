@@ -72,8 +72,9 @@ def main():
     z = grown.log_partition("ais", num_chains=100, betas=args.temperatures)
     score = np.mean(grown.log_likelihood(test, log_partition=z))
     print(
-        f"\n{grown.hidden_units} units, test log-likelihood {score:.2f} nats "
-        f"[{score + z.value - z.upper:.2f}, {score + z.value - z.lower:.2f}], by AIS"
+        f"\nFound: {grown.hidden_units} units, with a test log-likelihood of "
+        f"{score:.2f} nats [{score + z.value - z.upper:.2f}, "
+        f"{score + z.value - z.lower:.2f}], by AIS, pixels set by a threshold"
     )
     curve(history.history).savefig(out / "growth.png", dpi=120)
     plots.filters(grown).savefig(out / "filters.png")
@@ -89,11 +90,15 @@ class Rows(keras.callbacks.Callback):
     """Prints a row of a table after each epoch."""
 
     def on_train_begin(self, logs=None):
+        self.units = 0
         print("units  last step's gain  free-energy gap  validation log-likelihood")
 
     def on_epoch_end(self, epoch, logs=None):
+        added = logs["num_units"] > self.units
+        self.units = logs["num_units"]
+        gain = f"{logs['gain']:16.3f}" if added else f"{'refused':>16}"
         print(
-            f"{logs['num_units']:5.0f}  {logs['gain']:16.3f}  "
+            f"{logs['num_units']:5.0f}  {gain}  "
             f"{logs['free_energy_gap']:15.3f}  {logs['log_likelihood']:25.2f}",
             flush=True,
         )

@@ -12,6 +12,7 @@ import pathlib
 
 import keras
 import numpy as np
+from progress import Progress
 
 import keras_rbm as kr
 from keras_rbm import plots
@@ -69,8 +70,8 @@ def main():
         train,
         validation_data=validation,
         epochs=args.epochs,
-        callbacks=[kr.callbacks.FreeEnergyGap(train_part, validation)],
-        verbose=2,
+        callbacks=[kr.callbacks.FreeEnergyGap(train_part, validation), Progress()],
+        verbose=0,
     )
 
     # Scores. Most temperatures go to where the annealed model changes most.
@@ -87,7 +88,7 @@ def main():
         rbm.annealed_log_likelihood(some, num_chains=3, betas=betas, progress=True)
     )
     print(f"""
-Test log-likelihood, nats per example:
+Test log-likelihood, nats per example, pixels drawn with their intensity:
   {score:9.2f}  [{lower:.2f}, {upper:.2f}]  AIS, {args.dataset} test set
              of the model; the interval is that of log Z, of 95 % at least
   {annealed:9.2f}  RAISE, 100 examples (AIS on the same: {same:.2f})

@@ -19,6 +19,7 @@ def run_script(tmp_path, monkeypatch, capsys):
             arguments += ["--out", str(out)]
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(EXAMPLES)  # as the script's own folder is
         runpy.run_path(str(EXAMPLES / script), run_name="__main__")
         return capsys.readouterr().out
 

@@ -21,7 +21,9 @@ def test_dbn_classifier(run_script, tmp_path):
     shown = run_script("dbn_classifier.py", options, tmp_path / "out")
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     errors = scores["errors"]
-    assert f"{errors['pretrained, 100 labels']:.2f} % pretrained" in shown
+    error = errors["pretrained, 100 labels"]
+    spread = (error * (100 - error) / 300) ** 0.5
+    assert f"{error:.2f} ± {spread:.2f} % pretrained" in shown
     assert 0 < errors["random, 100 labels"] < 100 and len(errors) == 2
     assert (tmp_path / "out" / "filters.png").stat().st_size > 1000
 

@@ -12,7 +12,7 @@ def test_grows_scores_and_saves(run_script, tmp_path):
     shown = run_script("grow_rbm.py", options, tmp_path / "out")
     rows = re.findall(r"^ +([12]) +\S+ +\S+ +(-\d+\.\d\d)$", shown, re.M)
     assert [units for units, _ in rows] == ["1", "2"]
-    assert "2 units, test log-likelihood -" in shown
+    assert "Found: 2 units, with a test log-likelihood of -" in shown
     for name in ("growth.png", "filters.png", "samples.png"):
         assert (tmp_path / "out" / name).stat().st_size > 1000
     assert keras.saving.load_model(tmp_path / "out" / "rbm.keras").hidden_units == 2
