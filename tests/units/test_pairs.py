@@ -350,8 +350,8 @@ def test_ordered_data_are_no_divergence(recwarn):
 @pytest.mark.parametrize(
     "between",
     [
-        "spin",
         units.Categorical(3),
+        pytest.param("spin", marks=pytest.mark.slow),
         pytest.param("gaussian", marks=pytest.mark.slow),
         pytest.param(units.Binomial(2), marks=pytest.mark.slow),
     ],

@@ -20,7 +20,11 @@ MODELS = {
 }
 ALL = pytest.mark.parametrize("name", MODELS)
 SOME = pytest.mark.parametrize(
-    "name", ["numbers", "rectified", pytest.param("counts", marks=pytest.mark.slow)]
+    "name",
+    [
+        "numbers",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("rectified", "counts")),
+    ],
 )
 
 
@@ -106,6 +110,7 @@ def test_training_improves_the_bound(name, tmp_path):
     np.testing.assert_array_equal(again.sample(7, steps=20, seed=1), samples)
 
 
+@pytest.mark.slow
 def test_annealing_is_within_its_error():
     dbm, _ = random_model("rectified")
     z = dbm.log_partition("ais", betas=300)
