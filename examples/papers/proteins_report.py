@@ -39,8 +39,8 @@ LENGTH = """## How long to train
 
 All sequences, double rectified hidden units. Pictures and claims are of the longest run
 whose likelihood is known. Longer is not better: the longest run, at a higher rate, has
-modes that annealing does not find, so that its likelihood is not known, and fewer of its
-pairs touch.
+modes that annealing does not find, so that its likelihood is not known, and fewer of
+its pairs touch.
 """
 
 HELD_OUT = """## Which hidden units: a held-out fifth
