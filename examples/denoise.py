@@ -39,7 +39,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
 
     # Data: pairs of a corrupted and a clean binary image. Training draws the corruption
-    # anew for each epoch, validation and test once.
+    # again for each epoch, validation and test once.
     if args.task == "flip":
         corruption = kr.datasets.flip(args.probability)
     else:

@@ -34,7 +34,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
 
     # Data: vectors in [0, 1]. A pixel's intensity is the probability that it is 1,
-    # drawn anew for each epoch of training and once for all other uses.
+    # drawn again for each epoch of training and once for all other uses.
     fixed = dict(binarize="sample", redraw=False, seed=args.seed)
     held_out = "test" if args.dataset == "omniglot28" else "validation"
     intensities = kr.datasets.load(args.dataset, "train")

@@ -8,7 +8,7 @@ HEADER = """# The best RBM of 500 units on MNIST in 20 minutes
 python examples/papers/best_rbm.py
 ```
 
-PCD on 50,000 digits, their pixels drawn anew in each epoch, by plain gradient descent
+PCD on 50,000 digits, their pixels drawn again in each epoch, by plain gradient descent
 at a rate that falls linearly to 0. Test set of 10,000 binarised once at random. Nats
 per example: *AIS* with 100 chains and 10,000 temperatures and, in brackets, three
 standard errors of log Z; *RAISE*, annealing from each image, is of the first 100

@@ -65,8 +65,8 @@ LARGE = """## {title}: likelihoods by annealed importance sampling
 sweeps a batch (S-DCP: {inner_steps} inner steps of {inner}), start *{start}*, rate
 {rate}. (The paper: up to 200 epochs, 10 trials, annealing with 10,000 temperatures.)
 
-Test set binarised once at random, training pixels drawn anew in each epoch; 100 chains,
-{temperatures} temperatures. *90 %* is the first scored epoch with
+Test set binarised once at random, training pixels drawn again in each epoch; 100
+chains, {temperatures} temperatures. *90 %* is the first scored epoch with
 `L >= L0 + 0.9 (L* - L0)`, L0 the common start, L* the best of all rules at this rate;
 ± is the standard error over the seeds, without that of AIS, which is optimistic the
 more the worse its chains mix: see the bars.

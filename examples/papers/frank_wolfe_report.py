@@ -23,8 +23,9 @@ What the paper found, and what came out here, mostly in one run each:
   6 below the grown model itself. On Caltech it ends 6 above the best of three; neither
   interval has an upper end. Much of this is chance: see what CD does not see, below.
 * *From some 450 units on, the grown model has the better features, and CD from it the
-  best.* The grown model has not, on MNIST: 3.8 and 4.1 % errors, CD from random starts
-  3.3 to 3.8 (published: 2 to 3.5 for all). CD from it makes 3.5 to 4.0 %; at equal
+  best.* Not confirmed on MNIST: a classifier on grown features makes 3.8 and 4.1 %
+  errors, on features of CD from random weights 3.3 to 3.8 % (published: 2 to 3.5 for
+  all), on those of CD from the grown model 3.5 to 4.0 %; at equal
   settings, and against the random start of most validation likelihood, fewer errors in
   three of six. On Caltech, with 600 units, all make 31 to 32 % (published: 34 to 42).
   Two standard errors are 0.4 on MNIST and 1.9 on Caltech.
@@ -69,7 +70,7 @@ first two by a fixed permutation (`kr.datasets.load`), Caltech as published into
   test likelihood, three standard errors of Z; ∞ where they are as large as Z itself,
   and more temperatures are needed.
 * *running*: validation likelihood with the log Z that growing adds up from unit to
-  unit. A second stage begins anew, with one annealed over 1,000 temperatures (since
+  unit. A second stage begins again, with one annealed over 1,000 temperatures (since
   then the rule takes 10,000).
 * *gap*: how much more likely training images are than validation images; below 0 where
   they are less likely.

@@ -9,7 +9,7 @@ its test error to one JSON file among `--records`. Interrupted, it goes on where
 finished, it is skipped. `--report` picks each cell's run by validation error alone and
 writes the page, with the published figures beside ours, and its figures.
 
-The paper does not say whether an image is corrupted once or anew in each epoch:
+The paper does not say whether an image is corrupted once or again in each epoch:
 `--corruption fixed` and `fresh` are kept apart.
 """
 
@@ -40,7 +40,7 @@ LEARNERS = {
     "LSSVM": (RULES.MaxMargin, lambda: BP("max_product"), 0.02),
     "MSSVM": (RULES.MaxMargin, lambda: BP("mixed_product"), 0.02),
 }
-# A fixed corruption of many images is soon learnt by heart.
+# A fixed corruption of many images is soon learned by heart.
 EPOCHS = {
     ("mnist", "fresh"): 12,
     ("mnist", "fixed"): 6,

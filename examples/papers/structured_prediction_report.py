@@ -61,7 +61,7 @@ python examples/papers/structured_prediction.py --report
 
 Per cent of wrong pixels on the test set, of all and of those that the corruption
 changed, beside the published figure: conditional RBMs of 256 hidden units, and logistic
-regression (LR). *Fixed*: each training image is corrupted once; *fresh*: anew in each
+regression (LR). *Fixed*: each training image is corrupted once; *fresh*: again in each
 epoch. The paper does not say which; the two are never mixed. Test images are corrupted
 once.
 

@@ -38,12 +38,12 @@ class CRBM(ConditionalModel):
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
-        kernel_initializer: Keras initialiser of `kernel`; by default normal, 0.01.
-        feature_initializer: Keras initialiser of `visible_kernel` and
+        kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
+        feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`; by default normal, 0.01.
-        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+        visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regulariser of the three kernels, or `None`. It has
+        kernel_regularizer: Keras regularizer of the three kernels, or `None`. It has
             its part in the update, not in the reported loss.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 

@@ -30,10 +30,10 @@ class RBM(GenerativeModel):
         hidden: the same for the hidden units.
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
-        kernel_initializer: Keras initialiser; by default normal, 0.01.
-        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+        kernel_initializer: Keras initializer; by default normal, 0.01.
+        visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regulariser or `None`.
+        kernel_regularizer: Keras regularizer or `None`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

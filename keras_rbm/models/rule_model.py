@@ -245,7 +245,7 @@ class RuleModel(StoredModel):
         return self.compute_metrics(x, visible, prediction, sample_weight)
 
     def descend(self, gradients):
-        """Descends along gradients given by variable name, plus regularisers."""
+        """Descends along gradients given by variable name, plus regularizers."""
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]
         gradients = regularized(gradients, variables)

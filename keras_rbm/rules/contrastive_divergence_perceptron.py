@@ -17,11 +17,11 @@ class ContrastiveDivergencePerceptron(LearningRule):
 
     A chain starts at `v ~ sigmoid(b(x))`, the model without coupling, makes k
     Gibbs sweeps and remembers the state v* of lowest free energy. Examples with
-    `F(v* | x) < F(v | x)` are learnt from, the others have loss 0 and no gradient:
+    `F(v* | x) < F(v | x)` are learned from, the others have loss 0 and no gradient:
     the loss is `max(0, F(v | x) - F(v* | x))`, in nats.
 
     At small learning rates it may stop early, with loss 0: once chains find no better
-    state than the data, nothing is learnt, however poor the prediction.
+    state than the data, nothing is learned, however poor the prediction.
 
     Args:
         gibbs_steps: int ≥ 1, k.

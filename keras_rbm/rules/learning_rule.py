@@ -7,7 +7,7 @@ from keras_rbm.rules.step import Phases
 
 
 class LearningRule(Rule):
-    """A rule by a way to get the moments of its negative phase.
+    """A rule that estimates averages under the model, the negative phase.
 
     The gradient of the mean log-likelihood is the model's expected statistics
     given the data (positive phase) minus its expected statistics (negative

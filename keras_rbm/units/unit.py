@@ -109,7 +109,7 @@ class Unit(Configured, abc.ABC):
 
 
 def constant(value):
-    """Returns a Keras initialiser of one value."""
+    """Returns a Keras initializer of one value."""
     return keras.initializers.Constant(value)
 
 

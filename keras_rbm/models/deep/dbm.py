@@ -48,10 +48,10 @@ class DBM(DeepModel):
             training then takes its positive moments from.
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
-        kernel_initializer: Keras initialiser; by default normal, 0.01.
-        visible_bias_initializer: Keras initialiser, or `None`: zeros, until the first
+        kernel_initializer: Keras initializer; by default normal, 0.01.
+        visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regulariser or `None`.
+        kernel_regularizer: Keras regularizer or `None`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -161,7 +161,7 @@ class DBM(DeepModel):
         return self._each_layer()[0]
 
     def _initializer(self, layer):
-        """Returns the initialiser of a kernel, of its own seed."""
+        """Returns the initializer of a kernel, of its own seed."""
         return reseeded(self.kernel_initializer, layer)
 
     @property

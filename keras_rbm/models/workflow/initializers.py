@@ -1,15 +1,15 @@
-"""What Keras has for a model: initialisers, that go by its seed, regularisers."""
+"""What Keras has for a model: initializers, that go by its seed, regularizers."""
 
 import keras
 
 
 def normal(seed):
-    """Returns the default initialiser of kernels: normal, 0.01."""
+    """Returns the default initializer of kernels: normal, 0.01."""
     return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
 
 
 def reseeded(initializer, number=1):
-    """Returns an initialiser like this one that does not draw the same numbers.
+    """Returns an initializer like this one that does not draw the same numbers.
 
     What Keras takes beside its own, functions and arrays, comes back as it is.
     """

@@ -30,7 +30,7 @@ def add_units(model, template, unit, count, bias_initializer=None):
             as `"hidden_{}"`.
         unit: `Unit`.
         count: int, columns of states.
-        bias_initializer: Keras initialiser or `None` for the unit's own.
+        bias_initializer: Keras initializer or `None` for the unit's own.
     """
     start = {"bias": bias_initializer}
     for name, (initializer, trainable) in unit.variables().items():
