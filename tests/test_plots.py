@@ -273,3 +273,9 @@ def test_contact_map_takes_one_side_of_the_contacts():
         assert figure.axes[0].get_title().endswith("4 right")
     with pytest.raises(ValueError, match="symmetric, finite scores"):
         plots.contact_map(np.triu(scores))
+
+
+def test_a_notebook_shows_the_figure(rbm):
+    """It showed `<Figure size …>` where nobody had imported pyplot."""
+    picture = plots.filters(rbm, image_shape=(3, 4))._repr_png_()
+    assert picture.startswith(b"\x89PNG") and len(picture) > 1000

@@ -1,5 +1,7 @@
 """Figures that belong to nobody else, and checks that all pictures share."""
 
+import io
+
 import numpy as np
 
 _GRID_INCHES = 6.0
@@ -15,7 +17,16 @@ def new_figure(width, height):
             "Expected the package matplotlib, which draws the pictures. Received: "
             f"{error}. Install it by: pip install keras-rbm[examples]"
         ) from error
-    return Figure((width, height), layout="constrained", dpi=150)
+
+    class Shown(Figure):
+        """A figure that a notebook draws, also where pyplot was never imported."""
+
+        def _repr_png_(self):
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    return Shown((width, height), layout="constrained", dpi=150)
 
 
 def check_title(title):
