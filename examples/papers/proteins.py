@@ -51,7 +51,7 @@ def parse_arguments():
     command.add_argument("--data", required=True, help="folder of the FASTA files")
     families = tuple(training.HIDDEN)
     command.add_argument("--families", nargs="+", choices=families, default=families)
-    rows = ("all", "four fifths")
+    rows = ("all", "four-fifths")
     command.add_argument("--rows", nargs="+", choices=rows, default=rows)
     command.add_argument("--units", nargs="+", default=training.UNITS)
     command.add_argument("--penalties", nargs="+", type=float, default=[0.25])

@@ -88,7 +88,7 @@ def run(settings, folder, records):
     family = settings["family"]
     sequences, weights = read(folder, family)
     train = held_out = np.arange(len(sequences))
-    if settings["rows"] == "four fifths":
+    if settings["rows"] == "four-fifths":
         train, held_out = fold(len(sequences))
     start = time.perf_counter()
     rbm = trained(
