@@ -111,6 +111,7 @@ def test_l1_block_is_a_squared_norm_of_each_unit():
         keras_rbm.regularizers.L1Block("a")
 
 
+@pytest.mark.slow
 def test_l1_block_makes_weights_sparse():
     rng = np.random.default_rng(0)
     x = rng.normal(0, 1, (200, 10)).astype("float32")

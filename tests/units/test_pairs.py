@@ -275,10 +275,13 @@ def test_rules_train_save_and_go_on(pair, rule, tmp_path):
 
 
 @pytest.mark.usefixtures("auto_jit")
-def test_the_step_is_compiled():
+@pytest.mark.parametrize(
+    "hidden", ["spin", pytest.param("double_rectified", marks=pytest.mark.slow)]
+)
+def test_the_step_is_compiled(hidden):
     """What `fit` without arguments does; not all of TensorFlow can be compiled."""
     visible, data = VISIBLE["joined"]
-    rbm = RBM(2, visible=visible, hidden="double_rectified", seed=0)
+    rbm = RBM(2, visible=visible, hidden=hidden, seed=0)
     rbm.compile(rule="pcd", metrics=["mae"])
     history = rbm.fit(data, validation_data=data, epochs=2, verbose=0).history
     assert np.isfinite(history["loss"] + history["val_mae"]).all()
@@ -508,6 +511,7 @@ def test_both_ways_meet():
     assert abs(float(z.value) - truth) < 4 * float(z.stderr)
 
 
+@pytest.mark.slow
 def test_tempering_raise_and_clamps():
     rbm, data = made(("joined", "joined"))
     truth = Truth(rbm.potentials()).log_z
