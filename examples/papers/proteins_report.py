@@ -52,8 +52,8 @@ penalty is the one that is best for the unit, of those tried. Minutes are of tra
 on 2 cores beside other work.
 """
 
-OPEN = """*open*: chains annealed forwards and back do not meet, so that the likelihood
-is not known; the number is where both together point.
+OPEN = """*not known*: chains annealed forwards and back do not meet, so that no likelihood
+can be given. That is so of all runs with rectified hidden units here.
 """
 
 
@@ -169,8 +169,9 @@ def _held_out(parts):
 
 
 def _score(score):
-    words = f"{score['mean']:.3f} ± {score['error']:.3f}"
-    return f"{words}, open" if _is_open(score) else words
+    if _is_open(score):
+        return "not known"
+    return f"{score['mean']:.3f} ± {score['error']:.3f}"
 
 
 def _is_open(score):
