@@ -52,8 +52,8 @@ penalty is the one that is best for the unit, of those tried. Minutes are of tra
 on 2 cores beside other work.
 """
 
-OPEN = """*not known*: chains annealed forwards and back do not meet, so that no likelihood
-can be given. That is so of all runs with rectified hidden units here.
+OPEN = """*not known*: chains annealed forwards and back do not meet, so that no
+likelihood can be given. That is so of all runs with rectified hidden units here.
 """
 
 
