@@ -237,28 +237,28 @@ def settings_rate():
 
 def settings_chains():
     """PCD with 2, 10 and 100 chains."""
-    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-    for count, colour in zip((2, 10, 100), _RATES[::-1], strict=True):
-        curve = _trained(0.1, _pcd(count))
-        values = curve.values["held out"]
-        axes.plot(curve.epochs, values, color=colour, label=f"{count} chains")
-    axes.set_title("log-likelihood, held out, nats", fontsize=10)
-    axes.set_xlabel("epochs")
-    _legend(figure, axes)
-    save(figure, "settings_chains")
+    curves = {f"{count} chains": _trained(0.1, _pcd(count)) for count in (2, 10, 100)}
+    _held_out(curves, _RATES[::-1], "settings_chains")
 
 
 def settings_batch():
     """PCD with batches of 10, 50 and 250 digits, at one rate."""
+    curves = {
+        f"batches of {batch}": _trained(0.1, _pcd(), batch=batch)
+        for batch in (10, 50, 250)
+    }
+    _held_out(curves, _RATES, "settings_batch")
+
+
+def _held_out(curves, colours, picture):
+    """Draws the held-out log-likelihoods of runs, a dict of name to curve."""
     figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-    for batch, colour in zip((10, 50, 250), _RATES, strict=True):
-        curve = _trained(0.1, _pcd(), batch=batch)
-        values = curve.values["held out"]
-        axes.plot(curve.epochs, values, color=colour, label=f"batches of {batch}")
+    for (name, curve), colour in zip(curves.items(), colours, strict=True):
+        axes.plot(curve.epochs, curve.values["held out"], color=colour, label=name)
     axes.set_title("log-likelihood, held out, nats", fontsize=10)
     axes.set_xlabel("epochs")
     _legend(figure, axes)
-    save(figure, "settings_batch")
+    save(figure, picture)
 
 
 def settings_rule():

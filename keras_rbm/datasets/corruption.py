@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets import pipeline
+from keras_rbm.datasets import keyed
 from keras_rbm.datasets.arguments import check_counter, check_dataset, check_flags
 
 
@@ -97,10 +97,10 @@ def corrupt(
         corrupted = tf.ensure_shape(corruption(clean, key), clean.shape)
         return (corrupted, clean, *rest)
 
-    return pipeline.map_with_keys(
+    return keyed.map_with_keys(
         dataset,
         pair,
-        stream=pipeline.CORRUPTING,
+        stream=keyed.CORRUPTING,
         seed=seed,
         redraw=redraw,
         iterations=iterations,
@@ -155,7 +155,7 @@ def occlude(size: int, value: float = 0.0, image_shape=None) -> Callable:
     >>> [int(sum(noisy)) for noisy, clean in covered]
     [12]
     """
-    size = pipeline.as_int("size", size)
+    size = keyed.as_int("size", size)
     if size < 1:
         raise ValueError(
             f"Expected a patch of at least one pixel. Received: size={size}. Pass a "

@@ -16,10 +16,6 @@ your own needs
 or, as `iterations`, a function of a number that a callback stores in `on_epoch_begin`.
 """
 
-import itertools
-import operator
-
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets import in_memory
@@ -29,9 +25,17 @@ from keras_rbm.datasets.arguments import (
     check_flags,
     check_intensities,
 )
-
-# Keeps the streams of one seed apart.
-SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
+from keras_rbm.datasets.keyed import (
+    SAMPLING,
+    SHUFFLING,
+    as_int,
+    each_epoch,
+    fold_in,
+    map_with_keys,
+    permutation,
+    reader,
+    root_key,
+)
 
 
 def binarize(
@@ -156,7 +160,7 @@ def shuffled_batches(
             "Expected batches of at least one example, of less than 2**63. "
             f"Received: batch_size={batch_size}. Pass a positive integer."
         )
-    key = _fold_in(_root_key(seed), SHUFFLING)
+    key = fold_in(root_key(seed), SHUFFLING)
     # On the host: tf.data gathers there, wherever eager tensors are put by default.
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
@@ -171,11 +175,11 @@ def shuffled_batches(
     if not drop_remainder:
         num_batches = -(-num_examples // batch_size)
 
-    read = _reader(iterations)
+    read = reader(iterations)
 
     def read_order():
         with tf.device("CPU:0"):
-            return _permutation(tf.constant(num_examples, tf.int64), key, read())
+            return permutation(tf.constant(num_examples, tf.int64), key, read())
 
     def rows_of(order):
         return tf.data.Dataset.from_tensor_slices(order).batch(
@@ -185,68 +189,8 @@ def shuffled_batches(
     def gather(rows):
         return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
 
-    batches = _each_epoch(read_order, (num_examples,), rows_of, num_batches)
+    batches = each_epoch(read_order, (num_examples,), rows_of, num_batches)
     return batches.map(gather).prefetch(2).with_options(_without_autotuning())
-
-
-def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
-    """Maps `function(element, key)`, a key for each epoch and position in `dataset`.
-
-    The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
-    and `iterations` are those of `binarize`.
-    """
-    stream_key = _fold_in(_root_key(seed), stream)
-
-    def map_epoch(epoch):
-        epoch_key = _fold_in(stream_key, epoch)
-
-        def map_element(index, element):
-            return function(element, _fold_in(epoch_key, index))
-
-        return dataset.enumerate().map(map_element, num_parallel_calls=tf.data.AUTOTUNE)
-
-    if not redraw:
-        return map_epoch(tf.constant(0, tf.int64))
-    counter = itertools.count()
-    read = (lambda: next(counter)) if iterations is None else _reader(iterations)
-    return _each_epoch(read, (), map_epoch, dataset.cardinality())
-
-
-def as_int(name, value):
-    """Returns `value` as a Python int, or raises a ValueError that names it."""
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(
-            f"Expected an integer. Received: {name}={value!r}. Pass a Python int."
-        ) from None
-
-
-@tf.function(autograph=False)
-def _permutation(count, key, step):
-    return tf.random.experimental.stateless_shuffle(
-        tf.range(count), _fold_in(key, step), alg="philox"
-    )
-
-
-def _each_epoch(read, shape, make_epoch, cardinality):
-    """Dataset that calls `read` once an iterator and continues with its value.
-
-    `read` returns an int64 tensor of this shape. What it does is no part of the
-    dataset, whose functions TensorFlow optimises again for each iterator.
-    """
-
-    def epoch(_):
-        # A Python function, not a captured variable: it reads any variable, wherever
-        # it lives, also one that is mirrored over replicas.
-        return make_epoch(tf.ensure_shape(tf.py_function(read, [], tf.int64), shape))
-
-    epochs = tf.data.Dataset.range(1).flat_map(epoch)
-    if int(cardinality) == tf.data.UNKNOWN_CARDINALITY:
-        return epochs
-    return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
 
 
 def _without_autotuning():
@@ -254,28 +198,6 @@ def _without_autotuning():
     options = tf.data.Options()
     options.autotune.enabled = False
     return options
-
-
-def _reader(iterations):
-    def read():
-        value = iterations() if callable(iterations) else iterations
-        return tf.cast(tf.convert_to_tensor(value), tf.int64)
-
-    return read
-
-
-def _root_key(seed):
-    number = as_int("seed", seed)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"Expected a seed of 64 bits. Received: seed={seed!r}.")
-    return tf.constant([number, 0], tf.int64)
-
-
-def _fold_in(key, value):
-    # The algorithm is named: "auto_select" gives other bits on another device.
-    return tf.random.experimental.stateless_fold_in(
-        key, tf.cast(value, tf.int64), alg="philox"
-    )
 
 
 def _bernoulli(mean, key):

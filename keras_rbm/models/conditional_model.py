@@ -1,14 +1,10 @@
-"""What follows from a conditional model's potentials: predictions, scores, samples."""
-
-import warnings
+"""What follows from a conditional model's potentials: predictions and samples."""
 
 import tensorflow as tf
 
-from keras_rbm import inference as inference_module
-from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.conditional_scores import ConditionalScores
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.workflow.inputs import check_no_labels
@@ -17,15 +13,8 @@ from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.models.workflow.sampling import draw
 from keras_rbm.models.workflow.with_inference import WithInference
 
-#: Of log Z. Tempering takes one model at a time.
-_METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
-#: Nats by which a likelihood may exceed 0 without being wrong.
-_ROUNDING = 1e-3
-#: Chains of all models that are annealed at once.
-_CHAINS_AT_ONCE = 10_000
 
-
-class ConditionalModel(WithInference, BoltzmannMachine):
+class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
     """A Boltzmann machine with input, a model of p(v | x).
 
     A subclass makes its variables, sets `_inference`, `visible` and `hidden`, and
@@ -190,130 +179,3 @@ class ConditionalModel(WithInference, BoltzmannMachine):
             clamp,
             seed,
         )
-
-    def free_energy(self, x, v) -> tf.Tensor:
-        """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-
-        Returns:
-            tensor (B,), nats.
-        """
-        rows, visible = self._pairs(x, v, "free_energy")
-        return self.potentials(rows).free_energy(visible)
-
-    def log_partition(
-        self,
-        x,
-        method: str | None = None,
-        *,
-        num_chains: int = 100,
-        betas=None,
-        steps: int | None = None,
-        seed=0,
-        progress: bool = False,
-    ) -> inference_module.LogPartition:
-        """Computes or estimates `log Z(x)` for each example.
-
-        Args:
-            x: array (B, X).
-            method: `"bethe"`, the default of binary units (sum-product to 1e-3 or 100
-                sweeps, whatever the model's inference; error not known, and large
-                where `sum_product` does not converge, see `Beliefs.converged`),
-                `"mean_field"` (a lower bound), `"exact"` (enumerates up to 25 units),
-                `"ais"`, the default of others, `"bidirectional"` or `"reverse_ais"`
-                (annealing, `num_chains` chains for each example).
-            num_chains, betas, steps, seed, progress: of the annealing methods, see
-                `keras_rbm.inference.estimate_log_partition`.
-
-        Returns:
-            `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
-
-        Raises:
-            ValueError: if the method is unknown, the model too large to enumerate,
-                or an argument out of range.
-        """
-        method = self._default_method() if method is None else method
-        if not isinstance(method, str) or method not in _METHODS:
-            raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
-            )
-        rows = self._feature_rows(x, "log_partition")
-        size = len(rows)
-        if method in ("ais", "bidirectional", "reverse_ais"):
-            check_counts(2, num_chains=num_chains)
-            size = max(1, _CHAINS_AT_ONCE // num_chains)
-        parts = []
-        for first in range(0, len(rows), size):
-            potentials = self.potentials(rows[first : first + size])
-            part = inference_module.estimate_log_partition(
-                potentials,
-                method,
-                base=potentials.visible_bias,
-                betas=betas,
-                num_chains=num_chains,
-                steps=steps,
-                seed=random.fold_in(random.as_seed(seed), first),
-                progress=progress,
-            )
-            parts.append(part)
-        return inference_module.LogPartition.joined(parts)
-
-    def _default_method(self):
-        return "bethe" if are_binary(self.visible, self.hidden) else "ais"
-
-    def log_likelihood(self, x, v, log_partition=None) -> tf.Tensor:
-        """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-            log_partition: `LogPartition` of the same x, or a method's name to
-                compute it by now, by default that of `log_partition`.
-
-        Returns:
-            tensor (B,), nats, float64. As good as log Z: by `"mean_field"`, a lower
-            bound of it, an upper bound, 0 at most. A Bethe estimate may come out above
-            0, which no probability is: a warning says so.
-        """
-        visible = self._visible_states(v, "log_likelihood", "v")
-        free_energy = tf.cast(self.free_energy(x, visible), tf.float64)
-        if log_partition is None:
-            log_partition = self._default_method()
-        method = log_partition
-        if isinstance(log_partition, str):
-            log_partition = self.log_partition(x, log_partition)
-        value = getattr(log_partition, "value", log_partition)
-        value = as_floats("log_partition", value, dtype=tf.float64)
-        if value.shape != free_energy.shape:
-            raise ValueError(
-                "Expected log_partition of the same x, a value for each of "
-                f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
-                "log_partition(x) with it, or pass a method's name."
-            )
-        score = -free_energy - value
-        discrete = self.potentials(as_rows(x)[:1]).visible.finite
-        if isinstance(method, str) and method == "mean_field" and discrete:
-            return tf.minimum(score, 0.0)
-        above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
-        if isinstance(method, str) and method == "bethe" and above:
-            warnings.warn(
-                f"The Bethe estimate gives {above} of {len(score)} examples a "
-                "log-likelihood above 0, up to "
-                f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Take "
-                "log_partition='ais' or 'exact'.",
-                stacklevel=2,
-            )
-        return score
-
-    def _pairs(self, x, v, method):
-        rows = self._feature_rows(x, method)
-        visible = self._visible_rows(v, method, "v")
-        lengths = rows.shape[0], visible.shape[0]
-        if lengths[0] != lengths[1]:
-            raise ValueError(
-                f"Expected x and v of one length. Received: lengths {lengths}."
-            )
-        return rows, visible

@@ -17,7 +17,7 @@ _COLOURS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
 def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     """Draws histograms of the free energies of data, held-out data and noise.
 
-    `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that over-fits gives
+    `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that overfits gives
     training data lower ones than held-out data; the title says by how much, the
     free-energy gap with its standard error. A model that knows its data gives noise far
     higher ones.

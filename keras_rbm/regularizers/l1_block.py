@@ -14,6 +14,10 @@ class L1Block(keras.regularizers.Regularizer):
     unit. A weight is pulled to 0 the harder the more its unit weighs already: strong
     units lose weights, weak ones keep theirs.
 
+    Real-valued hidden units with a precision that is learned leave their scale open:
+    the penalty then shrinks W, and the precision follows. Fix the scale after each
+    epoch, as `examples/papers/proteins_training.py` does.
+
     Args:
         strength: float ≥ 0, `lambda_1²` in [2].
 

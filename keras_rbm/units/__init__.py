@@ -19,8 +19,8 @@ from keras_rbm.units.frames import to_dataframe as to_dataframe
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
 from keras_rbm.units.joined import Joined as Joined
-from keras_rbm.units.joined import JoinedParameters as JoinedParameters
-from keras_rbm.units.joined import beside as beside
+from keras_rbm.units.joined_parameters import JoinedParameters as JoinedParameters
+from keras_rbm.units.joined_parameters import beside as beside
 from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
 from keras_rbm.units.rectified import Rectified as Rectified
 from keras_rbm.units.rectified import RectifiedParameters as RectifiedParameters

@@ -5,13 +5,12 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm import units
-from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.deep import layered
 from keras_rbm.models.deep.deep_model import DeepModel
 from keras_rbm.models.deep.fine_tuning import joint_classifier
-from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
-from keras_rbm.models.deep.pretraining import tied_rbms
+from keras_rbm.models.deep.greedy_training import one_each
+from keras_rbm.models.deep.pretraining import pretrain
 from keras_rbm.models.workflow.initializers import reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
 from keras_rbm.models.workflow.layer_variables import (
@@ -99,7 +98,7 @@ class DBM(DeepModel):
         kernel_regularizer=None,
         **kwargs,
     ):
-        hidden_units = _checked_layers(hidden_units)
+        hidden_units = layered.checked_sizes(hidden_units)
         inference = inference_module.get(inference)
         each = one_each(hidden, "hidden", len(hidden_units))
         types = [unit_types(visible, unit) for unit in each]
@@ -129,7 +128,7 @@ class DBM(DeepModel):
         self.kernels = []
         with self._strategy_scope():
             start = self.visible_bias_initializer
-            add_units(self, "visible_{}", self.visible, self._sizes[0], start)
+            add_units(self, layered.template(0), self.visible, self._sizes[0], start)
             for layer, count in enumerate(self.hidden_units, 1):
                 kernel = self.add_weight(
                     name=f"kernel_{layer}",
@@ -138,10 +137,9 @@ class DBM(DeepModel):
                     regularizer=self.kernel_regularizer,
                 )
                 self.kernels.append(kernel)
-                add_units(self, f"hidden_{{}}_{layer}", types[layer], count)
-            layers = range(1, len(types))
+                add_units(self, layered.template(layer), types[layer], count)
             self.hidden_biases = [
-                getattr(self, f"hidden_bias_{layer}") for layer in layers
+                getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
             ]
             self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
         self.kernel_mask = layered.connections(self._rows)
@@ -151,14 +149,13 @@ class DBM(DeepModel):
 
     def _each_layer(self):
         """Returns the parameters of all layers, from the data upwards."""
-        above = [
-            layer_parameters(self, f"hidden_{{}}_{number}", unit)
-            for number, unit in enumerate(self.hidden, 1)
+        return [
+            layer_parameters(self, layered.template(number), unit)
+            for number, unit in enumerate([self.visible, *self.hidden])
         ]
-        return [layer_parameters(self, "visible_{}", self.visible), *above]
 
     def _visible_parameters(self):
-        return self._each_layer()[0]
+        return layer_parameters(self, layered.template(0), self.visible)
 
     def _initializer(self, layer):
         """Returns the initializer of a kernel, of its own seed."""
@@ -209,23 +206,8 @@ class DBM(DeepModel):
 
     def descend(self, gradients):
         """Descends along gradients of the potentials' parameters."""
-        biases = layered.both_sides(
-            gradients["visible_bias"], gradients["hidden_bias"], self._rows
-        )
-        kernels = layered.layer_kernels(gradients["kernel"], self._rows)
-        by_name = {f"kernel_{n}": kernel for n, kernel in enumerate(kernels, 1)}
-        for layer, (unit, bias) in enumerate(
-            zip([self.visible, *self.hidden], biases, strict=True)
-        ):
-            side, part = ("visible", "hidden")[layer % 2], layer // 2
-            alone = len(biases) - layer % 2 <= 2  # one layer on its side
-            own = "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
-            by_name[own.format("bias")] = bias
-            for name, (_, trainable) in unit.variables().items():
-                if trainable and name != "bias":
-                    joint = f"{side}_{name}" if alone else f"{side}_{name}_{part}"
-                    by_name[own.format(name)] = gradients[joint]
-        super().descend(by_name)
+        types = [self.visible, *self.hidden]
+        super().descend(layered.by_layer(gradients, types, self._rows))
 
     def mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
@@ -267,25 +249,7 @@ class DBM(DeepModel):
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
         self._check_binary("pretrain", "Call fit, which trains all layers at once.")
-        for count in one_each(epochs, "epochs", len(self.hidden_units)):
-            check_counts(epochs=count)
-        with self._strategy_scope():
-            rbms = tied_rbms(self)
-            rbms[0].adapt(x)
-            compile_each(rbms, optimizer, rule, {})
-        histories = fit_each(rbms, x, epochs=epochs, **kwargs)
-        if not self.built:
-            self.build((None, rbms[0]._visible_width))
-        below = [rbm.hidden_bias for rbm in rbms]
-        above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
-        for layer, rbm in enumerate(rbms):
-            self.kernels[layer].assign(rbm.kernel)
-            self.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
-        self.visible_bias.assign(rbms[0].visible_bias)
-        self._copy_record(rbms[0])
-        if self.rule is not None:
-            self.rule.adapt(self)
-        return histories
+        return pretrain(self, x, optimizer, rule, epochs, **kwargs)
 
     def to_classifier(self, num_classes: int, *, dropout: float = 0.0) -> keras.Model:
         """Returns a feed-forward network that starts with this model's weights.
@@ -328,14 +292,3 @@ class DBM(DeepModel):
             "num_visible": self.num_visible,
             "seed": self.seed,
         }
-
-
-def _checked_layers(hidden_units):
-    if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
-        raise ValueError(
-            "Expected a list of at least two numbers of hidden units. Received: "
-            f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
-        )
-    for count in hidden_units:
-        check_counts(hidden_units=count)
-    return [int(count) for count in hidden_units]

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from keras_rbm.datasets.pipeline import SAMPLING, map_with_keys, shuffled_batches
+from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
+from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.models.workflow.inputs import as_arrays, is_array
 from keras_rbm.models.workflow.rows import map_rows, moments, row_chunks
 

@@ -3,6 +3,21 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import check_counts
+from keras_rbm.units.joined_parameters import name_beside
+
+
+def checked_sizes(hidden_units):
+    """Returns numbers of hidden units, at least two, as ints of Python."""
+    if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
+        raise ValueError(
+            "Expected a list of at least two numbers of hidden units. Received: "
+            f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
+        )
+    for count in hidden_units:
+        check_counts(hidden_units=count)
+    return [int(count) for count in hidden_units]
+
 
 def joint_kernel(kernels):
     """Returns the kernel between the even and the odd layers of a stack.
@@ -65,6 +80,33 @@ def both_sides(even, odd, sizes):
     layers[0::2] = tf.split(even, sizes[0::2], -1)
     layers[1::2] = tf.split(odd, sizes[1::2], -1)
     return layers
+
+
+def template(layer):
+    """Returns the names of a layer's variables, `{}` for the unit's name of each."""
+    return "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
+
+
+def by_layer(gradients, types, sizes):
+    """Returns gradients of the layers' variables, of those of the two sides.
+
+    Args:
+        gradients: dict of the sides' names, `kernel`, `visible_bias`, … to tensors.
+        types: list of `Unit`, the layers' from the data upwards.
+        sizes: list of ints, their rows.
+    """
+    biases = both_sides(gradients["visible_bias"], gradients["hidden_bias"], sizes)
+    kernels = layer_kernels(gradients["kernel"], sizes)
+    named = {f"kernel_{number}": own for number, own in enumerate(kernels, 1)}
+    for layer, (unit, bias) in enumerate(zip(types, biases, strict=True)):
+        side, own = ("visible", "hidden")[layer % 2], template(layer)
+        named[own.format("bias")] = bias
+        for name, (_, trainable) in unit.variables().items():
+            if trainable and name != "bias":
+                beside = len(types[layer % 2 :: 2])
+                joint = name_beside(name, layer // 2, beside)
+                named[own.format(name)] = gradients[f"{side}_{joint}"]
+    return named
 
 
 def _starts(sizes):

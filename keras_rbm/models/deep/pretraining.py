@@ -3,7 +3,9 @@
 import keras
 import tensorflow as tf
 
+from keras_rbm.checks import check_counts
 from keras_rbm.inference import Potentials
+from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
 from keras_rbm.models.rbm import RBM
 
 
@@ -99,3 +101,26 @@ def tied_rbms(dbm):
         )
         for layer, count in enumerate(dbm.hidden_units)
     ]
+
+
+def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
+    """Trains a deep Boltzmann machine layer by layer, see `DBM.pretrain`."""
+    for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
+        check_counts(epochs=count)
+    with dbm._strategy_scope():
+        rbms = tied_rbms(dbm)
+        rbms[0].adapt(x)
+        compile_each(rbms, optimizer, rule, {})
+    histories = fit_each(rbms, x, epochs=epochs, **kwargs)
+    if not dbm.built:
+        dbm.build((None, rbms[0]._visible_width))
+    below = [rbm.hidden_bias for rbm in rbms]
+    above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
+    for layer, rbm in enumerate(rbms):
+        dbm.kernels[layer].assign(rbm.kernel)
+        dbm.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
+    dbm.visible_bias.assign(rbms[0].visible_bias)
+    dbm._copy_record(rbms[0])
+    if dbm.rule is not None:
+        dbm.rule.adapt(dbm)
+    return histories

@@ -1,0 +1,97 @@
+"""Epochs whose randomness is a function of a seed and of a counter."""
+
+import itertools
+import operator
+
+import numpy as np
+import tensorflow as tf
+
+# Keeps the streams of one seed apart.
+SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
+
+
+def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
+    """Maps `function(element, key)`, a key for each epoch and position in `dataset`.
+
+    The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
+    and `iterations` are those of `binarize`.
+    """
+    stream_key = fold_in(root_key(seed), stream)
+
+    def map_epoch(epoch):
+        epoch_key = fold_in(stream_key, epoch)
+
+        def map_element(index, element):
+            return function(element, fold_in(epoch_key, index))
+
+        return dataset.enumerate().map(map_element, num_parallel_calls=tf.data.AUTOTUNE)
+
+    if not redraw:
+        return map_epoch(tf.constant(0, tf.int64))
+    counter = itertools.count()
+    read = (lambda: next(counter)) if iterations is None else reader(iterations)
+    return each_epoch(read, (), map_epoch, dataset.cardinality())
+
+
+def as_int(name, value):
+    """Returns `value` as a Python int, or raises a ValueError that names it."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(
+            f"Expected an integer. Received: {name}={value!r}. Pass a Python int."
+        ) from None
+
+
+@tf.function(autograph=False)
+def permutation(count, key, step):
+    """Returns the numbers below `count` in the order of a step, int64."""
+    return tf.random.experimental.stateless_shuffle(
+        tf.range(count), fold_in(key, step), alg="philox"
+    )
+
+
+def each_epoch(read, shape, make_epoch, cardinality):
+    """Dataset that calls `read` once an iterator and continues with its value.
+
+    `read` returns an int64 tensor of this shape. What it does is no part of the
+    dataset, whose functions TensorFlow optimises again for each iterator.
+    """
+
+    def epoch(_):
+        # A Python function, not a captured variable: it reads any variable, wherever
+        # it lives, also one that is mirrored over replicas.
+        return make_epoch(tf.ensure_shape(tf.py_function(read, [], tf.int64), shape))
+
+    epochs = tf.data.Dataset.range(1).flat_map(epoch)
+    if int(cardinality) == tf.data.UNKNOWN_CARDINALITY:
+        return epochs
+    return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
+
+
+def reader(iterations):
+    """Returns a function of no arguments that reads a counter as int64."""
+
+    def read():
+        value = iterations() if callable(iterations) else iterations
+        return tf.cast(tf.convert_to_tensor(value), tf.int64)
+
+    return read
+
+
+def root_key(seed):
+    """Returns the key, int64 (2,), of a seed of 64 bits."""
+    number = as_int("seed", seed)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"Expected a seed of 64 bits. Received: seed={seed!r}.")
+    return tf.constant([number, 0], tf.int64)
+
+
+def fold_in(key, value):
+    """Returns another key, a function of a key and a number."""
+    # The algorithm is named: "auto_select" gives other bits on another device.
+    return tf.random.experimental.stateless_fold_in(
+        key, tf.cast(value, tf.int64), alg="philox"
+    )
