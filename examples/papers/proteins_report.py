@@ -48,8 +48,8 @@ HELD_OUT = """## Which hidden units: a held-out fifth
 Trained on four fifths of the sequences, drawn at random, and scored on the others,
 nats per site, weighted, ± standard error over sequences. *far*: those held-out
 sequences that differ from every training sequence in more than 30 % of their sites. Of
-several penalties the best one is shown; so far one was tried for each. WW is trained for
-150 epochs, Kunitz for 60. Minutes are of training, on 2 cores beside other work.
+several penalties the best one is shown; so far one was tried for each. WW is trained
+for 150 epochs, Kunitz for 60. Minutes are of training, on 2 cores beside other work.
 """
 
 OPEN = """*not known*: chains annealed forwards and back do not meet, so that no
