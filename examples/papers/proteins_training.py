@@ -46,6 +46,8 @@ class UnitScale(keras.callbacks.Callback):
                 variable.assign(variable * scale)
             elif name.startswith("log_precision"):
                 variable.assign(variable + 2.0 * tf.math.log(scale))
+            if variable.constraint:
+                variable.assign(variable.constraint(variable))
 
 
 def read(folder, family):

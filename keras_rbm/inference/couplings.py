@@ -139,6 +139,7 @@ def contact_scores(couplings, num_units):
         )
     shape = (num_units, rows // num_units, num_units, rows // num_units)
     norms = np.sqrt(np.square(couplings.reshape(shape)).sum((1, 3)))
+    norms = 0.5 * (norms + norms.T)  # products of matrices are rounded
     np.fill_diagonal(norms, 0.0)
     means = norms.sum(1) / (num_units - 1)
     mean = max(means.mean(), 1e-30)

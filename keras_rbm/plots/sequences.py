@@ -128,7 +128,8 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
             "Expected arrays (V, V) of one size, larger than the distance. Received: "
             f"shapes {shapes}, distance={distance}."
         )
-    if not np.allclose(scores, scores.T):  # NaN is not equal to itself, either
+    rounding = 1e-5 * np.max(np.abs(scores))
+    if not np.allclose(scores, scores.T, atol=rounding):  # NaN is no equal of itself
         raise ValueError(
             "Expected symmetric, finite scores. Received: scores[i, j] that differ "
             "from scores[j, i], or NaN."

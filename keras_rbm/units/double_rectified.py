@@ -6,7 +6,13 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.truncated import LARGEST, HalfGaussian, natural_for_mean
+from keras_rbm.units.truncated import (
+    LARGEST,
+    AtLeast,
+    HalfGaussian,
+    check_precision,
+    natural_for_mean,
+)
 from keras_rbm.units.unit import Unit, constant
 
 
@@ -111,6 +117,16 @@ class DoubleRectified(Unit):
     `theta_- = -theta - bias`. With theta = 0 and equal precisions they are Gaussian;
     with a large theta, nearly always 0; with a negative one, bimodal.
 
+    Nothing holds a precision up while no sample has an input on that side; if it
+    falls to 0, a state that no chain has seen gets nearly all the probability. So each
+    update ends with `gamma = max(gamma, min_precision)`.
+
+    Args:
+        min_precision: float in (0, 1], the least `gamma`.
+
+    Raises:
+        ValueError: if it is out of range.
+
     Example:
 
     >>> rbm = keras_rbm.RBM(8, hidden="double_rectified")
@@ -122,9 +138,19 @@ class DoubleRectified(Unit):
 
     hidden_only = True
 
+    def __init__(self, min_precision=0.05):
+        check_precision(min_precision)
+        self.min_precision = float(min_precision)
+
     def variables(self):
         names = ("bias", "threshold", "log_precision", "log_precision_below")
         return {name: (constant(0.0), True) for name in names}
 
+    def constraint(self, name):
+        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
+
     def parameters(self, **values):
         return DoubleRectifiedParameters(**values)
+
+    def get_config(self):
+        return {"min_precision": self.min_precision}

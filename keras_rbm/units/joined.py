@@ -73,6 +73,12 @@ class Joined(Unit):
             }
         return made
 
+    def constraint(self, name):
+        if name == "bias":
+            return None
+        own, _, number = name.rpartition("_")
+        return self.parts[int(number)][0].constraint(own)
+
     def parameters(self, bias, **values):
         sizes = [unit.num_rows(count) for unit, count in self.parts]
         made = []
@@ -99,8 +105,9 @@ class Joined(Unit):
     def shape_of(self, name, num_units):
         if name == "bias":
             return (self.num_rows(num_units),)
-        unit, count = self.parts[int(name.rpartition("_")[2])]
-        return unit.shape_of(name.rpartition("_")[0], count)
+        own, _, number = name.rpartition("_")
+        unit, count = self.parts[int(number)]
+        return unit.shape_of(own, count)
 
     def encode(self, states):
         return self._each("encode", states)

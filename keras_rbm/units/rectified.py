@@ -6,7 +6,13 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.truncated import LARGEST, HalfGaussian, natural_for_mean
+from keras_rbm.units.truncated import (
+    LARGEST,
+    AtLeast,
+    HalfGaussian,
+    check_precision,
+    natural_for_mean,
+)
 from keras_rbm.units.unit import Unit, constant
 
 
@@ -68,6 +74,16 @@ class Rectified(Unit):
     Density proportional to `exp(eta h - gamma h² / 2)` on h ≥ 0: with
     `a = eta / sqrt(gamma)`, `A(eta) = log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`.
 
+    Nothing holds a precision up while no sample has a positive input; if it
+    falls to 0, a state that no chain has seen gets nearly all the probability. So each
+    update ends with `gamma = max(gamma, min_precision)`.
+
+    Args:
+        min_precision: float in (0, 1], the least `gamma`.
+
+    Raises:
+        ValueError: if it is out of range.
+
     Example:
 
     >>> rbm = keras_rbm.RBM(8, hidden="rectified")
@@ -80,11 +96,21 @@ class Rectified(Unit):
     hidden_only = True
     description = "numbers ≥ 0"
 
+    def __init__(self, min_precision=0.05):
+        check_precision(min_precision)
+        self.min_precision = float(min_precision)
+
     def variables(self):
         return {"bias": (constant(0.0), True), "log_precision": (constant(0.0), True)}
+
+    def constraint(self, name):
+        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
 
     def parameters(self, bias, log_precision):
         return RectifiedParameters(bias, log_precision)
 
     def contains(self, states):
         return (states >= 0) & (states < float("inf"))
+
+    def get_config(self):
+        return {"min_precision": self.min_precision}

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
 from keras_rbm.random import HALF_STEP
@@ -74,6 +75,25 @@ class HalfGaussian(NamedTuple):
 
     def _where(self, inside, outside):
         return tf.where(self.location < _TAIL, outside, inside)
+
+
+class AtLeast(keras.constraints.Constraint):
+    """Holds the logarithm of a precision at that of the least one, or above."""
+
+    def __init__(self, min_precision):
+        self.least = math.log(min_precision)
+
+    def __call__(self, log_precision):
+        return tf.maximum(log_precision, self.least)
+
+
+def check_precision(min_precision):
+    """Raises a ValueError unless 0 < min_precision ≤ 1, where training starts."""
+    if not 0.0 < min_precision <= 1.0:
+        raise ValueError(
+            "Expected 0 < min_precision ≤ 1, the precision that training starts with. "
+            f"Received: min_precision={min_precision!r}. Leave it at 0.05."
+        )
 
 
 def _below(x):

@@ -60,6 +60,10 @@ class Unit(Configured, abc.ABC):
         """
         return {"bias": (constant(0.0), True)}
 
+    def constraint(self, name):
+        """Returns the Keras constraint of one of the `variables`, by default `None`."""
+        return None
+
     @abc.abstractmethod
     def parameters(self, **values):
         """Returns the parameters' NamedTuple for tensors named as `variables`."""

@@ -130,3 +130,9 @@ def test_l1_block_makes_weights_sparse():
     sparse = trained(keras_rbm.regularizers.L1Block(1.0))
     assert sparse[2:].sum() < 0.7 * free[2:].sum()
     assert (sparse[:2] > 0.7 * free[:2]).all()
+
+
+def test_scores_are_symmetric_whatever_the_rounding():
+    noise = np.random.default_rng(0).normal(size=(60, 60))
+    scores = inference.contact_scores(noise @ noise.T + 1e-6 * noise, num_units=20)
+    np.testing.assert_array_equal(scores, scores.T)

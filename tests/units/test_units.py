@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 from scipy import integrate
 
+import keras_rbm
 from keras_rbm import random, units
 
 GAUSSIAN = units.GaussianParameters(
@@ -212,8 +213,30 @@ def test_joined_names_its_variables_by_part():
         (lambda: units.Categorical(1), "num_states ≥ 2"),
         (lambda: units.Binomial(0), "num_trials ≥ 1"),
         (lambda: units.Binomial(2.5), "num_trials ≥ 1"),
+        (lambda: units.Rectified(0.0), "0 < min_precision ≤ 1"),
+        (lambda: units.DoubleRectified(2.0), "0 < min_precision ≤ 1"),
     ],
 )
 def test_bad_sizes(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["rectified", "double_rectified", "joined"])
+def test_precisions_stay_above_the_least_one(name):
+    parts = [("bernoulli", 1), (units.Rectified(0.5), 1)]
+    hidden = {
+        "rectified": units.Rectified(0.5),
+        "double_rectified": units.DoubleRectified(0.5),
+        "joined": units.Joined(parts),
+    }[name]
+    rbm = keras_rbm.RBM(2, num_visible=2, hidden=hidden, seed=0)
+    precisions = [v for v in rbm.variables if "log_precision" in v.name]
+    for precision in precisions:
+        precision.assign(precision - 5.0)
+    rbm.compile("sgd", rule="cd")
+    rbm.fit(tf.ones((4, 2)), verbose=0)
+    for precision in precisions:
+        np.testing.assert_allclose(np.exp(precision), 0.5, rtol=1e-6)
+    again = units.deserialize(units.serialize(hidden))
+    assert repr(again) == repr(hidden)

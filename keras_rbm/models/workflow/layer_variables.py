@@ -39,6 +39,7 @@ def add_units(model, template, unit, count, bias_initializer=None):
             shape=unit.shape_of(name, count),
             initializer=start.get(name) or initializer,
             trainable=trainable,
+            constraint=unit.constraint(name),
         )
         setattr(model, variable.name, variable)
 
