@@ -1,16 +1,21 @@
-"""Gets MathJax from its npm package when the site is built, and quietens TensorFlow.
+"""What the site's build adds: MathJax from its npm package, and the gallery's cards.
 
-The built site then needs no network, and the package is not in the repository.
+The built site needs no network, and the package is not in the repository.
 """
 
 import os
 import pathlib
 import subprocess
+import sys
 import tarfile
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from gallery_cards import Gallery  # noqa: E402
+
 _PACKAGE = "mathjax@3.2.2"
 _SCRIPT = pathlib.Path(__file__).parent / "javascripts" / "tex-svg.js"
+_gallery = Gallery()
 
 
 def on_config(config):
@@ -25,3 +30,19 @@ def on_config(config):
                 content = package.extractfile("package/es5/tex-svg.js").read()
         _SCRIPT.write_bytes(content)
     return config
+
+
+def on_page_markdown(markdown, page, **_):
+    """Starts the clock of a page."""
+    _gallery.begin()
+
+
+def on_page_content(html, page, **_):
+    """Keeps the card of a tutorial; it has just run."""
+    if page.file.src_uri.startswith("tutorials/"):
+        _gallery.add(page, html)
+
+
+def on_page_context(context, page, nav, **_):
+    """Puts the cards in their place; by now every page is rendered."""
+    page.content = page.content.replace("<!-- cards -->", _gallery.html(nav.pages))

@@ -27,5 +27,6 @@ def test_runs(path, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
+    (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
     with matplotlib.rc_context({"backend": "agg"}):
         runpy.run_path(str(path))

@@ -23,18 +23,20 @@ test_labels = labels[10_000:]
 # draws for its hidden units.
 
 # %%
-dbn = kr.DBN([kr.RBM(300, seed=0), kr.RBM(100, seed=1)])
+dbn = kr.DBN([kr.RBM(300, seed=0), kr.RBM(200, seed=1)])
 dbn.adapt(train)
-dbn.compile(keras.optimizers.SGD(0.1), rule="cd")
-dbn.fit(train, epochs=[10, 10], batch_size=100, verbose=0)
+falling = keras.optimizers.schedules.PolynomialDecay(0.1, 15 * 100, 0.0)
+rule = kr.rules.PersistentContrastiveDivergence(centered=True)
+dbn.compile(keras.optimizers.SGD(falling), rule=rule)  # of each RBM, a copy
+dbn.fit(train, epochs=15, batch_size=100, verbose=0)
 print("features:", dbn.predict(train[:5], verbose=0).shape)
 
 # %% [markdown]
-# Sampling runs Gibbs steps at the top and then goes down once. The picture shows
-# expected pixels.
+# Sampling runs Gibbs steps at the top and then goes down once.
 
 # %%
-kr.plots.samples(dbn.sample(20, steps=1000, seed=0), num_columns=10, title="Samples")
+drawn = dbn.rbms[0].reconstruct(dbn.sample(20, steps=2000, seed=0))  # expected pixels
+kr.plots.samples(drawn, num_columns=10, title="New digits")
 
 # %% [markdown]
 # ## Train with 200 labels
@@ -58,7 +60,7 @@ keras.utils.set_random_seed(0)
 random_start = keras.Sequential(
     [
         keras.layers.Dense(300, "sigmoid"),
-        keras.layers.Dense(100, "sigmoid"),
+        keras.layers.Dense(200, "sigmoid"),
         keras.layers.Dense(10, "softmax"),
     ]
 )

@@ -6,6 +6,7 @@
 
 # %%
 import keras
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -59,11 +60,20 @@ print(f"gain {gain.mean():.2f} ± {error:.2f} nats a row")
 # %% [markdown]
 # ## New rows
 #
-# They come back as a table like the first one.
+# They come back as a table like the first one, and columns go together as in the data.
 
 # %%
-new = rbm.sample(5, steps=1000, seed=0)
-kr.units.to_dataframe(new, frame).round(1)
+new = kr.units.to_dataframe(rbm.sample(442, steps=1000, seed=0), frame)
+new.head().round(1)
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
+for axis, table, title in zip(axes, (frame, new), ("data", "drawn"), strict=True):
+    for name, group in table.groupby("weight", observed=True):
+        axis.scatter(group["sugar"], group["progression"], s=8, label=name)
+    axis.set(title=title, xlabel="sugar")
+axes[0].set(ylabel="progression")
+_ = axes[0].legend(title="weight")
 
 # %% [markdown]
 # ## Anomalies

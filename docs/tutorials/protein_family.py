@@ -12,8 +12,9 @@ import numpy as np
 
 import keras_rbm as kr
 
-# 1,000 sequences of the WW domain, 31 sites of 20 amino acids or a gap.
-sequences, _ = kr.datasets.fasta("../../examples/data/ww.fasta")
+# In the repository: 1,000 sequences of the WW domain, 31 sites of 20 amino acids or a
+# gap.
+sequences, _ = kr.datasets.fasta("examples/data/ww.fasta")
 weights = kr.datasets.sequence_weights(sequences)
 order = np.random.default_rng(0).permutation(len(sequences))
 held_out, train = np.split(order, [200])

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-from keras_rbm.inference.arguments import check_model
+from keras_rbm.inference.arguments import as_floats, check_model
 from keras_rbm.inference.messages.beliefs import (
     HUGE,
     Beliefs,
@@ -13,6 +14,7 @@ from keras_rbm.inference.messages.beliefs import (
     check_options,
     checked_weights,
     pairwise_products,
+    static_size,
     without_batch,
 )
 from keras_rbm.inference.soundness import check_normalizable
@@ -26,13 +28,15 @@ def mean_field(
     damping=0.0,
     weights=None,
     pairwise="mean",
+    starts=(None,),
 ):
     """Approximates a model by independent units.
 
     Updates one layer given the other, binary ones by `v = sigmoid(W h + b)`,
     `h = sigmoid(v' W + c)`, from `h = sigmoid(c)`; others by the means m of their
     statistics, of natural parameters `eta_v = b + W m_h` and `eta_h = c + W' m_v`.
-    Without damping no update lowers the bound
+    A model with strong weights has several fixed points, and the start decides which
+    one is found. Without damping no update lowers the bound
 
         log Z ≥ m_v' W m_h + sum A(eta_v) - (eta_v - b)' m_v
                            + sum A(eta_h) - (eta_h - c)' m_h,
@@ -48,6 +52,10 @@ def mean_field(
         damping: float in [0, 1), weight of the old natural parameters.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
+        starts: sequence of tensors (B, rows) or (rows,), means of the visible units
+            that the first hidden ones are computed from; `None` among them stands for
+            `h = sigmoid(c)`. Of several the result with the highest bound is returned,
+            model by model.
 
     Returns:
         `Beliefs`, `log_partition` is the lower bound.
@@ -75,7 +83,8 @@ def mean_field(
     check_options(max_iterations, tolerance, damping, pairwise)
     weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
-    beliefs = _iterate(potentials, weights, *limits, float(damping), pairwise)
+    starts = checked_starts(starts, potentials)
+    beliefs = _iterate(potentials, weights, *limits, float(damping), pairwise, starts)
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
@@ -111,19 +120,59 @@ class _Layer(NamedTuple):
 
 
 @tf.function(autograph=False)
-def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise):
+def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, starts):
+    """Returns the `Beliefs` from the start with the highest bound, of each model."""
     models, weights = batch_of_models(potentials, weights)
+    best = None
+    for start in starts:
+        found = _from_start(models, start, max_iterations, tolerance, damping)
+        best = found if best is None else found.if_higher(best)
+    v, h = best.visible, best.hidden
+    return Beliefs(
+        models.visible.mean(v.natural),
+        models.hidden.mean(h.natural),
+        pairwise_products(v.means, h.means, weights, pairwise),
+        best.bound,
+        best.iterations,
+        best.residual < tolerance,
+        best.residual,
+    )
+
+
+class _Fit(NamedTuple):
+    """Where mean field ended, of each model."""
+
+    visible: _Layer
+    hidden: _Layer
+    bound: tf.Tensor
+    iterations: tf.Tensor
+    residual: tf.Tensor
+
+    def if_higher(self, other):
+        """Returns this one where its bound is higher, elsewhere the other."""
+        higher = self.bound > other.bound
+
+        def choose(one, two):
+            rows = tf.reshape(higher, [-1] + [1] * (one.shape.rank - 1))
+            return tf.where(rows, one, two)
+
+        return tf.nest.map_structure(choose, self, other)
+
+
+def _from_start(models, start, max_iterations, tolerance, damping):
     kernel, visible, hidden = models.kernel, models.visible, models.hidden
+
+    def visible_given(h, *old):
+        inputs = tf.matmul(h.means, kernel, transpose_b=True)
+        return _Layer.given(visible, inputs, *old)
 
     def active(iterations, residual):
         return (iterations < max_iterations) & (residual >= tolerance)
 
     def step(v, h, iterations, residual):
         going = active(iterations, residual)
-        inputs = tf.matmul(h.means, kernel, transpose_b=True)
-        new_v = _Layer.given(visible, inputs, v, damping)
-        inputs = tf.matmul(new_v.means, kernel)
-        new_h = _Layer.given(hidden, inputs, h, damping)
+        new_v = visible_given(h, v, damping)
+        new_h = _Layer.given(hidden, tf.matmul(new_v.means, kernel), h, damping)
         change = tf.maximum(new_v.change(v), new_h.change(h))
         stopped = ~going[:, tf.newaxis]
         return (
@@ -133,24 +182,37 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise):
             tf.where(going, change, residual),
         )
 
+    if start is None:
+        v = _Layer.given(visible, tf.zeros_like(visible.bias))
+        h = _Layer.given(hidden, tf.zeros_like(hidden.bias))
+    else:
+        means = tf.broadcast_to(tf.cast(start, kernel.dtype), tf.shape(visible.bias))
+        h = _Layer.given(hidden, tf.matmul(means, kernel))
+        v = visible_given(h)
     rows = tf.shape(visible.bias)[:1]
     v, h, iterations, residual = tf.while_loop(
         lambda v, h, *state: tf.reduce_any(active(*state)),
         step,
-        (
-            _Layer.given(visible, tf.zeros_like(visible.bias)),
-            _Layer.given(hidden, tf.zeros_like(hidden.bias)),
-            tf.zeros(rows, tf.int32),
-            tf.fill(rows, HUGE),
-        ),
+        (v, h, tf.zeros(rows, tf.int32), tf.fill(rows, HUGE)),
     )
     coupling = tf.reduce_sum(tf.matmul(v.means, kernel) * h.means, -1)
-    return Beliefs(
-        visible.mean(v.natural),
-        hidden.mean(h.natural),
-        pairwise_products(v.means, h.means, weights, pairwise),
-        coupling + v.bound(visible) + h.bound(hidden),
-        iterations,
-        residual < tolerance,
-        residual,
-    )
+    bound = coupling + v.bound(visible) + h.bound(hidden)
+    return _Fit(v, h, bound, iterations, residual)
+
+
+def checked_starts(starts, potentials):
+    """Returns starts as a tuple; raises a ValueError unless they are visible means."""
+    if not isinstance(starts, (list, tuple)) or not starts:
+        raise ValueError(
+            "Expected starts, a list of visible means (B, rows) or None. Received: "
+            f"{starts!r:.200}. Pass for example starts=[None, x]."
+        )
+    batch = potentials.batch_size
+    count = 1 if batch is None else static_size(potentials, batch)
+    shape = (count, potentials.visible_bias.shape[-1])
+
+    def checked(start):
+        size = start.shape if tf.is_tensor(start) else np.shape(start)
+        return as_floats("starts", start, shape[-1:] if len(size) == 1 else shape)
+
+    return tuple(None if start is None else checked(start) for start in starts)

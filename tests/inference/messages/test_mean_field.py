@@ -151,3 +151,34 @@ def test_options_out_of_range(option):
 def test_bad_input():
     with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
         mean_field(random_potentials(3, 2), pairwise="all")
+
+
+def test_more_starts_never_lower_the_bound():
+    """Strong weights have several fixed points: some models gain, none loses."""
+    potentials = random_batch(12, 8, batch_size=40, scale=6.0)
+    x = tf.constant(np.random.default_rng(0).integers(0, 2, (40, 12)), tf.float32)
+    options = {"max_iterations": 200, "pairwise": None}
+    both = mean_field(potentials, starts=[None, x], **options)
+    for start in (None, x):
+        alone = mean_field(potentials, starts=[start], **options)
+        gain = both.log_partition - alone.log_partition
+        assert np.all(gain > -1e-4)
+        assert np.any(gain > 0.1)
+
+
+def test_start_of_means_is_the_first_visible_layer():
+    potentials = random_batch(12, 8, batch_size=5)
+    x = tf.constant(np.random.default_rng(0).random((5, 12)), tf.float32)
+    one = {"max_iterations": 1, "tolerance": 0.0}
+    found = mean_field(potentials, starts=[x], **one)
+    hidden = tf.sigmoid(potentials.hidden_natural(x))
+    visible = tf.sigmoid(potentials.visible_natural(hidden))
+    np.testing.assert_allclose(found.visible, visible, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "starts", [[], None, 3, [tf.zeros((4, 12))], [tf.zeros(11)], [tf.zeros((1, 5, 12))]]
+)
+def test_bad_starts(starts):
+    with pytest.raises(ValueError, match="Expected starts"):
+        mean_field(random_batch(12, 8, batch_size=5), starts=starts)

@@ -1,0 +1,67 @@
+"""The cards of the gallery: of each tutorial a picture, its title, what it took to run.
+
+Tutorials run while the site is built; the last picture that one draws is its card's.
+"""
+
+import base64
+import io
+import json
+import pathlib
+import re
+import time
+
+from PIL import Image
+
+#: Where run times of tutorials are kept that did not run again.
+_TIMES = pathlib.Path(".cache/run_times.json")
+_PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
+_RAN = 2.0  # seconds that a tutorial takes at least, if it is not taken from a cache
+_WIDTH = 480
+
+
+class Gallery:
+    """Collects cards while pages are rendered."""
+
+    def __init__(self):
+        self.cards = {}
+        self._start = 0.0
+
+    def begin(self):
+        self._start = time.perf_counter()
+
+    def add(self, page, html):
+        """Makes the card of a tutorial that has just been rendered."""
+        pictures = _PICTURE.findall(html)
+        words = pathlib.Path(page.file.abs_src_path).read_text().split("# %%")[1]
+        words = words.replace("\n# ", "\n").replace("`", "").split("\n#\n")[1]
+        sentences = re.split(r"(?<=[.?])\s", " ".join(words.split()))[:-1]
+        self.cards[page.file.src_uri] = (
+            f'<a class="card" href="../{page.url}">'
+            + (_image(pictures[-1], page.title) if pictures else "")
+            + f"<strong>{page.title}</strong><span>{' '.join(sentences)}</span>"
+            + f"<em>{self._seconds(page.file.src_uri):.0f} s on 2 cores</em></a>"
+        )
+
+    def html(self, pages):
+        """Returns the cards in the order of the pages."""
+        cards = [self.cards.get(page.file.src_uri, "") for page in pages]
+        return f'<div class="gallery">{"".join(cards)}</div>'
+
+    def _seconds(self, name):
+        times = json.loads(_TIMES.read_text()) if _TIMES.exists() else {}
+        taken = time.perf_counter() - self._start
+        if taken > _RAN or name not in times:
+            times[name] = taken
+            _TIMES.parent.mkdir(exist_ok=True)
+            _TIMES.write_text(json.dumps(times))
+        return times[name]
+
+
+def _image(encoded, title):
+    """Returns an <img> of a smaller picture."""
+    picture = Image.open(io.BytesIO(base64.b64decode(encoded))).convert("RGB")
+    picture.thumbnail((_WIDTH, _WIDTH))
+    small = io.BytesIO()
+    picture.save(small, "png", optimize=True)
+    data = base64.b64encode(small.getvalue()).decode()
+    return f'<img src="data:image/png;base64,{data}" alt="{title}" loading="lazy">'

@@ -1,0 +1,57 @@
+"""Runs the Python blocks of pages and writes below each what it prints.
+
+    python docs/outputs.py docs/guides/deploy.md
+
+A test runs them again and compares.
+"""
+
+import contextlib
+import io
+import pathlib
+import re
+import sys
+
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_PROGRESS = re.compile(r"^Epoch |━|^.*\r|\x08", re.MULTILINE)
+
+
+def outputs(text, name):
+    """Runs a page's blocks in one namespace; yields each match and what it prints."""
+    namespace = {"__name__": "guide"}
+    for block in BLOCK.finditer(text):
+        first_line = text.count("\n", 0, block.start("code"))
+        code = "\n" * first_line + block["code"]  # tracebacks name the page's own lines
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, name, "exec"), namespace)
+        lines = printed.getvalue().splitlines(keepends=True)
+        yield block, "".join(row for row in lines if not _PROGRESS.search(row))
+
+
+def alike(one, other, tolerance=0.2):
+    """Returns whether texts are equal up to their numbers, and these are close."""
+    if _NUMBER.split(one.rstrip()) != _NUMBER.split(other.rstrip()):
+        return False
+    numbers = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    pairs = [(float(a), float(b)) for a, b in numbers]
+    return all(abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0) for a, b in pairs)
+
+
+def write(path):
+    """Writes the outputs of a page into it."""
+    text = path.read_text(encoding="utf-8")
+    done, end = "", 0
+    for block, output in outputs(text, path.name):
+        done += text[end : block.start()] + f"```python\n{block['code']}```\n"
+        done += f"\n```text\n{output.rstrip()}\n```\n" if output.strip() else ""
+        end = block.end()
+    path.write_text(done + text[end:], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for page in sys.argv[1:]:
+        write(pathlib.Path(page))
