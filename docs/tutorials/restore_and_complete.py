@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Restore and complete pictures
 #
-# A conditional RBM learns p(clean picture | noisy picture) and removes the noise. An RBM
-# completes the missing half of a picture by sampling. About a minute on 2 cores.
+# A conditional RBM learns p(clean picture | noisy picture) and removes the noise. An
+# RBM completes the missing half of a picture by sampling. About a minute on 2 cores.
 
 # %%
 import keras

@@ -64,5 +64,5 @@ print(f"log Z {z.value:.0f} [{z.lower:.0f}, {z.upper:.0f}]")
 print(z.note)
 
 # %% [markdown]
-# **Next:** [can I trust this likelihood?](../../guides/trust-the-likelihood/) counts how
-# often each interval contains the true value.
+# **Next:** [can I trust this likelihood?](../../guides/trust-the-likelihood/) counts
+# how often each interval contains the true value.
