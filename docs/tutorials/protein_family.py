@@ -2,9 +2,9 @@
 # # A protein family
 #
 # Sequences of one protein family differ in most letters but fold alike. An RBM with one
-# categorical unit per site learns which letters go together. Hidden units become motifs,
-# strong couplings point to sites that touch, and samples are new sequences. A minute on
-# 2 cores.
+# categorical unit per site learns which letters go together. Hidden units become
+# motifs, strong couplings point to sites that touch, and samples are new sequences. A
+# minute on 2 cores.
 
 # %%
 import keras
@@ -68,8 +68,8 @@ print(f"log Z = {z.value:.2f} [{z.lower:.2f}, {z.upper:.2f}]")
 # %% [markdown]
 # ## Motifs
 #
-# The logos show what the strongest hidden units respond to. Letters above the line raise
-# a unit's input, letters below lower it.
+# The logos show what the strongest hidden units respond to. Letters above the line
+# raise a unit's input, letters below lower it.
 
 # %%
 kernel = kr.inference.zero_sum_gauge(rbm.potentials()).kernel.numpy()
