@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Deep models
 #
-# Hidden units can be the data of another RBM. A deep belief network (`DBN`) is a stack
-# of RBMs, trained one after the other; its weights are a good start for a classifier
-# when labels are few. Half a minute on 2 cores.
+# The hidden units of one RBM can be the data of another. A deep belief network (`DBN`)
+# is a stack of RBMs, trained one after the other. Its weights are a good start for a
+# classifier when labels are few. Half a minute on 2 cores.
 
 # %%
 import keras
@@ -19,8 +19,8 @@ test_labels = labels[10_000:]
 # %% [markdown]
 # ## Train without labels
 #
-# The first RBM learns from the pictures, the second from the states that the first one
-# draws for its hidden units.
+# The first RBM learns from the pictures. The second learns from states of the first
+# one's hidden units, drawn given the pictures.
 
 # %%
 dbn = kr.DBN([kr.RBM(300, seed=0), kr.RBM(200, seed=1)])
@@ -32,7 +32,8 @@ dbn.fit(train, epochs=15, batch_size=100, verbose=0)
 print("features:", dbn.predict(train[:5], verbose=0).shape)
 
 # %% [markdown]
-# Sampling runs Gibbs steps at the top and then goes down once.
+# Sampling runs Gibbs steps in the top RBM and then goes down once. The figure shows
+# expected pixels.
 
 # %%
 drawn = dbn.rbms[0].reconstruct(dbn.sample(20, steps=2000, seed=0))  # expected pixels
@@ -42,8 +43,8 @@ kr.plots.samples(drawn, num_columns=10, title="New digits")
 # ## Train with 200 labels
 #
 # `to_classifier` returns a plain Keras network that starts with the stack's weights.
-# The same network with random weights shows what the 10,000 pictures without labels
-# were worth.
+# Comparing it with the same network started at random shows what the 10,000 pictures
+# without labels were worth.
 
 # %%
 few, few_labels = images[:200], labels[:200]
@@ -70,5 +71,5 @@ for name, network in (("stacked", stacked), ("random start", random_start)):
     print(f"{name:12} {share:.1%} ± {sd:.1%} of the test pictures are wrong")
 
 # %% [markdown]
-# **Next:** [stack and fine-tune](../../guides/stack-and-fine-tune/), which also has
-# deep Boltzmann machines and their bounds of the likelihood.
+# **Next:** [stack and fine-tune](../../guides/stack-and-fine-tune/), which also covers
+# deep Boltzmann machines and bounds of the likelihood.

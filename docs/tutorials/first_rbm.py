@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A first RBM
 #
-# Train an RBM on handwritten digits, look at what it has learned, and read its
-# likelihood with its error. About a minute on 2 cores.
+# Train an RBM on handwritten digits, look at what it has learned, and estimate its
+# likelihood with an error. About a minute on 2 cores.
 
 # %%
 import pathlib
@@ -26,9 +26,9 @@ kr.plots.samples(train[:20], num_columns=10, title="Training digits")
 # ## Train
 #
 # The gradient of the likelihood compares averages under the data with averages under
-# the model. The second are too costly to compute; a *learning rule* estimates them.
+# the model. The latter are too costly to compute; a *learning rule* estimates them.
 # *Persistent contrastive divergence*, `"pcd"`, keeps 100 chains of samples and moves
-# them one step a batch. The learning rate falls to 0, so that the chains keep up.
+# them one step per batch. The learning rate falls to 0 so that the chains keep up.
 
 # %%
 epochs, batch_size = 15, 100
@@ -44,20 +44,21 @@ history = rbm.fit(
 kr.plots.history(history)
 
 # %% [markdown]
-# The loss is minus the *pseudo*-likelihood: a quick sign of life, not the likelihood.
+# The loss is minus the *pseudo*-likelihood. It shows quickly whether training works,
+# but it is not the likelihood.
 #
 # ## Look
 #
-# A hidden unit responds to a pattern, its column of the kernel. Red pixels excite it,
-# blue ones inhibit it: strokes, and where no stroke may be.
+# A hidden unit responds to a pattern, its column of the kernel. Red pixels excite the
+# unit and blue ones inhibit it. The patterns show strokes and where no stroke may be.
 
 # %%
 kr.plots.filters(rbm, max_units=60)
 
 # %% [markdown]
-# New digits are the ends of Gibbs chains, which switch between drawing the hidden units
-# given the pixels and the pixels given the hidden units. `reconstruct` shows expected
-# pixels in the place of drawn ones.
+# New digits are the last states of Gibbs chains. A chain alternates between drawing the
+# hidden units given the pixels and the pixels given the hidden units. `reconstruct`
+# shows expected pixels instead of drawn ones.
 
 # %%
 pictures = rbm.reconstruct(rbm.sample(20, steps=2000, seed=1))
@@ -67,8 +68,8 @@ kr.plots.samples(pictures, num_columns=10, title="New digits")
 # ## Score
 #
 # The log-likelihood of a digit needs log Z, the logarithm of a sum over all 2^784
-# pictures. Annealing estimates it; forwards and back, it comes with an interval that
-# holds log Z in at least 95 % of cases, or is open where it cannot know.
+# images. Annealing forward and back estimates it, with an interval that contains log Z
+# in at least 95 % of cases, or is open where the end is unknown.
 
 # %%
 z = rbm.log_partition("bidirectional")
@@ -83,8 +84,8 @@ print(f"pixels on their own: {alone:.1f}")
 # %% [markdown]
 # ## Save
 #
-# The file holds the optimizer, the rule, its chains and the random state, too: training
-# goes on where it stopped.
+# The file also holds the optimizer, the rule, its chains and the random state, so
+# training continues where it stopped.
 
 # %%
 path = pathlib.Path("out")

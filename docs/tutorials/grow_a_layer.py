@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Grow a hidden layer
 #
-# How many hidden units do the data ask for? An `InfiniteRBM` adds one unit at a time:
-# it searches for the unit that raises the likelihood most, estimates the gain with its
+# How many hidden units do the data need? An `InfiniteRBM` adds one unit at a time. It
+# searches for the unit that raises the likelihood most, estimates the gain with its
 # error, and stops when nothing is gained. A minute on 2 cores.
 
 # %%
@@ -28,7 +28,7 @@ for number, gain in enumerate(history.history["gain"], 1):
 # %% [markdown]
 # ## What each unit adds
 #
-# Early units find large strokes, later ones correct them.
+# Early units find large strokes. Later units refine them.
 
 # %%
 kr.plots.filters(grown, (8, 8))
@@ -36,7 +36,7 @@ kr.plots.filters(grown, (8, 8))
 # %% [markdown]
 # ## A start for other rules
 #
-# The grown model becomes an RBM, which any rule trains further.
+# The grown model becomes an RBM, which any rule can train further.
 
 # %%
 rbm = grown.to_rbm()

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # A table with every kind of column
 #
-# Bools, categories, counts and measurements in one model: a pandas table names the
-# units itself. The RBM scores rows, draws new ones and fills gaps. Half a minute.
+# One model handles bools, categories, counts and measurements. The unit types are read
+# from a pandas table. The RBM scores rows, draws new ones and fills gaps. Half a
+# minute.
 
 # %%
 import keras
@@ -30,8 +31,8 @@ frame = pd.DataFrame(
 frame.head()
 
 # %% [markdown]
-# `from_dataframe` turns the table into numbers and says which unit each column is; what
-# is a count it has to be told.
+# `from_dataframe` turns the table into numbers and chooses a unit type for each column.
+# Only counts have to be named.
 
 # %%
 rows, visible = kr.units.from_dataframe(frame, counts=["age"])
@@ -47,7 +48,7 @@ rbm.fit(train, batch_size=50, epochs=300, verbose=0)
 # %% [markdown]
 # ## What do the columns say about each other?
 #
-# The gain over a model without couplings, on held-out rows.
+# The answer is the gain over a model without couplings, on held-out rows.
 
 # %%
 alone = kr.RBM(1, visible=visible, kernel_initializer="zeros")
@@ -60,7 +61,8 @@ print(f"gain {gain.mean():.2f} ± {error:.2f} nats a row")
 # %% [markdown]
 # ## New rows
 #
-# They come back as a table like the first one, and columns go together as in the data.
+# New rows come back as a table with the same columns, which depend on each other as in
+# the data.
 
 # %%
 new = kr.units.to_dataframe(rbm.sample(442, steps=1000, seed=0), frame)
@@ -78,7 +80,7 @@ _ = axes[0].legend(title="weight")
 # %% [markdown]
 # ## Anomalies
 #
-# The rows that the model finds least likely, of all.
+# These are the rows, of the whole table, that the model finds least likely.
 
 # %%
 score = rbm.log_likelihood(rows, "bidirectional").numpy()

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # A protein family
 #
-# Sequences of one family differ in most letters and fold alike. An RBM of categorical
-# units, one a site, learns which letters go together: hidden units become motifs,
-# strong couplings point at sites that touch, and samples are new sequences. A minute on
-# 2 cores.
+# Sequences of one protein family differ in most letters but fold alike. An RBM with one
+# categorical unit per site learns which letters go together. Hidden units become
+# motifs, strong couplings point to sites that touch, and samples are new sequences. A
+# minute on 2 cores.
 
 # %%
 import keras
@@ -24,7 +24,7 @@ for row in sequences[:5]:
 
 # %% [markdown]
 # Families are sampled unevenly: some branches have hundreds of near copies. The weight
-# of a sequence is one over the number of sequences that are like it.
+# of a sequence is one over the number of sequences that are similar to it.
 #
 # ## Train
 #
@@ -54,7 +54,7 @@ rbm.fit(
 # %% [markdown]
 # ## Score
 #
-# In nats a site, beside sites that know nothing of each other.
+# The scores are in nats per site, compared with a model of independent sites.
 
 # %%
 sites = sequences.shape[1]
@@ -69,8 +69,8 @@ print(f"log Z = {z.value:.2f} [{z.lower:.2f}, {z.upper:.2f}]")
 # %% [markdown]
 # ## Motifs
 #
-# What the strongest hidden units respond to. Letters above the line raise a unit's
-# input, letters below lower it.
+# The logos show what the strongest hidden units respond to. Letters above the line
+# raise a unit's input, letters below lower it.
 
 # %%
 kernel = kr.inference.zero_sum_gauge(rbm.potentials()).kernel.numpy()
@@ -101,6 +101,6 @@ for row, distance in list(zip(new.astype(int), nearest, strict=True))[:5]:
 # 1. Tubiana, Cocco, Monasson. Learning protein constitutive motifs from sequence data.
 #    eLife 8, 2019.
 #
-# **Next:** the same with real sizes, and the published figures beside, in
+# **Next:** larger runs, compared with the published figures, in
 # [Results on protein families](../../results/proteins/);
 # [which unit for which data](../../guides/which-unit-for-which-data/).

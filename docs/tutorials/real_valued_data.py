@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Real-valued data
 #
-# With Gaussian visible units an RBM is a density of real numbers. Here it learns what
-# benign breast tumours look like, draws new rows, and finds the unusual ones. Half a
+# With Gaussian visible units an RBM is a density of real numbers. Here it learns the
+# measurements of benign breast tumors, draws new rows, and finds unusual ones. Half a
 # minute on 2 cores.
 
 # %%
@@ -23,9 +23,9 @@ print(f"{len(train)} benign tumours to learn from, {table.data.shape[1]} measure
 # %% [markdown]
 # ## Train
 #
-# The rows go in as they are: `fit` standardizes the columns inside the model, and
+# The rows need no preprocessing: `fit` standardizes the columns inside the model, and
 # samples and likelihoods come back in the units of the data. The learning rate is a
-# third of what binary data would take, because precisions are learned too.
+# third of what binary data would need, because precisions are learned too.
 
 # %%
 rbm = kr.RBM(16, visible="gaussian", seed=0)
@@ -36,7 +36,7 @@ rbm.fit(train, batch_size=25, epochs=100, verbose=0)
 # %% [markdown]
 # ## Score
 #
-# With 16 binary hidden units the log-density is exact. The yardstick is a model without
+# With 16 binary hidden units the log-density is exact. The baseline is a model without
 # couplings: one normal distribution for each column.
 
 # %%
@@ -51,9 +51,9 @@ for name, model, log_z in (("RBM", rbm, z), ("columns alone", columns, "exact"))
 # %% [markdown]
 # ## Draw new rows
 #
-# The hidden units carry what the columns have in common. The left picture shows a
-# limit: the area is nearly a function of the radius, and an RBM gives each column a
-# noise of its own. Leave out such a column, or replace the pair by a ratio.
+# The hidden units carry what the columns have in common. The left plot shows a limit:
+# the area is nearly a function of the radius, but an RBM gives each column its own
+# noise. Leave out such a column, or replace the pair by a ratio.
 
 # %%
 drawn = rbm.sample(250, steps=500, seed=0).numpy()
@@ -68,7 +68,7 @@ _ = axes[0].legend()
 # %% [markdown]
 # ## Find unusual rows
 #
-# The model has seen no malignant tumour. They have a lower log-density than benign ones
+# The model has seen no malignant tumors. They have a lower log-density than benign ones
 # that it has not seen either.
 
 # %%

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Restore and complete pictures
 #
-# A conditional RBM learns p(clean picture | noisy picture) and restores what noise has
-# changed; an RBM fills the hidden half of a picture by sampling. About a minute on 2
-# cores.
+# A conditional RBM learns p(clean picture | noisy picture) and removes the noise. An
+# RBM completes the missing half of a picture by sampling. About a minute on 2 cores.
 
 # %%
 import keras
@@ -25,8 +24,8 @@ def with_noise(pictures):
 # ## Restore
 #
 # Given the noisy picture, the clean pixels still depend on each other. Belief
-# propagation takes that into account, in training and in prediction. The noise is drawn
-# again in each epoch, which is worth as much as more data.
+# propagation takes this into account, in training and in prediction. The noise is drawn
+# again in each epoch, which works like more data.
 
 # %%
 crbm = kr.CRBM(64, inference=kr.inference.BeliefPropagation(max_iterations=5), seed=0)
@@ -48,8 +47,8 @@ kr.plots.comparison(rows)
 # %% [markdown]
 # ## Complete
 #
-# An RBM needs no pairs. Pixels that are known are *clamped*: they keep their value
-# while Gibbs sampling draws the others. Each chain is one answer of many.
+# An RBM needs no pairs. Known pixels are *clamped*: they keep their values while Gibbs
+# sampling draws the others. Each chain gives one of many possible answers.
 
 # %%
 falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
@@ -67,5 +66,5 @@ for number in range(3):
 kr.plots.comparison(rows)
 
 # %% [markdown]
-# **Next:** [structured prediction](../../guides/structured-prediction/), and what the
-# paper's tables look like when [redone](../../results/structured_prediction/).
+# **Next:** [structured prediction](../../guides/structured-prediction/), and the
+# [reproduced tables of the paper](../../results/structured_prediction/).

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Serve a model
 #
-# A trained model as a TensorFlow SavedModel that loads without this library, with
-# endpoints that predict, reconstruct, score and sample. Half a minute.
+# Export a trained model as a TensorFlow SavedModel that loads without this library. It
+# has endpoints that predict, reconstruct, score and sample. Half a minute.
 
 # %%
 import keras
@@ -22,8 +22,8 @@ rbm.export("out/exported", verbose=False)
 # %% [markdown]
 # ## Another program
 #
-# It needs TensorFlow only. The endpoints are signatures, with names for what they
-# return.
+# The serving program needs only TensorFlow. The endpoints are signatures with named
+# outputs.
 
 # %%
 served = tf.saved_model.load("out/exported")
@@ -44,4 +44,4 @@ kr.plots.samples(
 )
 
 # %% [markdown]
-# **Next:** [deploy a model](../../guides/deploy/), also as ONNX, LiteRT and OpenVINO.
+# **Next:** [deploy a model](../../guides/deploy/), also to ONNX, LiteRT and OpenVINO.

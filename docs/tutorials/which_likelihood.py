@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Which likelihood to trust
 #
-# The loss of training is no likelihood. This page scores models whose truth is known,
-# by every method, and shows how an estimate fails and how one sees it. Half a minute.
+# The training loss is not a likelihood. This page scores models whose true likelihood
+# is known, by every method. It shows how an estimate fails and how to notice it. Half a
+# minute.
 
 # %%
 import keras
@@ -21,7 +22,8 @@ rbm.fit(train, batch_size=20, epochs=30, verbose=0)
 # %% [markdown]
 # ## All methods side by side
 #
-# `score_report` anneals, tempers and enumerates, and says which interval to quote.
+# `score_report` estimates by annealing, tempering and enumeration, and says which
+# interval to quote.
 
 # %%
 report = kr.score_report(rbm, train)
@@ -31,9 +33,9 @@ kr.plots.score_report(report)
 # %% [markdown]
 # ## Too few temperatures
 #
-# Annealing walks from a model without coupling to this one, over temperatures in
-# between. With fewer of them the estimate is further off, and the interval is wider:
-# it holds log Z all the same.
+# Annealing moves from a model without coupling to this one, over temperatures in
+# between. With fewer temperatures the error is larger and the interval wider, but it
+# still contains log Z.
 
 # %%
 exact = rbm.log_partition("exact").value
@@ -48,9 +50,10 @@ for betas in (2, 4, 8, 16, 64, 256):
 # %% [markdown]
 # ## An interval that is open
 #
-# Weights of a large model can be such that annealed chains never reach some of its
-# states. Forwards and back then do not meet; the upper end is infinite, and `note` says
-# why, since no number would be honest. Here are weights at random, far too strong.
+# If the weights of a large model are too strong, annealed chains never reach some of
+# its states. Forward and backward annealing then do not meet. The upper end of the
+# interval is infinite, because no number would be honest, and `note` says why. This
+# model has random weights that are far too strong.
 
 # %%
 rng = np.random.default_rng(0)
@@ -62,4 +65,4 @@ print(z.note)
 
 # %% [markdown]
 # **Next:** [can I trust this likelihood?](../../guides/trust-the-likelihood/) counts
-# how often each interval holds.
+# how often each interval contains the true value.
