@@ -2,8 +2,8 @@
 # # A table with every kind of column
 #
 # One model handles bools, categories, counts and measurements. The unit types are read
-# from a pandas table. The RBM scores rows, draws new ones and fills gaps. Half a
-# minute.
+# from a pandas table. The RBM scores rows, draws new ones and finds
+# unusual ones. Half a minute.
 
 # %%
 import keras
