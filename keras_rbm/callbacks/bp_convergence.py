@@ -89,5 +89,5 @@ class BPConvergence(keras.callbacks.Callback):
         logs[self.name] = converged / count
 
     def _beliefs(self, rows):
-        infer = learning_inference(self.model)
+        infer = learning_inference(self.model).given(rows)
         return infer(self.model.potentials(rows), pairwise=None)

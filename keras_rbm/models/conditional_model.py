@@ -81,7 +81,8 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
         return rows
 
     def call(self, inputs):
-        beliefs = self.inference(self.potentials(inputs), pairwise=None)
+        infer = self.inference.given(inputs)
+        beliefs = infer(self.potentials(inputs), pairwise=None)
         # Training is the rules' matter: nothing flows back through the sweeps.
         return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
 
@@ -134,7 +135,7 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
         if are_binary(self.visible):
             return tf.cast(self(rows) > 0.5, tf.float32)
         potentials = self.potentials(rows)
-        hidden = self.inference(potentials, pairwise=None).hidden
+        hidden = self.inference.given(rows)(potentials, pairwise=None).hidden
         natural = potentials.visible_natural_of_mean(hidden)
         return potentials.visible.mode(natural)
 

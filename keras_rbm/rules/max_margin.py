@@ -85,7 +85,7 @@ class MaxMargin(LearningRule):
         augmented = Potentials(
             potentials.kernel, potentials.visible_bias + reward, potentials.hidden_bias
         )
-        found = step.inference(augmented, pairwise=None).visible
+        found = step.inference.given(step.features)(augmented, pairwise=None).visible
         rival = tf.cast(found > 0.5, visible.dtype)
         natural = potentials.hidden_natural(rival)
         score = _joint_score if step.inference.is_joint else _score

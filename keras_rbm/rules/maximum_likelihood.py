@@ -85,7 +85,7 @@ class MaximumLikelihood(LearningRule):
     def phases(self, step):
         one = step.potentials.batch_size is None  # model for all examples
         weights = None if one else step.weights
-        beliefs = self.inference_for(step.inference)(step.potentials, weights=weights)
+        beliefs = self._infer(step)(step.potentials, weights=weights)
         return Phases(
             step.positive,
             _moments(step.potentials, beliefs, step.weights),
@@ -94,8 +94,11 @@ class MaximumLikelihood(LearningRule):
         )
 
     def test_losses(self, step):
-        beliefs = self.inference_for(step.inference)(step.potentials, pairwise=None)
+        beliefs = self._infer(step)(step.potentials, pairwise=None)
         return _losses(step, beliefs), self._prediction(step, beliefs)
+
+    def _infer(self, step):
+        return self.inference_for(step.inference).given(step.features)
 
     def _prediction(self, step, beliefs):
         """Returns the visible marginals, if they are what the model predicts."""
