@@ -186,7 +186,8 @@ def _cell_row(learner, corruption, runs, published):
 
 
 def _setting(run):
-    return f"{run['optimizer']} {run['rate']}, {run['epochs']}"
+    start = " from x" if run.get("start") == "input" else ""
+    return f"{run['optimizer']} {run['rate']}, {run['epochs']}{start}"
 
 
 def _convergence(figure, records):
