@@ -7,16 +7,18 @@ A test runs them again and compares.
 
 import contextlib
 import io
+import os
 import pathlib
 import re
 import sys
+import tempfile
 
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
     re.DOTALL | re.MULTILINE,
 )
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-_PROGRESS = re.compile(r"^Epoch |━|^.*\r|\x08", re.MULTILINE)
+_PROGRESS = re.compile(r"^Epoch |━|^.*\r|\x08|^Downloading|downloaded and prepared")
 
 
 def outputs(text, name):
@@ -53,5 +55,8 @@ def write(path):
 
 
 if __name__ == "__main__":
-    for page in sys.argv[1:]:
-        write(pathlib.Path(page))
+    pages = [pathlib.Path(page).absolute() for page in sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as folder:  # pages save files
+        os.chdir(folder)
+        for page in pages:
+            write(page)
