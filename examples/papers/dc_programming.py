@@ -46,7 +46,8 @@ def main():
                 "epochs": args.epochs,
                 "seed": seed,
             }
-            large.run(settings, args.every, args.temperatures, folder, records)
+            scoring = args.every, args.temperatures
+            large.run(settings, *scoring, folder, records, args.data)
 
 
 def parse_arguments():
@@ -66,7 +67,10 @@ def parse_arguments():
     command.add_argument("--epochs", type=int, default=50_000)
 
     command = commands.add_parser("large", parents=[shared])
-    command.add_argument("--set", choices=("mnist", "omniglot28"), default="mnist")
+    command.add_argument("--set", choices=large.SETS, default="mnist")
+    command.add_argument(
+        "--data", type=pathlib.Path, help="folder of OMNIGLOT's images_*.npz"
+    )
     command.add_argument("--rules", nargs="+", choices=(*RULES, "SSD"), default=RULES)
     command.add_argument("--rates", nargs="+", type=float, default=[0.01])
     command.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
