@@ -1,6 +1,6 @@
 """The cards of the gallery: of each tutorial a picture, its title, what it took to run.
 
-Tutorials run while the site is built; the last picture that one draws is its card's.
+Tutorials run while the site is built; the richest picture that one draws is its card's.
 """
 
 import base64
@@ -37,7 +37,7 @@ class Gallery:
         sentences = re.split(r"(?<=[.?])\s", " ".join(words.split()))[:-1]
         self.cards[page.file.src_uri] = (
             f'<a class="card" href="../{page.url}">'
-            + (_image(pictures[-1], page.title) if pictures else "")
+            + (_image(max(pictures, key=len), page.title) if pictures else "")
             + f"<strong>{page.title}</strong><span>{' '.join(sentences)}</span>"
             + f"<em>{self._seconds(page.file.src_uri):.0f} s on 2 cores</em></a>"
         )

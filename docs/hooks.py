@@ -5,6 +5,7 @@ The built site needs no network, and the package is not in the repository.
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,8 @@ from gallery_cards import Gallery  # noqa: E402
 
 _PACKAGE = "mathjax@3.2.2"
 _SCRIPT = pathlib.Path(__file__).parent / "javascripts" / "tex-svg.js"
+#: What TensorFlow says when a tutorial starts.
+_LOGGED = re.compile(r'<div [^>]*mime-type="[^"]*stderr"[^>]*>.*?</div>', re.DOTALL)
 _gallery = Gallery()
 
 
@@ -38,9 +41,11 @@ def on_page_markdown(markdown, page, **_):
 
 
 def on_page_content(html, page, **_):
-    """Keeps the card of a tutorial; it has just run."""
+    """Keeps the card of a tutorial, which has just run, and drops its log lines."""
     if page.file.src_uri.startswith("tutorials/"):
         _gallery.add(page, html)
+        return _LOGGED.sub("", html)
+    return html
 
 
 def on_page_context(context, page, nav, **_):

@@ -28,7 +28,7 @@ dbn.adapt(train)
 falling = keras.optimizers.schedules.PolynomialDecay(0.1, 15 * 100, 0.0)
 rule = kr.rules.PersistentContrastiveDivergence(centered=True)
 dbn.compile(keras.optimizers.SGD(falling), rule=rule)  # of each RBM, a copy
-dbn.fit(train, epochs=15, batch_size=100, verbose=0)
+history = dbn.fit(train, epochs=15, batch_size=100, verbose=0)
 print("features:", dbn.predict(train[:5], verbose=0).shape)
 
 # %% [markdown]

@@ -43,7 +43,7 @@ rbm = grown.to_rbm()
 before = np.mean(rbm.log_likelihood(test, "exact"))
 falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
 rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+history = rbm.fit(train, batch_size=20, epochs=20, verbose=0)
 after = np.mean(rbm.log_likelihood(test, "exact"))
 print(f"{rbm.hidden_units} units, test log-likelihood {before:.2f}, then {after:.2f}")
 

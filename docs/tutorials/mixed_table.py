@@ -43,7 +43,7 @@ train, test = rows[:340], rows[340:]
 rbm = kr.RBM(4, visible=visible, hidden="gaussian", seed=0)
 falling = keras.optimizers.schedules.CosineDecay(0.01, 300 * 7)
 rbm.compile(keras.optimizers.Adam(falling), rule="pcd")
-rbm.fit(train, batch_size=50, epochs=300, verbose=0)
+history = rbm.fit(train, batch_size=50, epochs=300, verbose=0)
 
 # %% [markdown]
 # ## What do the columns say about each other?

@@ -43,7 +43,7 @@ rbm = kr.RBM(
 )
 rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=10, num_chains=200)
 rbm.compile(keras.optimizers.Adam(falling, beta_2=0.99), rule=rule)
-rbm.fit(
+history = rbm.fit(
     sequences[train],
     sample_weight=weights[train],
     batch_size=100,

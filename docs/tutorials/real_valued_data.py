@@ -31,7 +31,7 @@ print(f"{len(train)} benign tumours to learn from, {table.data.shape[1]} measure
 rbm = kr.RBM(16, visible="gaussian", seed=0)
 falling = keras.optimizers.schedules.CosineDecay(0.003, 100 * 10)
 rbm.compile(keras.optimizers.Adam(falling), rule="pcd")
-rbm.fit(train, batch_size=25, epochs=100, verbose=0)
+history = rbm.fit(train, batch_size=25, epochs=100, verbose=0)
 
 # %% [markdown]
 # ## Score

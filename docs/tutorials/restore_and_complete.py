@@ -54,7 +54,7 @@ kr.plots.comparison(rows)
 falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
 rbm = kr.RBM(200, seed=0)
 rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-rbm.fit(train, batch_size=100, epochs=20, verbose=0)
+history = rbm.fit(train, batch_size=100, epochs=20, verbose=0)
 
 known = np.arange(784) < 392  # the upper half
 hidden = np.where(known, test[:10], 0.5)

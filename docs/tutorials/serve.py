@@ -16,7 +16,7 @@ train = data.batch(2000).get_single_element().numpy()
 rbm = kr.RBM(64, seed=0)
 falling = keras.optimizers.schedules.PolynomialDecay(0.2, 1200, 0.0)
 rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+history = rbm.fit(train, batch_size=20, epochs=20, verbose=0)
 rbm.export("out/exported", verbose=False)
 
 # %% [markdown]
