@@ -13,6 +13,7 @@ from keras_rbm.inference.potentials import (
     num_states,
     own_log_weight,
 )
+from keras_rbm.inference.traces import traced_by_size
 
 #: Largest number of binary units that is enumerated; of others, 2^25 states.
 MAX_UNITS = 25
@@ -47,7 +48,7 @@ def exact_log_partition(potentials):
     return _exact_log_partition(potentials)
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _exact_log_partition(potentials):
     return _for_each_model(_log_partition, potentials, tf.float64)
 
@@ -76,7 +77,7 @@ def exact_moments(potentials):
     return _exact_moments(potentials)
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _exact_moments(potentials):
     v, h = potentials.visible, potentials.hidden
     dtype = tf.float64

@@ -9,6 +9,7 @@ from keras_rbm import random
 from keras_rbm.checks import as_array
 from keras_rbm.inference.arguments import check_sizes, checked_states
 from keras_rbm.inference.soundness import check_normalizable
+from keras_rbm.inference.traces import traced_by_size
 from keras_rbm.units import FractionalParameters
 
 
@@ -206,7 +207,7 @@ def checked_mask(clamp, shape):
     return tf.convert_to_tensor(mask)
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
     def sweep(index, state):
         rows, fresh = tf.shape(visible)[0], random.fold_in(seed, index)

@@ -54,7 +54,8 @@ def anneal(path, visible, betas, seed, progress=False, reverse=False):
     large = None not in sizes and math.prod(sizes) >= _LARGE
     block = _block_compiled if large else _block
     ranks = path.potentials.batch_size is None, path.base.shape.rank
-    run = _run(block, sizes[1], *ranks)
+    types = type(path.potentials.visible), type(path.potentials.hidden)
+    run = _run(block, sizes[1], *ranks, *types, reverse)
     count = lows.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from keras_rbm import random
 from keras_rbm.inference.annealing.regions import rows_by_weight
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.traces import traced_by_size
 from keras_rbm.inference.unit_states import UnitStates
 from keras_rbm.units.layer_parameters import index_of_noise
 
@@ -53,7 +54,7 @@ def single_site_sweeps(potentials, visible, seed):
     return potentials.visible.draw(potentials.visible_natural(hidden), ending)
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _sweeps(potentials, hidden, seed, count):
     """Returns hidden states after sweeps over all hidden units in turn."""
     rows, units = tf.shape(hidden)[0], potentials.num_hidden

@@ -28,6 +28,7 @@ from keras_rbm.inference.gibbs import (
     proposal,
     sweep_noise,
 )
+from keras_rbm.inference.traces import traced_by_size
 
 #: Sweeps of chains whose means are taken, over the second half: of those that start
 #: somewhere, and of those that start at what may already be samples.
@@ -225,7 +226,7 @@ def _given_any_hidden(potentials, rows, seed):
     return potentials.visible.draw(natural, random.fold_in(seed, 1))
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _means(potentials, visible, sweeps, seed):
     """Returns means of E[v | h], each chain's, over sweeps, and the last states."""
 
