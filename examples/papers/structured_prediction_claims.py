@@ -31,9 +31,7 @@ def table(published, cells, figure, converged):
         rivals = "all others" if len(others) > 3 else " and ".join(others)
         counts = [_wins(tasks, first, others) for tasks in (theirs, *cells.values())]
         shown = [f"{won} of {of} tasks" if of else "not run" for won, of in counts]
-        same = [
-            of and won / of >= counts[0][0] / counts[0][1] for won, of in counts[1:]
-        ]
+        share, *ours = [won / max(of, 1) for won, of in counts]
         claim = f"{first} makes fewer errors than {rivals}"
         lines.append(pages.row(claim, *shown, _verdict(ours, share), COMMAND))
     for learner in published:
