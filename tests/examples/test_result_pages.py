@@ -1,6 +1,8 @@
 """The result pages say what their records say."""
 
 import importlib
+import json
+import math
 import pathlib
 import shutil
 
@@ -27,3 +29,22 @@ def test_page_is_what_the_records_give(name, tmp_path, monkeypatch):
     assert page.read_text() == (RESULTS / f"{name}.md").read_text()
     figures = {path.name for path in records.glob("*.svg")}
     assert figures == {path.name for path in (RESULTS / name).glob("*.svg")}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_first_page_quotes_the_records(page):
+    text = (ROOT / page).read_text()
+    runs = [
+        json.loads(path.read_text())
+        for path in RESULTS.glob("structured_prediction/mnist_noisy_10.fresh.MLE-BP*")
+    ]
+    best = min(
+        (run for run in runs if run["hidden_units"] == 256),
+        key=lambda run: run["validation"],
+    )
+    (run,) = (json.loads(path.read_text()) for path in RESULTS.glob("best_rbm/*.json"))
+    assert f"| {best['test']['all']:.2f} % | 1.69 % published |" in text
+    assert (
+        f"| {run['log_likelihood']:.1f} in {math.ceil(run['minutes'])} minutes on 2 cores |"
+        in text
+    )
