@@ -242,8 +242,8 @@ def _sizes(points, name):
     )
     chosen = claims.CHOSEN[name]
     return [
-        f"The paper's gap chose {chosen} units. Here validation likelihood {found}; the "
-        f"gap was {gaps} units (first, least, last)."
+        f"The paper's gap chose {chosen} units. Here validation likelihood {found}; "
+        f"the gap was {gaps} units (first, least, last)."
     ]
 
 
