@@ -26,27 +26,41 @@ class ScoreReport(NamedTuple):
         free_energies: dict of name to array (N,), nats: of the data, and of long chains
             from the base rate and from the data. A model that knows its data gives all
             three alike. Empty for conditional models.
-        quote: str, a sentence: which interval to quote, or why none.
+        quote: str, which interval to quote, or why none; and the standard error of the
+            mean over the examples, which the intervals of log Z leave out.
+        stderr: float, that standard error, nats.
     """
 
     scores: dict
     log_partitions: dict
     free_energies: dict
     quote: str
+    stderr: float = math.nan
 
     def __str__(self):
-        lines = ["| log Z by | nats per example | interval |", "| --- | --- | --- |"]
-        for method, (value, low, high) in self.scores.items():
-            lines.append(f"| {method} | {value:.3f} | [{low:.3f}, {high:.3f}] |")
-        if self.free_energies:
-            lines += [
-                "",
-                "| free energy of | mean | deviation |",
-                "| --- | --- | --- |",
-            ]
-        for name, energies in self.free_energies.items():
-            lines.append(f"| {name} | {energies.mean():.2f} | {energies.std():.2f} |")
+        rows = [
+            (method, f"{value:.3f}", f"[{low:.3f}, {high:.3f}]")
+            for method, (value, low, high) in self.scores.items()
+        ]
+        lines = _table(("log Z by", "nats per example", "interval of log Z"), rows)
+        rows = [
+            (name, f"{energies.mean():.2f}", f"{energies.std():.2f}")
+            for name, energies in self.free_energies.items()
+        ]
+        if rows:
+            lines += ["", *_table(("free energy of", "mean", "deviation"), rows)]
         return "\n".join([*lines, "", self.quote])
+
+
+def _table(head, rows):
+    """Returns the lines of a Markdown table whose columns are aligned."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+
+    def line(cells, fill=" "):
+        padded = (f"{c:{fill}<{w}}" for c, w in zip(cells, widths, strict=True))
+        return "| " + " | ".join(padded) + " |"
+
+    return [line(head), line(["-"] * len(head), "-"), *map(line, rows)]
 
 
 def score_report(
@@ -139,7 +153,14 @@ def score_report(
         )
         for method, z in parts.items()
     }
-    return ScoreReport(scores, parts, free, _quote(scores))
+    quote, stderr = _quote(scores), math.nan
+    count = energies.shape[0]
+    if count > 1:
+        log_z = next(iter(parts.values())).value  # of a CRBM one for each example
+        spread = float(tf.math.reduce_std(energies + tf.cast(log_z, tf.float64)))
+        stderr = spread / math.sqrt(count - 1)
+        quote += f" Other examples would differ: ± {stderr:.3f} over these {count}."
+    return ScoreReport(scores, parts, free, quote, stderr)
 
 
 def _methods(model, conditional):

@@ -42,8 +42,9 @@ def test_estimates_side_by_side(make, methods):
     assert [len(x) for x in report.free_energies.values()] == [60, 60, 60]
     _, base, data = report.free_energies.values()
     assert (base != data).any()  # chains of one seed were one chain after a while
-    assert report.quote == f"Quote {exact:.3f} nats: log Z is enumerated."
-    assert "| ais |" in str(report) and str(report).endswith(report.quote)
+    assert report.quote.startswith(f"Quote {exact:.3f} nats: log Z is enumerated.")
+    assert f"± {report.stderr:.3f} over these" in report.quote
+    assert "| ais " in str(report) and str(report).endswith(report.quote)
     assert len(plots.score_report(report).axes) == 2
 
 

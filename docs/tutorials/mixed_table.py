@@ -2,8 +2,8 @@
 # # A table with every kind of column
 #
 # One model handles bools, categories, counts and measurements. The unit types are read
-# from a pandas table. The RBM scores rows, draws new ones and finds
-# unusual ones. Half a minute.
+# from a pandas table. The RBM scores rows, draws new ones, fills gaps
+# and finds unusual rows.
 
 # %%
 import keras
@@ -78,13 +78,38 @@ axes[0].set(ylabel="progression")
 _ = axes[0].legend(title="weight")
 
 # %% [markdown]
-# ## Anomalies
+# ## Fill gaps
 #
-# These are the rows, of the whole table, that the model finds least likely.
+# Of ten rows the sugar and the weight class are unknown. Put anything there, clamp what
+# is known, and draw. Several draws say how sure the model is.
 
 # %%
-score = rbm.log_likelihood(rows, "bidirectional").numpy()
-kr.units.to_dataframe(rows[np.argsort(score)[:5]], frame).round(1)
+gaps = ["weight", "sugar"]
+known = ~np.isin(frame.columns, gaps)
+filled = np.where(known, test[:10], 0.0).astype("float32")
+draws = [
+    rbm.sample(10, initial_visible=filled, clamp=known, steps=200, seed=seed).numpy()
+    for seed in range(50)
+]
+sugar = list(frame.columns).index("sugar")
+guess = np.mean(draws, 0)[:, sugar]
+pd.DataFrame(
+    {
+        "sugar": test[:10, sugar],
+        "guess": guess.round(),
+        "±": np.std(draws, 0)[:, sugar].round(),
+    }
+)
+
+# %% [markdown]
+# ## Anomalies
+#
+# These are the held-out rows that the model finds least likely.
+
+# %%
+score = scores[1]
+least = np.argsort(score)[:5]
+kr.units.to_dataframe(test[least], frame).round(1).assign(nats=score[least].round(1))
 
 # %% [markdown]
 # **Next:** [which unit for which data](../../guides/which-unit-for-which-data/).

@@ -61,8 +61,8 @@ def get(identifier):
     """
     if isinstance(identifier, str) and identifier.lower() in _WITH_SIZES:
         raise ValueError(
-            f"Expected such units with their sizes. Received: {identifier!r}. Pass "
-            f"keras_rbm.units.{_WITH_SIZES[identifier.lower()]}."
+            f"Expected units of a stated size. Received: {identifier!r}, a name only. "
+            f"Pass keras_rbm.units.{_WITH_SIZES[identifier.lower()]}."
         )
     return _find(
         identifier, Unit, _BY_NAME, "a unit type", "keras_rbm.units.Gaussian()"

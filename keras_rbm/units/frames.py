@@ -154,7 +154,8 @@ def _column(column, name, is_count):
         row = int(np.argmax(column.isna().to_numpy()))
         raise ValueError(
             f"Expected no missing values. Received: one in row {row} of column "
-            f"{name!r}. Fill them or drop the rows: frame.dropna()."
+            f"{name!r}. Train on frame.dropna(), then let the model draw what is "
+            "missing: fill it with anything, and pass sample(clamp=) what is known."
         )
     words = _words(column)
     if words is not None and is_count:

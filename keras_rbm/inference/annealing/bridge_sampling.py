@@ -1,5 +1,6 @@
 """log Z from the replicas of parallel tempering."""
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -146,10 +147,26 @@ def _effective(x):
     # Halves as chains of their own: what drifts is not independent.
     x = tf.concat([x[:half], x[-half:]], 2)
     x = tf.transpose(x, (0, 2, 1))
-    sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
+    with _no_warning_of_complex():
+        sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
     varies = tf.math.reduce_variance(x, (0, 1)) > 0.0
     states = tf.cast(tf.shape(x)[0] * tf.shape(x)[1], tf.float64)
     return tf.reduce_min(tf.where(varies, sizes, states))
+
+
+@contextlib.contextmanager
+def _no_warning_of_complex():
+    """TensorFlow warns of what TensorFlow Probability does with Fourier transforms."""
+    logger = tf.get_logger()
+
+    def is_other(record):
+        return "casting an input of type complex" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
 
 
 @tf.function(autograph=False)
