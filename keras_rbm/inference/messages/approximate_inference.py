@@ -22,20 +22,20 @@ _METHODS = ("sum_product", "max_product", "mixed_product")
 
 
 class Inference(Configured, abc.ABC):
-    """A way to get `Beliefs` from `Potentials`, as a serialisable object.
+    """A way to get `Beliefs` from `Potentials`, as a serializable object.
 
     A subclass implements `__call__` and `get_config`, and is registered with Keras.
     """
 
-    #: Whether the beliefs are of the most probable state, not marginals;
+    #: Whether the beliefs are of the most probable state, not marginals.
     finds_state = False
-    #: and whether that is one of both layers, or of the visible one.
+    #: Whether that state is of both layers, not only of the visible one.
     is_joint = False
-    #: Whether it takes binary units only.
+    #: Whether it takes only binary units.
     binary_only = True
-    #: Whether XLA compiles it in any case, on its own.
+    #: Whether it always compiles itself with XLA.
     is_compiled = False
-    #: What it may change between calls, a list of variables.
+    #: Variables that may change between calls.
     variables = ()
 
     @abc.abstractmethod
@@ -50,16 +50,16 @@ class Inference(Configured, abc.ABC):
 
 
 class IterativeInference(Inference):
-    """Base of what sweeps until convergence.
+    """Base class of inference that sweeps until convergence.
 
     Args:
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a belief that counts as converged.
         damping: float in [0, 1), weight of the old values.
 
     Attributes:
         max_iterations: int; may be set at any time, without a new trace. Models that
-            share the object share it.
+            share the object share this value.
     """
 
     def __init__(self, max_iterations, tolerance, damping):
@@ -100,7 +100,7 @@ class BeliefPropagation(IterativeInference):
     Args:
         method: `"sum_product"` (marginals), `"max_product"` (most probable joint
             state) or `"mixed_product"` (most probable visible state).
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0. Mixed-product stops at a fixed point and ignores it.
         damping: float in [0, 1), of messages; not for mixed-product.
 
@@ -165,7 +165,7 @@ class MeanField(IterativeInference):
     """Naive mean field, for units of all types: see `mean_field`.
 
     Args:
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a mean that counts as converged.
         damping: float in [0, 1), weight of the old natural parameters.
 
@@ -197,7 +197,7 @@ class MeanField(IterativeInference):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Exact(Inference):
-    """Enumeration of the smaller layer: the truth, for tiny models.
+    """Exact inference by enumerating the smaller layer, for tiny models.
 
     Example:
 
@@ -249,11 +249,11 @@ def get(identifier):
 
     Args:
         identifier: str (`"belief_propagation"`, `"sum_product"`, `"max_product"`,
-            `"mixed_product"`, `"mean_field"`, `"exact"`), a serialised config, or
+            `"mixed_product"`, `"mean_field"`, `"exact"`), a serialized config, or
             an `Inference`.
 
     Raises:
-        ValueError: if it stands for none.
+        ValueError: if the identifier is unknown.
 
     Example:
 

@@ -271,7 +271,7 @@ def test_other_arguments(rbm, case):
 @pytest.mark.parametrize("seed", ["text", 0.5, True, 2**64, DATA])
 def test_seeds(seed):
     for make in (keras_rbm.RBM, lambda n, **k: keras_rbm.DBN([n], **k)):
-        with pytest.raises(ValueError, match="Expected seed as an int of 64 bits"):
+        with pytest.raises(ValueError, match="Expected seed as a 64-bit int"):
             make(3, seed=seed)
     assert keras_rbm.RBM(3, seed=np.int64(2)).seed == 2
 
