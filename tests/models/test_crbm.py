@@ -270,7 +270,7 @@ def pairs(x, y):
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
         (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
         (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
-        (lambda m: m.compile("sgd", rule="pcd"), "a model of its own"),
+        (lambda m: m.compile("sgd", rule="pcd"), "its own model"),
         (lambda m: m.compile("sgd", rule="magic"), "Received: 'magic'"),
     ],
 )

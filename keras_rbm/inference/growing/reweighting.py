@@ -121,7 +121,7 @@ def carry_over(
 
     If the weights would leave fewer than half of the samples, they pass through models
     between the two, `p*_old exp(t change)`, in steps that leave half each. If fewer
-    than three in ten would be left, steps leave 97 % and make twice as many sweeps:
+    than three in ten would remain, steps leave 97 % and make twice as many sweeps:
     only there do samples meet a mode that forms on the way. The error is that between
     families of samples with a common ancestor, also one from earlier calls. Sweeps that
     do not mix leave copies with the same errors; if they mix, adding up within families

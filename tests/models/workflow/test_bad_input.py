@@ -207,7 +207,7 @@ def test_one_rule_for_two_unbuilt_models():
     rule = keras_rbm.rules.PersistentContrastiveDivergence()
     first, second = keras_rbm.RBM(3), keras_rbm.RBM(3)
     first.compile(rule=rule)
-    with pytest.raises(ValueError, match="rule of the model's own"):
+    with pytest.raises(ValueError, match="new rule object for each model"):
         second.compile(rule=rule)
 
 
