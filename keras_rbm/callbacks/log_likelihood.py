@@ -33,7 +33,7 @@ class LogLikelihood(keras.callbacks.Callback):
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
         method: str, see `log_partition`; `"bidirectional"` takes twice as long and
-            finds more of the model's modes.
+            covers more of the model.
 
     Raises:
         TypeError: if the data are neither an array of numbers nor a dataset.

@@ -90,7 +90,7 @@ class LogPartition(NamedTuple):
     def of_error(cls, value, stderr, ess, log_weights):
         """Returns an estimate with a normal error: three errors on either side.
 
-        If the error is not known, which is infinite, so are both ends.
+        An unknown error is infinite, and then so are both ends.
         """
         stderr = with_rounding(stderr, value)
         margin = WIDTH * stderr

@@ -173,7 +173,7 @@ def estimate_log_partition(
     backward = per_model(run(back, initial_visible, seeds["backward"]), potentials)
     reverse = LogPartition.from_log_weights(backward, reverse=True)
     reverse = reverse.unless_refuted(start.least)
-    if given:  # states that the caller vouches for
+    if given:  # the caller states that these are samples
         return _explained(reverse, method, base)
     forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
     both = bidirectional(forward, backward, start.ancestors, start.least, start.absent)

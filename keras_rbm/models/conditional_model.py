@@ -111,8 +111,8 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
 
         Max-product inference finds the most probable (v, h), mixed-product the most
         probable v; both approximately. With marginals (sum-product, mean field, exact)
-        the prediction is which of them exceed 1/2, the state with the fewest expected
-        errors, or for units that are not binary their likeliest state.
+        units are 1 if their marginal exceeds 1/2, which has the fewest expected errors;
+        units that are not binary get their likeliest state.
 
         Args:
             x: array (B, X).

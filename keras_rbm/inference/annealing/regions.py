@@ -120,7 +120,7 @@ class Pool:
     def draw(self, count, seed):
         """Returns states (count · B, V), drawn by weight, with their row numbers.
 
-        The third value, (B,), is the share of the mass in regions without any of them.
+        The third value, (B,), is the share of the mass in regions without drawn states.
         """
         labels = [labels.reshape(-1, self.batch) for labels in self._labels]
         labels = np.concatenate(labels)

@@ -11,8 +11,8 @@ from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
 _LARGEST_WEIGHT = 80.0
-#: The residual before the first sweep. It is finite, not infinity, because some export
-#: formats choose between two values by products with 0 and 1.
+#: Used instead of infinity before the first sweep, because some export formats choose
+#: between two values by products with 0 and 1.
 HUGE = tf.float32.max
 
 

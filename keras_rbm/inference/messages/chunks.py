@@ -13,7 +13,7 @@ _MOST_ROWS = 16
 def in_chunks(function, models, pairwise):
     """Applies inference to a few models at a time, so that memory stays bounded.
 
-    The loop is not compiled: one compilation of `function`, for chunks of a fixed
+    XLA does not compile the loop: one compilation of `function`, for chunks of a fixed
     size, serves every batch size, and two chunks may run at a time.
 
     Args:

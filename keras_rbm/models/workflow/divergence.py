@@ -18,7 +18,7 @@ class Divergence(keras.callbacks.Callback):
     """Warns once if an epoch's loss is far above that of independent units.
 
     Args:
-        visible: states (N, V), of which some, evenly spaced, are compared.
+        visible: states (N, V); some of these, evenly spaced, are compared.
     """
 
     def __init__(self, visible):
