@@ -21,8 +21,8 @@ class BPConvergence(keras.callbacks.Callback):
     learns.
 
     Args:
-        x: array (N, X) or `tf.data.Dataset`, inputs; of a dataset of pairs (x, y)
-            only x is used. Read once, when the callback is created.
+        x: array (N, X) or `tf.data.Dataset`, inputs; a dataset of pairs (x, y) is used
+            without y. Read once, when the callback is created.
         name: str, the key in the logs. `keras_rbm.plots.history` draws keys that end
             in `converged` from 0 to 1.
 

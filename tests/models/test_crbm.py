@@ -303,7 +303,7 @@ def test_other_types_are_named():
     crbm = compiled(num_visible=6, num_features=5)
     with pytest.raises(TypeError, match="dtype <U"):
         crbm.fit(X.astype(str), Y)
-    with pytest.raises(TypeError, match="x as an array beside y"):
+    with pytest.raises(TypeError, match="x as an array with y"):
         crbm.fit(tf.data.Dataset.from_tensor_slices(X).batch(5), Y)
 
 

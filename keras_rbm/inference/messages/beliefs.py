@@ -119,7 +119,7 @@ def batch_of_models(potentials, weights=None):
 
 
 def static_size(potentials, batch):
-    """Returns the number of models as an int where it is known, else `batch`."""
+    """Returns the number of models as an int if it is known, else `batch`."""
     for bias in (potentials.visible_bias, potentials.hidden_bias):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
             return bias.shape[0]

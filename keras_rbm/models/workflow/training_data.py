@@ -111,7 +111,7 @@ def check_alone(x, y):
     check_source(x)
     if y is not None:
         raise TypeError(
-            f"Expected x as an array beside y. Received: x of type {type(x).__name__}. "
+            f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
             "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
         )
 
