@@ -254,7 +254,7 @@ def pairs(x, y):
         (lambda m: m.evaluate(X[:, :3], Y), r"x of shape \(examples, 5\)"),
         (lambda m: m.evaluate(X), "fit\\(x, y\\)"),
         (lambda m: m.predict_map(X[:, :3]), r"x of shape \(examples, 5\)"),
-        (lambda m: m.free_energy(X, Y[:4]), "one length"),
+        (lambda m: m.free_energy(X, Y[:4]), "equal length"),
         (lambda m: m.log_partition(X, "magic"), "Received: method='magic'"),
         (lambda m: m.log_partition(X, "tempering"), "Received: method='tempering'"),
         (lambda m: m.log_likelihood(X, Y, m.log_partition(X[:1])), "the same x"),
