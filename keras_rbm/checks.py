@@ -10,9 +10,9 @@ import numpy as np
 
 
 def check_counts(least=1, **counts):
-    """Raises a ValueError unless each named count is an int ≥ `least`, of 32 bits.
+    """Raises a ValueError unless each named count is a 32-bit int ≥ `least`.
 
-    NumPy integers are ints; bools and floats are not.
+    NumPy integers count as ints; bools and floats do not.
     """
     for name, count in counts.items():
         if not is_int(count) or count < least:
@@ -26,7 +26,7 @@ def check_counts(least=1, **counts):
 def check_numbers(**values):
     """Raises a TypeError or ValueError unless each named value is a finite number.
 
-    Numbers of NumPy are numbers; bools, strings and arrays are not.
+    NumPy numbers count as numbers; bools, strings and arrays do not.
     """
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -39,12 +39,12 @@ def check_flags(**flags):
     """Raises a TypeError unless each named value is a bool, or 0 or 1."""
     for name, flag in flags.items():
         if not isinstance(flag, bool) and not (is_int(flag) and flag in (0, 1)):
-            if type(flag).__name__ not in ("bool", "bool_"):  # that of NumPy
+            if type(flag).__name__ not in ("bool", "bool_"):  # NumPy's bool
                 raise TypeError(f"Expected a bool. Received: {name}={flag!r:.200}.")
 
 
 def is_int(value):
-    """Returns whether `value` is an integer of Python or NumPy, not a bool."""
+    """Returns whether `value` is a Python or NumPy integer, not a bool."""
     if isinstance(value, bool):
         return False
     try:
@@ -55,9 +55,9 @@ def is_int(value):
 
 
 def as_array(values):
-    """Returns values as a NumPy array, or `None` where they make none.
+    """Returns values as a NumPy array, or `None` if they cannot be converted.
 
-    Lists of several lengths make none, nor do tensors of a graph.
+    Lists of unequal lengths and symbolic tensors cannot.
     """
     try:
         return np.asarray(values)
@@ -66,26 +66,26 @@ def as_array(values):
 
 
 def seed_number(seed):
-    """Returns a model's seed as an int of Python, or `None`.
+    """Returns a model's seed as a Python int, or `None`.
 
     Raises:
-        ValueError: if it is neither, or has more than 64 bits.
+        ValueError: if it is neither an int of at most 64 bits nor `None`.
     """
     if seed is None:
         return None
     number = operator.index(seed) if is_int(seed) else 2**63
     if not -(2**63) <= number < 2**63:
         raise ValueError(
-            f"Expected seed as an int of 64 bits, or None. Received: seed={seed!r}."
+            f"Expected seed as a 64-bit int, or None. Received: seed={seed!r}."
         )
     return number
 
 
 def as_path(filepath):
-    """Returns what names a file as a `pathlib.Path`.
+    """Returns a file's path as a `pathlib.Path`.
 
     Raises:
-        TypeError, ValueError: if it is no path, or an empty one.
+        TypeError, ValueError: if `filepath` is not a path, or is empty.
     """
     if not isinstance(filepath, (str, os.PathLike)):
         raise TypeError(

@@ -1,10 +1,10 @@
-"""Objects that a name or a config stands for: unit types, inference, rules."""
+"""Objects that a name or a config identifies: unit types, inference, rules."""
 
 import keras
 
 
 class Configured:
-    """Base of small registered objects that are made again from their config."""
+    """Base class of small registered objects that are restored from their config."""
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -12,7 +12,7 @@ class Configured:
 
     @classmethod
     def from_config(cls, config):
-        """Returns the object that `get_config` described."""
+        """Returns the object that `get_config` describes."""
         return cls(**config)
 
     def __repr__(self):
@@ -25,17 +25,17 @@ class Configured:
 
 
 def find(identifier, kind, by_name, expected, example):
-    """Returns the object that a name, config or object stands for.
+    """Returns the object that an identifier stands for.
 
     Args:
-        identifier: str, a serialised config, or an object of the kind.
+        identifier: str, a serialized config, or an object of the kind.
         kind: class.
         by_name: dict of lower-case name to a function that makes an object.
-        expected: str, what is expected, for the error.
+        expected: str, what was expected, for the error message.
         example: str, an object that could be passed.
 
     Raises:
-        ValueError: if it stands for none.
+        ValueError: if the identifier is unknown.
     """
     found = identifier
     if isinstance(identifier, dict):

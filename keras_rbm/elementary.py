@@ -1,4 +1,4 @@
-"""Elementary functions that not every format has to which a model is exported."""
+"""Elementary functions that some export formats lack."""
 
 import contextlib
 import contextvars
@@ -10,10 +10,10 @@ _BASIC = contextvars.ContextVar("basic", default=False)
 
 @contextlib.contextmanager
 def basic_operations():
-    """Has what is traced here computed by exp, log and the like alone.
+    """Context in which functions are traced as exp, log and similar operations only.
 
-    Absolute errors are those of the dtype, as are TensorFlow's own; relative ones of
-    values near 0 are larger.
+    Absolute errors are at the precision of the dtype, as in TensorFlow's own functions;
+    relative errors of values near 0 are larger.
     """
     token = _BASIC.set(True)
     try:

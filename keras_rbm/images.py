@@ -19,7 +19,7 @@ def image_grid(states, image_shape=None, num_columns=None):
         float32 array (rows · (height + 1) + 1, columns · (width + 1) + 1).
 
     Raises:
-        ValueError: if the states are not (N, V) or make no image of the shape.
+        ValueError: if the states are not (N, V) or do not form images of the shape.
 
     Example:
 
@@ -54,13 +54,13 @@ def checked_image_shape(image_shape, num_visible):
         num_visible: int, V.
 
     Raises:
-        ValueError: if the shape does not have V pixels, or V is no square.
+        ValueError: if the shape does not have V pixels, or V is not a square.
     """
     if image_shape is None:
         side = math.isqrt(num_visible)
         if side * side != num_visible:
             raise ValueError(
-                "Expected an image_shape for visible units that make no square. "
+                "Expected an image_shape for visible units that do not form a square. "
                 f"Received: image_shape=None for {num_visible} units. Pass "
                 "image_shape=(height, width)."
             )
@@ -76,5 +76,5 @@ def checked_image_shape(image_shape, num_visible):
 
 
 def square_columns(count):
-    """Returns the number of columns that make a grid of images about square."""
+    """Returns the number of columns for a roughly square grid of images."""
     return math.ceil(math.sqrt(count))

@@ -5,10 +5,10 @@ different numbers in the two modes, and on a CPU under XLA they are a hundred
 times slower than Philox. Only the *integers* of Philox agree between the modes
 (the conversion to floats does not), so floats are made here.
 
-Philox [1] is a function of a key and a counter, and good for keys and counters that
-are next to each other. The key is the seed; the upper half of the counter says what is
-drawn. `tf.random.stateless_*(alg="philox")` scrambles the seed before, which takes
-thirty operations for one, to trace and to run.
+Philox [1] is a function of a key and a counter, and works well for neighboring keys
+and counters. The key is the seed; the upper half of the counter says what is drawn.
+`tf.random.stateless_*(alg="philox")` scrambles the seed first, which takes thirty
+operations instead of one, to trace and to run.
 
 References:
     1. Salmon, Moraes, Dror, Shaw. Parallel random numbers: as easy as 1, 2, 3. SC 2011.
@@ -21,7 +21,7 @@ from keras_rbm.checks import as_array, is_int
 
 _MANTISSA = 0x7FFFFF
 _ONE = 0x3F800000
-#: Half the distance of two neighbouring values of `uniform`.
+#: Half the distance between two neighboring values of `uniform`.
 HALF_STEP = 2.0**-24
 _PHILOX = 1
 _NUMBERS, _SEEDS = 0, 1
@@ -70,7 +70,7 @@ def uniform(shape, seed):
 
 
 def _integers(shape, seed, counter):
-    """Returns int32 numbers uniform on all that there are."""
+    """Returns int32 numbers, uniform over all int32 values."""
     key = tf.bitcast(as_seed(seed), tf.uint64)[tf.newaxis]
     return tf.raw_ops.StatelessRandomUniformFullIntV2(
         shape=shape, key=key, counter=counter, alg=_PHILOX, dtype=tf.int32

@@ -1,16 +1,16 @@
-"""Sums over the replicas of a distribution strategy, and what they log."""
+"""Sums over the replicas of a distribution strategy, and their logs."""
 
 import tensorflow as tf
 
 
 def num_replicas():
-    """Returns how many replicas run this step together, an int."""
+    """Returns the number of replicas that run this step together, an int."""
     context = tf.distribute.get_replica_context()
     return 1 if context is None else context.num_replicas_in_sync
 
 
 def all_sum(tensors):
-    """Returns tensors summed over the replicas; the structure is kept."""
+    """Returns tensors summed over the replicas, in the same structure."""
     if num_replicas() == 1:
         return tensors
     context = tf.distribute.get_replica_context()
@@ -23,9 +23,9 @@ def normalized(weights):
 
 
 def as_logs(scalars):
-    """Returns a step's logs, a dict of scalars, in the shape that Keras can reduce.
+    """Returns a step's logs, a dict of scalars, in a shape that Keras can reduce.
 
-    Over several workers it takes their mean along an axis that scalars lack
+    With several workers it takes the mean along an axis that scalars lack
     (https://github.com/keras-team/keras/issues/20585).
     """
     if not is_multi_worker(tf.distribute.get_strategy()):
@@ -34,5 +34,5 @@ def as_logs(scalars):
 
 
 def is_multi_worker(strategy):
-    """Returns whether a strategy spreads over several processes."""
+    """Returns whether a strategy uses several processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)

@@ -1,4 +1,4 @@
-"""The estimates of a model's likelihood side by side, and which of them to quote."""
+"""Compares estimates of a model's likelihood, and says which one to quote."""
 
 import math
 import warnings
@@ -16,16 +16,16 @@ _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
 
 
 class ScoreReport(NamedTuple):
-    """What `score_report` found; printed as a table.
+    """The result of `score_report`, which prints as a table.
 
     Attributes:
         scores: dict of method to `(value, lower, upper)`, the mean log-likelihood in
-            nats per example (of a deep model its lower bound), with the interval that
+            nats per example (for a deep model its lower bound), with the interval that
             follows from that of log Z.
         log_partitions: dict of method to `LogPartition`.
         free_energies: dict of name to array (N,), nats: of the data, and of long chains
-            from the base rate and from the data. A model that knows its data gives all
-            three alike. Empty for conditional models.
+            from the base rate and from the data. They are similar for a model that has
+            learned its data. Empty for conditional models.
         quote: str, which interval to quote, or why none; and the standard error of the
             mean over the examples, which the intervals of log Z leave out.
         stderr: float, that standard error, nats.
@@ -77,11 +77,12 @@ def score_report(
 
     Args:
         model: built `RBM`, `InfiniteRBM` or `DBM`; or a `CRBM`, with `v`.
-        x: array (N, V) or dataset, examples; of a CRBM its input (N, X), some hundred.
-        v: array (N, V), the visible states of a CRBM.
+        x: array (N, V) or dataset, examples; for a CRBM its input (N, X), a few hundred
+            rows.
+        v: array (N, V), the visible states for a CRBM.
         methods: list of methods of `log_partition`, or one; by default enumeration
-            where a layer is small enough, annealing forwards, both ways, and tempering;
-            of a CRBM enumeration, annealing both ways, mean field and Bethe's estimate.
+            if a layer is small enough, annealing forwards and both ways, and tempering;
+            for a CRBM enumeration, annealing both ways, mean field and Bethe estimate.
         num_chains: int ≥ 2.
         steps: int ≥ 1, sweeps of the long chains.
         seed: int.
@@ -90,7 +91,7 @@ def score_report(
         `ScoreReport`. Print it for a table; `keras_rbm.plots.score_report` draws it.
 
     Raises:
-        ValueError: if the model is not built, or the data do not fit.
+        ValueError: if the model is not built, or the data do not fit it.
 
     Example:
 
@@ -109,12 +110,12 @@ def score_report(
     if not hasattr(model, "log_partition"):
         raise TypeError(
             "Expected an RBM, InfiniteRBM, DBM or CRBM. Received: "
-            f"{type(model).__name__}. Of a DBN score the top: dbn.rbms[-1]."
+            f"{type(model).__name__}. For a DBN score the top: dbn.rbms[-1]."
         )
     model._assert_built("score_report")
     conditional = model.conditional
     if conditional != (v is not None):
-        takes = "x and v, inputs and states," if conditional else "x only,"
+        takes = "x and v, inputs and states," if conditional else "only x"
         raise ValueError(
             f"Expected {takes} for {type(model).__name__} '{model.name}'. Received: "
             f"{'no v' if v is None else 'v'}."
@@ -131,7 +132,7 @@ def score_report(
         )
     parts = {}
     for method in _methods(model, conditional) if methods is None else methods:
-        with warnings.catch_warnings():  # the table and the quote say it
+        with warnings.catch_warnings():  # the table and the quote say the same
             warnings.filterwarnings("ignore", r"log_partition\(", UserWarning)
             options = (
                 {} if method == "exact" else {"num_chains": num_chains, "seed": seed}
@@ -175,7 +176,7 @@ def _methods(model, conditional):
 
 
 def _free_energies(model, rows, steps, seed):
-    # Chains of one seed would meet, and be one chain from then on.
+    # Chains with the same seed would meet, and be one chain from then on.
     energy = getattr(model, "variational_free_energy", None) or model.free_energy
     some = rows[: min(len(rows), 100)]
     chains = {
@@ -197,10 +198,10 @@ def _quote(scores):
     if not known:
         least = [(high, m) for m, (_, _, high) in scores.items() if math.isfinite(high)]
         if not least:
-            return "Quote none: no estimate has an error that is known."
+            return "Quote none: no estimate has a known error."
         high, method = min(least)
         return (
-            "Quote none: no interval has two ends. The mean log-likelihood is at most "
+            "Quote none: no interval is finite. The mean log-likelihood is at most "
             f"{high:.2f} nats, by {method!r}."
         )
     best = min(known, key=_PREFERRED.index)

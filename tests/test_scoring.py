@@ -83,7 +83,7 @@ def test_of_a_conditional_model():
         ({"bidirectional": (-1, -2, 0.0), "ais": (-1.1, -2, 0.0)}, "Quote -1.000 nats"),
         ({"bidirectional": (-1, -2, 0.0), "ais": (-5, -6, -4)}, "contradict"),
         ({"ais": (-1, -np.inf, 2.0)}, "at most 2.00 nats, by 'ais'"),
-        ({"bethe": (-1, np.nan, np.nan)}, "no estimate has an error"),
+        ({"bethe": (-1, np.nan, np.nan)}, "no estimate has a known error"),
         ({"ais": (-3, -4, -2), "bidirectional": (-1, -np.inf, 2)}, "Quote -3.000 nats"),
     ],
 )

@@ -99,7 +99,7 @@ def test_log_partition_is_estimated_once():
 
 def test_means_have_no_likelihood():
     rbm = brief().fit(DATA * 0.5)
-    with pytest.warns(UserWarning, match="no log-likelihood"):
+    with pytest.warns(UserWarning, match="not a log-likelihood"):
         rbm.score_samples(DATA * 0.5)
 
 

@@ -1,10 +1,10 @@
 """Callbacks that watch a Boltzmann machine while it trains, and one that steers it.
 
-They write into the epoch's logs, which Keras hands on to the callbacks after them
+They write into the epoch's logs, which Keras passes to the callbacks after them
 in the list, then to `History` and the progress bar. Put them before
-`keras.callbacks.EarlyStopping`, `CSVLogger` and others that read what they write.
-All but `IterationSchedule` measure and change nothing: the model's random state
-stays as it is, and training goes on as if they were not there.
+`keras.callbacks.EarlyStopping`, `CSVLogger` and others that read these logs.
+All but `IterationSchedule` only measure: they leave the model's random state
+unchanged, and training proceeds as it would without them.
 """
 
 from keras_rbm.callbacks.bp_convergence import BPConvergence as BPConvergence

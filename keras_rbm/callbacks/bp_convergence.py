@@ -11,26 +11,26 @@ _ROWS_AT_ONCE = 1000
 
 
 class BPConvergence(keras.callbacks.Callback):
-    """Writes the share of examples on which inference converges into the logs.
+    """Logs the share of examples for which inference converges.
 
     `bp_converged = mean_n 1[the beliefs given x_n converged]`, from 0 to 1, after
     every epoch, by the inference that the model learns by (the rule's own, else the
-    model's) with its present `max_iterations` and `tolerance`. This is figure 4 of
-    [1]. A share that falls far asks for more sweeps, see `IterationSchedule`, or a
-    lower learning rate; early in training few examples converge, and it learns all
-    the same.
+    model's) with its current `max_iterations` and `tolerance`. Figure 4 of [1] shows
+    this share. If it drops far, use more sweeps (see `IterationSchedule`) or a lower
+    learning rate. Early in training few examples converge, but the model still
+    learns.
 
     Args:
-        x: array (N, X) or `tf.data.Dataset`, inputs; of a dataset of pairs (x, y)
-            the first part. Read once, when the callback is made.
-        name: str, the key in the logs. `keras_rbm.plots.history` draws what ends in
-            `converged` from 0 to 1.
+        x: array (N, X) or `tf.data.Dataset`, inputs; a dataset of pairs (x, y) is used
+            without y. Read once, when the callback is created.
+        name: str, the key in the logs. `keras_rbm.plots.history` draws keys that end
+            in `converged` from 0 to 1.
 
     Raises:
-        TypeError: if x is no array of numbers or dataset; as training begins, if
-            the model has no input or no inference that returns `Beliefs` of many
-            examples.
-        ValueError: if `name` is empty; as training begins, if x cannot be the
+        TypeError: if x is neither an array of numbers nor a dataset; when training
+            begins, if the model has no input or no inference that returns `Beliefs`
+            for many examples.
+        ValueError: if `name` is empty; when training begins, if x cannot be the
             model's input.
 
     Example:

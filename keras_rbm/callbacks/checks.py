@@ -1,4 +1,4 @@
-"""What the callbacks check before the first epoch."""
+"""Checks that callbacks make before the first epoch."""
 
 from keras_rbm.models.workflow.inputs import check_rows
 

@@ -8,30 +8,30 @@ from keras_rbm.models.workflow.rows import as_rows
 
 
 class FreeEnergyGap(keras.callbacks.Callback):
-    """Writes `free_energy_gap` into the logs after every epoch [1].
+    """Logs `free_energy_gap` after every epoch [1].
 
     `gap = mean F(validation) - mean F(train) = mean log p(train) - mean
-    log p(validation)`, in nats: log Z cancels, so the figure is exact and cheap. It
-    stays near 0 while the model generalises and grows as it overfits; where one of
-    the sets is easier than the other, its change is what tells.
+    log p(validation)`, in nats: log Z cancels, so the gap is exact and cheap. It
+    stays near 0 while the model generalizes and grows as the model overfits. If one
+    of the sets is easier than the other, look only at how the gap changes.
 
-    The gap says how much better the training data are known, not how good the model
-    is: an untrained model has gap 0. To stop at the best model watch `LogLikelihood`.
-    Where the rule logs `log_partition`, as `FrankWolfe` does, `mean -F(validation) -
-    log Z` tells at once, as far as that estimate can be believed: it is logged as
-    `validation_log_likelihood`, and `EarlyStopping("validation_log_likelihood",
-    mode="max", ...)` may follow in the list of callbacks.
+    The gap measures overfitting, not how good the model is: an untrained model has
+    gap 0. To stop at the best model, monitor `LogLikelihood`. If the rule logs
+    `log_partition`, as `FrankWolfe` does, the callback also logs
+    `validation_log_likelihood = mean -F(validation) - log Z`, which is as reliable as
+    that estimate of log Z. `EarlyStopping("validation_log_likelihood", mode="max",
+    ...)` may follow in the list of callbacks.
 
     Args:
         train: array (N, V) or `tf.data.Dataset`, training examples, about as many
-            as in `validation`. Read once, when the callback is made; give
-            grey-scale images to binary units as they are trained on, binarised.
+            as in `validation`. Read once, when the callback is created. Binarize
+            grayscale images for binary units, as for training.
         validation: array (M, V) or `tf.data.Dataset`, examples of the same kind
             that are not trained on.
 
     Raises:
-        TypeError: if the data are no array of numbers or dataset.
-        ValueError: as training begins, if the data cannot be states of the model's
+        TypeError: if the data are neither an array of numbers nor a dataset.
+        ValueError: when training begins, if the data cannot be states of the model's
             visible units.
 
     Example:

@@ -1,4 +1,4 @@
-"""The sweeps of inference, epoch by epoch."""
+"""The number of inference sweeps in each epoch."""
 
 import keras
 
@@ -6,25 +6,25 @@ from keras_rbm.checks import is_int
 
 
 class IterationSchedule(keras.callbacks.Callback):
-    """Sets the sweeps of inference at the beginning of each epoch.
+    """Sets the number of inference sweeps at the beginning of each epoch.
 
-    `max_iterations = schedule(epoch)`, of the inference that the model learns or
-    predicts by: the rule's own, else the model's. As weights grow belief propagation
-    takes longer to converge, so Ping and Ihler give it `7 + epoch` sweeps [1, sec. 6].
+    Sets `max_iterations = schedule(epoch)` of the inference that the model learns or
+    predicts by: the rule's own, else the model's. Belief propagation takes longer to
+    converge as weights grow, so Ping and Ihler use `7 + epoch` sweeps [1, sec. 6].
 
-    The sweeps are a variable: no step is traced again. After the last epoch they stay
-    as they are, and are saved with the model, whose predictions should use as many
-    as its training did. The logs get `max_iterations`.
+    The number of sweeps is a variable, so the train step is not traced again. After
+    the last epoch it keeps its value and is saved with the model: predictions should
+    use as many sweeps as training did. It is logged as `max_iterations`.
 
     Args:
         schedule: function of the epoch, an int counted from 0, that returns an
-            int ≥ 1. A resumed fit goes on with the epoch it resumes at.
-        verbose: int, 0 for silence, 1 for a line an epoch.
+            int ≥ 1. A resumed fit continues with the epoch it resumes at.
+        verbose: int, 0 for silent, 1 for one line per epoch.
 
     Raises:
-        TypeError: if the schedule is not callable; as training begins, if the model
-            has no inference that iterates.
-        ValueError: as an epoch begins, if the schedule returns no int ≥ 1.
+        TypeError: if the schedule is not callable; when training begins, if the model
+            has no iterative inference.
+        ValueError: when an epoch begins, if the schedule does not return an int ≥ 1.
 
     Example:
 

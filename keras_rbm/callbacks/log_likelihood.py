@@ -10,34 +10,34 @@ from keras_rbm.models.workflow.rows import as_rows
 
 
 class LogLikelihood(keras.callbacks.Callback):
-    """Writes an estimate of the mean log-likelihood into the logs.
+    """Logs an estimate of the mean log-likelihood.
 
     `log_likelihood = mean_n -F(v_n) - log Z`, in nats per example, with log Z by
-    annealing, and `log_likelihood_lower` and `log_likelihood_upper`, the ends of the
-    interval that follows from that of log Z. An end at infinity says that the error is
-    not known: take more `betas`, or `method="bidirectional"`. Of a deep model the score
-    is `log_likelihood_bound`, less than the likelihood by what mean field misses.
+    annealing. `log_likelihood_lower` and `log_likelihood_upper` are the ends of the
+    interval that follows from that of log Z. An infinite end means that the error is
+    unknown: use more `betas` or `method="bidirectional"`. For a deep model the value is
+    that of `log_likelihood_bound`, which is lower by the error of mean field.
 
-    The keys are written in epochs `every`, `2 * every`, … only. `History` keeps the
-    values that there are; `keras.callbacks.CSVLogger` settles its columns in the
-    first epoch, so there take `every=1`.
-    `EarlyStopping(monitor="log_likelihood", mode="max", ...)` also needs `every=1`.
+    The keys are written only in epochs `every`, `2 * every`, …. `History` keeps the
+    values that exist. `keras.callbacks.CSVLogger` fixes its columns in the first epoch
+    and needs `every=1`, as does
+    `EarlyStopping(monitor="log_likelihood", mode="max", ...)`.
 
     Args:
         data: array (N, V) or `tf.data.Dataset`, usually validation examples. Read
-            once, when the callback is made.
+            once, when the callback is created.
         every: int ≥ 1, epochs from one estimate to the next.
-        num_chains: int ≥ 2, chains of the annealing.
+        num_chains: int ≥ 2, number of annealed chains.
         betas: see `keras_rbm.inference.temperatures`.
-        seed: int; the same for every estimate, so that their differences are the
-            model's rather than the sampler's.
+        seed: int, the same for every estimate, so differences between estimates come
+            from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
-        method: str, of `log_partition`; `"bidirectional"` takes twice the time and sees
-            more of the model.
+        method: str, see `log_partition`; `"bidirectional"` takes twice as long and
+            covers more of the model.
 
     Raises:
-        TypeError: if the data are no array of numbers or dataset.
-        ValueError: if a count or `betas` is out of range or `name` empty; as
+        TypeError: if the data are neither an array of numbers nor a dataset.
+        ValueError: if a count or `betas` is out of range or `name` is empty; when
             training begins, if the data cannot be states of the model's visible
             units.
 
@@ -104,5 +104,5 @@ class LogLikelihood(keras.callbacks.Callback):
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)
 
     def _energy(self):
-        bound = "variational_free_energy"  # where there is no exact one
+        bound = "variational_free_energy"  # of models without an exact one
         return bound if hasattr(self.model, bound) else "free_energy"

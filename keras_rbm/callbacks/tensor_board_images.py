@@ -21,17 +21,18 @@ class TensorBoardImages(keras.callbacks.Callback):
         log_dir: str or path, as for `keras.callbacks.TensorBoard`; the images go to
             its subfolder `images`.
         every: int ≥ 1, epochs from one set of images to the next.
-        max_units: int ≥ 1, at most so many filters, the first ones.
+        max_units: int ≥ 1; only the first `max_units` filters are shown.
         num_samples: int ≥ 1, number of chains.
-        steps: int ≥ 0, sweeps of each chain; they start again for each image.
+        steps: int ≥ 0, sweeps of each chain; chains start again for each image.
         initial_visible: array (num_samples, V) to start the chains from; by
             default drawn from the data's base rate.
         image_shape: `(height, width)`, or `None` for square images.
 
     Raises:
         ImportError: if `tensorboard` is not installed.
-        ValueError: if a count is out of range; as training begins, if the visible
-            units make no image of the given shape or `initial_visible` is wrong.
+        ValueError: if a count is out of range; when training begins, if the visible
+            units do not form an image of the given shape or `initial_visible` is
+            wrong.
 
     Example:
     ```python
@@ -98,7 +99,7 @@ class TensorBoardImages(keras.callbacks.Callback):
         return _red_and_blue(grid / max(np.nanmax(np.abs(grid)), 1e-12))
 
     def _samples(self):
-        # A seed of its own: the model's generator stays where training left it.
+        # A separate seed: sampling must not advance the model's generator.
         states = self.model.sample(
             self.num_samples,
             steps=self.steps,
@@ -115,7 +116,7 @@ class TensorBoardImages(keras.callbacks.Callback):
 
 
 def _red_and_blue(values):
-    """Returns RGB in [0, 1] for values in [-1, 1]: blue, white at 0, red; NaN grey."""
+    """Returns RGB in [0, 1] for values from -1, blue, to 1, red; 0 white, NaN gray."""
     positive, negative = np.maximum(values, 0.0), np.maximum(-values, 0.0)
     colours = np.stack([1.0 - negative, 1.0 - positive - negative, 1.0 - positive], -1)
     return np.nan_to_num(colours, nan=0.7).astype(np.float32)
@@ -127,5 +128,5 @@ def _check_tensorboard():
     except ImportError as error:
         raise ImportError(
             "Expected the package tensorboard, which writes the images. Received: "
-            f"{error}. Install it by: pip install keras-rbm[tensorboard]"
+            f"{error}. Install it with: pip install keras-rbm[tensorboard]"
         ) from error

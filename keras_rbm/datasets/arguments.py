@@ -7,21 +7,21 @@ BINARIZATION_METHODS = ("threshold", "sample")
 
 
 def check_binarization_method(method):
-    """Raises a ValueError unless `method` names a way to binarise."""
+    """Raises a ValueError unless `method` names a way to binarize."""
     if not isinstance(method, str) or method not in BINARIZATION_METHODS:
         raise ValueError(
-            f"Expected a binarisation method among {BINARIZATION_METHODS}. "
+            f"Expected a binarization method among {BINARIZATION_METHODS}. "
             f"Received: method={method!r:.200}. Use 'sample' to draw each pixel with "
             "its intensity as the mean, 'threshold' to compare it with 127/255."
         )
 
 
 def check_dataset(dataset):
-    """Raises a TypeError unless something is a `tf.data.Dataset`."""
+    """Raises a TypeError unless `dataset` is a `tf.data.Dataset`."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             f"Expected a tf.data.Dataset. Received: dataset of {type(dataset)}. Make "
-            "one of an array with tf.data.Dataset.from_tensor_slices(array)."
+            "one from an array with tf.data.Dataset.from_tensor_slices(array)."
         )
 
 
@@ -45,7 +45,7 @@ def check_flags(**flags):
 
 
 def check_counter(iterations):
-    """Raises an error unless `iterations` is an integer that may change."""
+    """Raises an error unless `iterations` is an integer, or a function for one."""
     dtype = getattr(iterations, "dtype", None)
     number = isinstance(iterations, int | np.integer)
     if dtype is not None and not number:
@@ -62,5 +62,5 @@ def check_counter(iterations):
         )
     if isinstance(iterations, int) and not -(2**63) <= iterations < 2**63:
         raise ValueError(
-            f"Expected iterations as an int of 64 bits. Received: {iterations!r}."
+            f"Expected iterations as a 64-bit int. Received: {iterations!r}."
         )

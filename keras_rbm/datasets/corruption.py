@@ -17,34 +17,34 @@ def corrupt(
     """Puts a corrupted copy before the first component of every element.
 
     `model.fit(corrupt(...))` then sees `x` = corrupted and `y` = clean. The random
-    numbers behind an element are a function of `(seed, epoch, position in dataset)`
-    only, and independent of those of `binarize` under the same seed.
+    numbers for an element depend only on `(seed, epoch, position in dataset)`, and are
+    independent of those of `binarize` with the same seed.
 
-    With `redraw=False` the noise belongs to the position: corrupt *before*
+    With `redraw=False` the noise depends on the position: corrupt *before*
     `shuffled_batches`, which keeps each pair together. For fresh noise in every epoch
     corrupt *after* it, with `redraw=True` and the same `iterations`.
 
     Args:
         dataset: `tf.data.Dataset` of float tensors (V,) or (B, V) in [0, 1], or of
             tuples that begin with one; further components follow the pair. Keras
-            takes the one after it as weights: leave labels out.
+            would use the first of these as weights: leave labels out.
         corruption: `flip(...)`, `occlude(...)`, or a function `(clean, key) ->
             corrupted` that keeps the shape and draws from `key`, int64 (2,), by
             stateless random functions.
         seed: int, the key of the noise.
-        redraw: bool. False draws once, so that every epoch sees the same pairs;
-            True draws new noise for every epoch.
+        redraw: bool. False draws once, so every epoch sees the same pairs; True
+            draws new noise for every epoch.
         iterations: optional counter as for `shuffled_batches`, used with
-            `redraw=True` in the place of the epoch's number, so that a resumed run
-            sees the noise it would have seen. By default the epoch's number is that
-            of the iterators used so far of the dataset that this call returns.
+            `redraw=True` instead of the epoch number, so a resumed run sees the same
+            noise as an uninterrupted one. By default the epoch number counts the
+            iterators made from the returned dataset.
 
     Returns:
         A `tf.data.Dataset` of tuples `(corrupted, clean, *rest)`, the first two of
         the same shape and type, with the cardinality of `dataset`.
 
     Raises:
-        TypeError: if `dataset` is no dataset or `corruption` no function.
+        TypeError: if `dataset` is not a dataset or `corruption` not a function.
         ValueError: if the elements do not begin with vectors of floats, the
             corruption does not fit them, `seed` is not an integer, or `iterations` is
             given with `redraw=False`.
@@ -108,11 +108,11 @@ def corrupt(
 
 
 def flip(probability: float) -> Callable:
-    """Returns a corruption that replaces each pixel v by 1 - v with a probability.
+    """Returns a corruption that replaces each pixel v by 1 - v at random.
 
     Args:
-        probability: float in [0, 1], the same for all pixels, which are flipped
-            independently.
+        probability: float in [0, 1], with which each pixel is flipped, independently
+            of the others.
 
     Raises:
         ValueError: if the probability is outside [0, 1].
@@ -144,9 +144,9 @@ def occlude(size: int, value: float = 0.0, image_shape=None) -> Callable:
         image_shape: `(height, width)`, or `None` for square images.
 
     Raises:
-        ValueError: if the size is no int ≥ 1 or the value is outside [0, 1]; from
-            `corrupt`, if the vectors make no image of the shape or the patch does not
-            fit into it.
+        ValueError: if the size is not an int ≥ 1 or the value is outside [0, 1]; from
+            `corrupt`, if the vectors do not form an image of that shape or the patch
+            does not fit into it.
 
     Example:
 

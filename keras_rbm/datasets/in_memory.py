@@ -5,7 +5,7 @@ import tensorflow as tf
 
 
 def hold_in_memory(data):
-    """Tensors that hold all examples of arrays or of a finite dataset."""
+    """Returns tensors that hold all examples of arrays or of a finite dataset."""
     if not isinstance(data, tf.data.Dataset):
         return map_present(_as_tensor, _lists_as_tuples(data))
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
@@ -29,7 +29,7 @@ def hold_in_memory(data):
 
 
 def count_examples(examples):
-    """The common length of the first axis of all tensors in a nest."""
+    """Returns the common length of the first axis of all tensors in a nest."""
     shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
     if not shapes or any(shape.rank == 0 for shape in shapes):
         raise ValueError(
@@ -60,7 +60,7 @@ def _as_tensor(array):
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Expected arrays of numbers. Received: data with a {type(array).__name__} "
-            "of which no tensor can be made. Of a sparse matrix take toarray()."
+            "that cannot become a tensor. Call toarray() on a sparse matrix."
         ) from error
     if tensor.dtype.is_floating:
         tensor = tf.cast(tensor, keras.config.floatx())

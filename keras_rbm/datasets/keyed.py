@@ -1,4 +1,4 @@
-"""Epochs whose randomness is a function of a seed and of a counter."""
+"""Epochs whose randomness depends only on a seed and a counter."""
 
 import itertools
 import operator
@@ -11,7 +11,7 @@ SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 
 
 def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
-    """Maps `function(element, key)`, a key for each epoch and position in `dataset`.
+    """Maps `function(element, key)`, with one key per epoch and position.
 
     The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
     and `iterations` are those of `binarize`.
@@ -47,22 +47,22 @@ def as_int(name, value):
 
 @tf.function(autograph=False)
 def permutation(count, key, step):
-    """Returns the numbers below `count` in the order of a step, int64."""
+    """Returns the permutation of the numbers below `count` for a step, int64."""
     return tf.random.experimental.stateless_shuffle(
         tf.range(count), fold_in(key, step), alg="philox"
     )
 
 
 def each_epoch(read, shape, make_epoch, cardinality):
-    """Dataset that calls `read` once an iterator and continues with its value.
+    """Returns a dataset that calls `read` once per iterator and uses its value.
 
-    `read` returns an int64 tensor of this shape. What it does is no part of the
-    dataset, whose functions TensorFlow optimises again for each iterator.
+    `read` returns an int64 tensor of this shape. It runs in Python, outside of the
+    dataset's graph, which TensorFlow optimizes again for each iterator.
     """
 
     def epoch(_):
-        # A Python function, not a captured variable: it reads any variable, wherever
-        # it lives, also one that is mirrored over replicas.
+        # A Python function, not a captured variable: it can read a variable on any
+        # device, also one that is mirrored over replicas.
         return make_epoch(tf.ensure_shape(tf.py_function(read, [], tf.int64), shape))
 
     epochs = tf.data.Dataset.range(1).flat_map(epoch)
@@ -82,16 +82,16 @@ def reader(iterations):
 
 
 def root_key(seed):
-    """Returns the key, int64 (2,), of a seed of 64 bits."""
+    """Returns the key, int64 (2,), of a 64-bit seed."""
     number = as_int("seed", seed)
     if not -(2**63) <= number < 2**63:
-        raise ValueError(f"Expected a seed of 64 bits. Received: seed={seed!r}.")
+        raise ValueError(f"Expected a 64-bit seed. Received: seed={seed!r}.")
     return tf.constant([number, 0], tf.int64)
 
 
 def fold_in(key, value):
-    """Returns another key, a function of a key and a number."""
-    # The algorithm is named: "auto_select" gives other bits on another device.
+    """Returns a new key, a function of a key and a number."""
+    # The algorithm is explicit: "auto_select" gives other bits on another device.
     return tf.random.experimental.stateless_fold_in(
         key, tf.cast(value, tf.int64), alg="philox"
     )

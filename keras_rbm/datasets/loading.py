@@ -12,7 +12,7 @@ from keras_rbm.datasets.arguments import check_binarization_method, check_flags
 
 @dataclasses.dataclass(frozen=True)
 class _Source:
-    """What `load` knows of a set before its builder is imported."""
+    """What `load` knows about a data set before its builder is imported."""
 
     splits: tuple[str, ...]
     max_intensity: float
@@ -35,8 +35,8 @@ _SOURCES = {
 _NUM_MNIST_TRAIN = 50_000
 _MNIST_SPLIT_SEED = 0
 
-# Examples binarised at once: ten times faster than one by one. The samples of a seed
-# depend on it.
+# Examples binarized at once: ten times faster than one by one. The samples for a seed
+# depend on this number.
 _BLOCK_SIZE = 256
 
 
@@ -66,13 +66,13 @@ def load(
     | `shifting_bar` | train, `size` | `size` bits | - |
 
     `mnist` and `binarized_mnist` are TFDS's own. The 60,000 training images of MNIST,
-    in the order of TFDS 3.0.1, are divided by `numpy.random.RandomState(0)
-    .permutation(60_000)`: the first 50,000 are `train`, the others `validation`,
-    whatever `seed` is. `omniglot28` has been tested with made-up files only.
+    in the order of TFDS 3.0.1, are split by `numpy.random.RandomState(0)
+    .permutation(60_000)`: the first 50,000 are `train`, the others `validation`, for
+    any `seed`. `omniglot28` has been tested only with made-up files.
 
     The set is read from `data_dir`, from the folder named by the environment variable
     `TFDS_DATA_DIR` or from `~/tensorflow_datasets`, or prepared in the first of them
-    that is writable. Source files in `manual_dir` spare the download; their checksums
+    that is writable. Source files in `manual_dir` replace the download; their checksums
     are verified like those of a download.
 
     Args:
@@ -80,7 +80,7 @@ def load(
       split: str, see above.
       binarize: None for the values as they are, `"threshold"` for pixel > 127/255, or
         `"sample"` for pixel ~ Bernoulli(intensity); see `kr.datasets.binarize`. To
-        shuffle as well, binarise after `kr.datasets.shuffled_batches`.
+        shuffle as well, binarize after `kr.datasets.shuffled_batches`.
       redraw: bool, whether `"sample"` draws again for every epoch. Pass False for
         validation and test data.
       seed: int, the key of the samples.
@@ -181,14 +181,14 @@ def _make_builder(name, source, options, data_dir, manual_dir):
 
 
 def _read(builder, name, split):
-    """All examples of a split, as a dict of arrays."""
+    """Returns all examples of a split, as a dict of arrays."""
     import tensorflow_datasets as tfds
 
     stored = "train" if (name, split) == ("mnist", "validation") else split
     examples = tfds.as_numpy(builder.as_dataset(split=stored, batch_size=-1))
     if name != "mnist" or split == "test":
         return examples
-    # RandomState, because NumPy has frozen its stream: the division will never change.
+    # RandomState, because NumPy has frozen its stream: the split will never change.
     order = np.random.RandomState(_MNIST_SPLIT_SEED).permutation(60_000)
     parts = {"train": order[:_NUM_MNIST_TRAIN], "validation": order[_NUM_MNIST_TRAIN:]}
     return {key: array[parts[split]] for key, array in examples.items()}

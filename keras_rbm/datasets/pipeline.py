@@ -1,14 +1,13 @@
 """Input pipelines whose order and noise are functions of a seed.
 
-`tf.data` reshuffles, and Keras shuffles, from hidden state that no checkpoint keeps.
-Here the order of the examples and the sampled pixels depend only on `seed` and a
-counter that is read when the first batch of an epoch is made. Give
-`optimizer.iterations` as the counter, and a resumed run continues exactly where the
-interrupted one stopped.
+`tf.data` and Keras shuffle by hidden state that no checkpoint keeps. Here the order of
+the examples and the sampled pixels depend only on `seed` and a counter that is read
+when the first batch of an epoch is made. With `optimizer.iterations` as the counter, a
+resumed run continues exactly where the interrupted one stopped.
 
-The train step must then count itself only once it has its batch. In a `tf.function`
-the two are independent, and TensorFlow may run them in either order: a `train_step` of
-your own needs
+The train step must then increase the counter only after it has its batch. In a
+`tf.function` the two are independent, and TensorFlow may run them in either order, so
+a custom `train_step` needs
 
     with tf.control_dependencies(tf.nest.flatten(batch)):
         self.optimizer.apply(gradients, variables)
@@ -45,24 +44,24 @@ def binarize(
 
     `"threshold"` sets a pixel to 1 if its intensity is above 127/255, `"sample"` draws
     it from a Bernoulli distribution with its intensity as the mean ("statistical
-    binarisation", Salakhutdinov & Murray, 2008). The uniform numbers behind a sampled
-    element are a function of `(seed, epoch, position in dataset)` only.
+    binarization", Salakhutdinov & Murray, 2008). The uniform numbers for a sampled
+    element depend only on `(seed, epoch, position in dataset)`.
 
-    Apply it *after* `shuffled_batches`, which keeps what it is given in memory and so
-    would freeze the samples; elements may be single vectors or batches.
+    Apply it *after* `shuffled_batches`, which holds its data in memory and so would
+    freeze the samples. Elements may be single vectors or batches.
 
     Args:
       dataset: `tf.data.Dataset` of float tensors in [0, 1] of any shape, or of tuples
-        that begin with one; further components pass unchanged. `"sample"` needs it to
-        have the same order in every epoch, or one that depends on the same counter.
+        that begin with one; further components pass unchanged. For `"sample"` its
+        order must be the same in every epoch, or depend on the same counter.
       method: `"threshold"` or `"sample"`.
       seed: int, the key of the samples. Unused by `"threshold"`.
-      redraw: bool. True draws new samples for every epoch; False draws once, so that
+      redraw: bool. True draws new samples for every epoch; False draws once, so
         every epoch sees the same values: right for validation and test data.
-      iterations: optional counter as for `shuffled_batches`, used in the place of the
-        epoch's number, so that a resumed run sees the samples it would have seen. By
-        default the epoch's number is that of the iterators used so far of the dataset
-        that this call returns.
+      iterations: optional counter as for `shuffled_batches`, used instead of the
+        epoch number, so a resumed run sees the same samples as an uninterrupted one.
+        By default the epoch number counts the iterators made from the returned
+        dataset.
 
     Returns:
       A `tf.data.Dataset` of the same structure, shapes, types and cardinality, with
@@ -124,15 +123,15 @@ def shuffled_batches(
       batch_size: int, the number of examples in a batch; the last may have fewer.
       seed: int, the key of the permutations.
       iterations: integer scalar variable, e.g. `optimizer.iterations`, or a function
-        without arguments that returns an int. An optimizer counts the steps done, so
-        each epoch has its own value and a checkpoint keeps it. A `train_step` of your
-        own must apply its gradients under `tf.control_dependencies([x])`, or it may
-        count itself before the counter is read. An int gives one fixed order.
+        without arguments that returns an int. An optimizer counts its steps, so
+        each epoch has its own value and a checkpoint keeps it. A custom `train_step`
+        must apply its gradients under `tf.control_dependencies([x])`, or the optimizer
+        may increase the counter before it is read. An int gives one fixed order.
       drop_remainder: bool, whether to leave out a last batch with fewer examples.
 
     Returns:
       A `tf.data.Dataset` of batches with the structure of `data` and known cardinality.
-      Its options turn autotuning off: ending an epoch would wait for the tuner.
+      Its options turn autotuning off, because each epoch would end by waiting for it.
 
     Raises:
       ValueError: if there are no examples, the components differ in their number of
@@ -157,11 +156,11 @@ def shuffled_batches(
     check_counter(iterations)
     if not 1 <= batch_size < 2**63:
         raise ValueError(
-            "Expected batches of at least one example, of less than 2**63. "
+            "Expected batches of at least one and fewer than 2**63 examples. "
             f"Received: batch_size={batch_size}. Pass a positive integer."
         )
     key = fold_in(root_key(seed), SHUFFLING)
-    # On the host: tf.data gathers there, wherever eager tensors are put by default.
+    # On the host, where tf.data gathers, not on the default device of eager tensors.
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
     num_examples = in_memory.count_examples(examples)
@@ -194,7 +193,7 @@ def shuffled_batches(
 
 
 def _without_autotuning():
-    # The end of an epoch waits for the autotuner's thread: up to a second lost each.
+    # The end of an epoch waits for the autotuner's thread, for up to a second.
     options = tf.data.Options()
     options.autotune.enabled = False
     return options

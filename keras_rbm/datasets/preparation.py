@@ -10,9 +10,9 @@ PROBE_TIMEOUT = 5.0  # seconds
 def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None):
     """Returns a TFDS builder whose data are on disk.
 
-    A copy that is already prepared is looked for in `data_dir`, in the folder named by
-    the environment variable `TFDS_DATA_DIR` and in `~/tensorflow_datasets`. Without
-    one, the set is prepared in the first of these that can be written to.
+    The copy may be in `data_dir`, in the folder named by the environment variable
+    `TFDS_DATA_DIR` or in `~/tensorflow_datasets`. If there is none, the set is prepared
+    in the first of these that can be written to.
 
     Args:
       builder_cls: subclass of `tfds.core.DatasetBuilder`.
@@ -27,7 +27,7 @@ def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None
 
     Raises:
       ConnectionError: if source files are missing and their host cannot be reached.
-      FileNotFoundError: if the set has only a manual source and no file is there.
+      FileNotFoundError: if the set must be downloaded by hand and no file is there.
       PermissionError: if the set must be prepared and no directory can be written to.
     """
     import tensorflow_datasets as tfds
@@ -58,8 +58,8 @@ def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None
 
 
 def can_connect(url):
-    """Whether the host of `url` answers within `PROBE_TIMEOUT` seconds."""
-    import requests  # The client, and so the proxies and certificates, TFDS uses.
+    """Returns whether the host of `url` answers within `PROBE_TIMEOUT` seconds."""
+    import requests  # As TFDS does, with the same proxies and certificates.
 
     try:
         requests.head(url, timeout=PROBE_TIMEOUT)
@@ -76,13 +76,13 @@ def _data_roots(data_dir):
 
 def _is_writable(root):
     existing = next(path for path in (root, *root.parents) if path.exists())
-    # The mode too: os.access lets root write where the owner has forbidden it.
+    # Check the mode too: os.access lets root write where the owner has forbidden it.
     writable = existing.stat().st_mode & 0o222 and os.access(existing, os.W_OK)
     return existing.is_dir() and bool(writable)
 
 
 def _check_sources(builder, manual):
-    """Raises at once where TFDS would try to download for minutes."""
+    """Raises an error at once where TFDS would try to download for minutes."""
     if builder.MANUAL_DOWNLOAD_INSTRUCTIONS:
         if not manual.is_dir() or not any(manual.iterdir()):
             raise FileNotFoundError(
@@ -103,7 +103,7 @@ def _check_sources(builder, manual):
             f"connection to download them. Received: no copy in data_dir="
             f"{str(builder.data_dir)!r}, no source files in manual_dir="
             f"{str(manual)!r}, no answer from the host. Where there is a connection, "
-            f"download:{sources}\nPut these under these names in one folder, and pass "
+            f"download:{sources}\nSave them under these names in one folder, and pass "
             f"it as manual_dir= or set {MANUAL_DIR_VARIABLE} to it. Or copy a folder "
             f"that TFDS prepared and set TFDS_DATA_DIR to it."
         )

@@ -13,8 +13,8 @@ _ROWS_AT_ONCE = 1000
 def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
     r"""Reads a FASTA file of aligned sequences.
 
-    A record is a line that begins with `>` and lines of letters; the alignment gives
-    all sequences one length. `.` is read as the gap `-`, letters of either case alike.
+    A record is a line that begins with `>`, followed by lines of letters. All sequences
+    have the same length. `.` is read as the gap `-`; the case of letters is ignored.
 
     Args:
         path: str or `pathlib.Path`.
@@ -22,12 +22,12 @@ def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
 
     Returns:
         `(sequences, names)`: int32 array (N, sites), numbers from 0 to
-        `len(alphabet) - 1`; list of what follows `>` in each header.
+        `len(alphabet) - 1`; list of str, the text after `>` in each header.
 
     Raises:
-        TypeError: if the path is none.
+        TypeError: if `path` is not a path.
         ValueError: if the file has no sequence, a letter that is not in the alphabet,
-            or sequences of several lengths: the error names the line.
+            or sequences of several lengths. The error names the line.
 
     Example:
 
@@ -86,15 +86,15 @@ def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
 
 
 def sequence_weights(sequences, distance: float = 0.1) -> np.ndarray:
-    """Computes 1 / number of sequences near each one, itself included.
+    """Computes 1 / the number of sequences near each sequence, itself included.
 
-    Families of proteins hold many near copies; with these weights a group of them
-    counts as one.
+    Protein families contain many near copies. With these weights a group of near
+    copies counts as one sequence.
 
     Args:
         sequences: int array (N, sites).
-        distance: float in [0, 1), the share of the sites in which near sequences
-            differ at most.
+        distance: float in [0, 1), the largest share of sites in which two near
+            sequences differ.
 
     Returns:
         float32 array (N,), for `sample_weight`.

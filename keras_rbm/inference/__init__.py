@@ -1,4 +1,4 @@
-"""What a bipartite model implies: pure functions of `Potentials`."""
+"""Inference in bipartite models: pure functions of `Potentials`."""
 
 from keras_rbm.inference.annealing.annealed_importance import (
     annealed_importance_sampling as annealed_importance_sampling,

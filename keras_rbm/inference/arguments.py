@@ -1,4 +1,4 @@
-"""Checks of what the functions of this package are given, eager or traced."""
+"""Checks of the arguments of this package's functions, eager or traced."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,21 +10,21 @@ def as_floats(name, values, shape=None, dtype=tf.float32):
     """Returns values as a float tensor.
 
     Args:
-        name: str, what an error calls the values.
+        name: str, the name of the values in an error message.
         values: tensor, array or lists of numbers.
-        shape: tuple of sizes, `None` or tensors where they are not known; or `None`.
-        dtype: what they are cast to.
+        shape: tuple of sizes, `None` or a tensor if not known; or `None` for any shape.
+        dtype: dtype of the result.
 
     Raises:
-        TypeError: if they are no numbers.
-        ValueError: if they are of another shape.
+        TypeError: if the values are not numbers.
+        ValueError: if the values have another shape.
     """
     tensor = _tensor(values, dtype)
     if tensor is None:
         kind = getattr(values, "dtype", None) or type(values).__name__
         raise TypeError(
             f"Expected {name} as a dense tensor or array of numbers. Received: {kind}. "
-            "Of a sparse matrix take toarray(), of lists rows of one length."
+            "Call toarray() on a sparse matrix; give all rows of a list one length."
         )
     if shape is None:
         return tensor
@@ -32,7 +32,7 @@ def as_floats(name, values, shape=None, dtype=tf.float32):
     if not tensor.shape.is_compatible_with(shape):
         words = ", ".join("examples" if size is None else str(size) for size in shape)
         single = tensor.shape.rank == len(shape) - 1
-        cure = f" Of a single example take {name}[np.newaxis]." if single else ""
+        cure = f" For a single example pass {name}[np.newaxis]." if single else ""
         raise ValueError(
             f"Expected {name} of shape ({words}{',' if len(shape) == 1 else ''}). "
             f"Received: shape {tuple(tensor.shape)}.{cure}"
@@ -41,7 +41,7 @@ def as_floats(name, values, shape=None, dtype=tf.float32):
 
 
 def _tensor(values, dtype):
-    """Returns values as a float tensor, or `None` if they are no numbers."""
+    """Returns values as a float tensor, or `None` if they are not numbers."""
     if isinstance(values, (tf.RaggedTensor, tf.SparseTensor)):
         return None
     if not tf.is_tensor(values) and not hasattr(values, "value"):
@@ -57,9 +57,9 @@ def _tensor(values, dtype):
 
 
 def check_sizes(least=1, **counts):
-    """Raises an error unless each named count is an int ≥ `least`, or such a tensor.
+    """Raises an error unless each named count is an int, or int tensor, ≥ `least`.
 
-    The value of a tensor is looked at outside of a `tf.function` only.
+    The value of a tensor is checked only outside of a `tf.function`.
     """
     for name, count in counts.items():
         if not tf.is_tensor(count):
@@ -75,7 +75,7 @@ def check_sizes(least=1, **counts):
 
 
 def check_model(potentials):
-    """Raises a TypeError unless something is `Potentials`, of tensors."""
+    """Raises a TypeError unless `potentials` are `Potentials` of tensors."""
     parts = [getattr(potentials, name, None) for name in ("visible", "hidden")]
     kernel = getattr(potentials, "kernel", None)
     if not tf.is_tensor(kernel) or not all(hasattr(part, "natural") for part in parts):
@@ -88,8 +88,8 @@ def check_model(potentials):
 def checked_states(potentials, name, states, hidden=False):
     """Returns states (examples, units) of a layer of a model as a float tensor.
 
-    Their values are looked at outside of a `tf.function` only, and where others have no
-    meaning: not of binary units, which have means.
+    Values are checked only outside of a `tf.function`, and not for binary units, for
+    which means may be given instead of states.
     """
     check_model(potentials)
     units = potentials.hidden if hidden else potentials.visible
@@ -100,14 +100,14 @@ def checked_states(potentials, name, states, hidden=False):
 
 
 def _check_values(name, states, values):
-    """Raises a ValueError unless units of more than two values have such states."""
+    """Raises a ValueError unless units with more than two values have such states."""
     columns = np.flatnonzero(np.count_nonzero(np.diff(values), axis=1) > 1)
     wrong = (states[:, columns, np.newaxis] != values[columns]).all(-1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         column = columns[column]
         raise ValueError(
-            f"Expected {name}, states of the units. Received: "
+            f"Expected {name} to be states of the units. Received: "
             f"{states[row, column]:g} in row {row}, column {column}; its states are "
             f"{np.unique(values[column]).tolist()!r:.60}."
         )

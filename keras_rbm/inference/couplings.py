@@ -11,10 +11,10 @@ from keras_rbm.inference.potentials import Potentials
 def zero_sum_gauge(potentials):
     """Returns the same model with kernels that sum to 0 over a unit's categories.
 
-    Adding a number to the rows of all categories of a unit, and taking it from the
-    other layer's bias, changes nothing that can be seen. The gauge takes the mean:
+    Adding a number to the kernel rows of all categories of a unit, and subtracting it
+    from the other layer's bias, does not change the model. The gauge takes the mean:
     `W_iaj -= mean_a W_iaj`, `c_j += sum_i mean_a W_iaj`, and likewise for categorical
-    hidden units. Free energies stay as they are. Other units are left alone.
+    hidden units. Free energies do not change. Other types of units are left unchanged.
 
     Args:
         potentials: `Potentials`.
@@ -54,7 +54,7 @@ def effective_couplings(potentials, visible, weights=None):
     over data: the second-order term of `-F(v)`.
 
     Args:
-        potentials: `Potentials`, hidden units that are one number each.
+        potentials: `Potentials` whose hidden units are one number each.
         visible: tensor (B, V), data.
         weights: tensor (B,), by default all equal.
 
@@ -107,17 +107,17 @@ def contact_scores(couplings, num_units):
     """Computes a score for each pair of units: norm, with product correction [1].
 
     `F_ij` is the Frobenius norm of the couplings of the categories of i with those of
-    j; of it is taken `F_i. F_.j / F_..`, what i and j couple with anything.
+    j. `F_i. F_.j / F_..`, how much i and j couple with all units, is subtracted.
 
     Args:
-        couplings: tensor (rows, rows), as of `effective_couplings`.
-        num_units: int, V; each has rows / V categories, all the same number.
+        couplings: tensor (rows, rows), as returned by `effective_couplings`.
+        num_units: int, V; each unit has rows / V categories.
 
     Returns:
         array (V, V), 0 on the diagonal.
 
     Raises:
-        ValueError: if the rows are no multiple of `num_units`.
+        ValueError: if the number of rows is not a multiple of `num_units`.
 
     Example:
 

@@ -11,16 +11,16 @@ from keras_rbm.inference.pareto import pareto_k
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
 ALPHA = 0.05
 MARKOV = -math.log(ALPHA)
-#: The same where two bounds are taken together.
+#: The same for two bounds that hold together.
 HALF_MARKOV = -math.log(ALPHA / 2.0)
 #: Standard errors on either side of an estimate whose weights behave well.
 WIDTH = 3.0
-#: Chains, or families of them, at least: the spread of fewer is chance itself.
+#: Fewest chains, or families of chains, whose spread gives an error.
 FEWEST = 10
 #: Log weights with a heavier tail have no error that could be estimated.
 LARGEST_PARETO_K = 0.7
-#: The tail is asked where the largest weight is so many times the mean: that of weights
-#: which are nearly equal is chance.
+#: The tail is tested only if the largest weight is this many times the mean: the tail
+#: of nearly equal weights is random.
 _LARGE_WEIGHT = 2.0
 #: Rounding of float32, relative to log Z.
 _ROUNDING = 3e-7
@@ -29,21 +29,21 @@ _ROUNDING = 3e-7
 class LogPartition(NamedTuple):
     """An estimate of log Z, in nats; fields of shape (), or (B,) for B models.
 
-    The interval from `lower` to `upper` holds log Z in at least 95 % of cases, as far
-    as chains have met the model's modes, or is open at the end that nobody knows: then
-    `note` says why, and what to do.
+    The interval from `lower` to `upper` contains log Z in at least 95 % of cases,
+    provided that chains have met the model's modes. An end that is not known is
+    infinite; then `note` says why, and what to do.
 
     Attributes:
         value: the estimate.
-        stderr: its standard error: 0 if exact, infinite where the estimate tells
-            nothing of it, NaN where the method has none (`"bethe"`, `"mean_field"`).
-        lower: lower end of the interval. Three standard errors of Z below it where
-            the weights behave well; else by Markov's inequality, see
+        stderr: its standard error: 0 if exact, infinite if it cannot be estimated,
+            NaN if the method has none (`"bethe"`, `"mean_field"`).
+        lower: lower end of the interval: three standard errors of Z below the
+            estimate if the weights behave well, else by Markov's inequality, see
             `from_log_weights`.
         upper: upper end.
         ess: effective sample size, of the number of chains.
         log_weights: (M,) or (M, B), each chain's estimate of log Z.
-        note: str, what there is to know about the interval, or `""`.
+        note: str, a remark about the interval, or `""`.
     """
 
     value: tf.Tensor
@@ -56,7 +56,7 @@ class LogPartition(NamedTuple):
 
     @property
     def is_finite(self):
-        """Bools, () or (B,): whether the interval has two ends."""
+        """Bools, () or (B,): whether both ends of the interval are finite."""
         return tf.math.is_finite(self.upper - self.lower)
 
     @classmethod
@@ -88,9 +88,9 @@ class LogPartition(NamedTuple):
 
     @classmethod
     def of_error(cls, value, stderr, ess, log_weights):
-        """Returns an estimate whose error is normal: three errors either way.
+        """Returns an estimate with a normal error: three errors on either side.
 
-        Where the error is not known, infinite, both ends are open.
+        An unknown error is infinite, and then so are both ends.
         """
         stderr = with_rounding(stderr, value)
         margin = WIDTH * stderr
@@ -101,19 +101,19 @@ class LogPartition(NamedTuple):
         """Returns the estimate that unbiased weights of Z imply.
 
         `E[w] = Z`, so `log Z ~ logmeanexp(log w)`, with the standard error of the delta
-        method, `sd(w) / (sqrt(M) mean(w))`. Where a generalised Pareto distribution of
-        their largest values has a shape below 0.7 [1], or the largest is less than
+        method, `sd(w) / (sqrt(M) mean(w))`. If a generalized Pareto distribution of
+        the largest weights has a shape below 0.7 [1], or the largest is less than
         twice the mean, and there are at least ten, the interval is
-        `log(Z ± 3 standard errors)`. Else, or where the lower end of that is not
-        positive, all that is known is Markov's inequality,
+        `log(Z ± 3 standard errors)`. Otherwise, or if the lower end of that is not
+        positive, only Markov's inequality is known,
         `P(log mean w ≥ log Z + a) ≤ exp(-a)`: the interval is
         `[value - log 20, inf)`, at 95 %.
 
         Args:
             log_weights: tensor (M,) or (M, B).
             reverse: bool. If `True` the weights are of chains that were annealed back
-                from exact samples, `E[1 / w] = 1 / Z`: all as above with the signs
-                turned, the interval in the bad case `(-inf, value + log 20]`.
+                from exact samples, `E[1 / w] = 1 / Z`: all as above with opposite
+                signs, and otherwise the interval is `(-inf, value + log 20]`.
 
         References:
             1. Vehtari, Simpson, Gelman, Yao, Gabry. Pareto smoothed importance
@@ -137,7 +137,7 @@ class LogPartition(NamedTuple):
         return cls(value, stderr, lower, upper, ess, log_weights)
 
     def unless_refuted(self, least):
-        """Returns the estimate, open above where log Z is known to be larger.
+        """Returns the estimate, with no upper end if log Z is known to be larger.
 
         Args:
             least: float or array (B,), a lower bound of log Z.
@@ -177,11 +177,11 @@ def weighted(log_weights):
 
 
 def effective_number(ancestors):
-    """Returns how many independent ones M states have, (B,); ancestors is (M, B)."""
+    """Returns the effective number of different ancestors, (B,), among (M, B)."""
     sizes = [np.unique(column, return_counts=True)[1] for column in ancestors.T]
     return np.array([size.sum() ** 2 / np.square(size).sum() for size in sizes])
 
 
 def with_rounding(stderr, value):
-    """Returns standard errors with what float32 adds to them."""
+    """Returns standard errors that include the rounding of float32."""
     return tf.sqrt(tf.square(stderr) + tf.square(_ROUNDING * value))

@@ -1,4 +1,4 @@
-"""Exact answers by enumerating the smaller layer."""
+"""Exact results by enumerating the smaller layer."""
 
 import math
 
@@ -15,7 +15,7 @@ from keras_rbm.inference.potentials import (
 )
 from keras_rbm.inference.traces import traced_by_size
 
-#: Largest number of binary units that is enumerated; of others, 2^25 states.
+#: Largest number of binary units that is enumerated; for other units, 2^25 states.
 MAX_UNITS = 25
 _CHUNK = 2**12
 
@@ -23,15 +23,14 @@ _CHUNK = 2**12
 def exact_log_partition(potentials):
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
-    The finite layer of fewer states is enumerated, the other summed (or, for
+    The finite layer with fewer states is enumerated; the other is summed (or, for
     real-valued units, integrated) in closed form.
 
     Args:
         potentials: `Potentials`.
 
     Returns:
-        float64 tensor of shape (), or (B,) where the biases have a batch dimension,
-        nats.
+        float64 tensor of shape (), or (B,) if the biases have a batch dimension, nats.
 
     Raises:
         ValueError: if the smaller finite layer has more than 2^25 states (25 binary
@@ -61,11 +60,11 @@ def exact_moments(potentials):
 
     Returns:
         `Moments` without a row axis: kernel (V, H), visible and hidden statistics
-        (V,) and (H,), weight 1; with a leading axis B where the biases have one.
+        (V,) and (H,), weight 1; with a leading axis B if the biases have one.
         All in float64.
 
     Raises:
-        ValueError: as `exact_log_partition`.
+        ValueError: as for `exact_log_partition`.
 
     Example:
 
@@ -150,7 +149,7 @@ def _for_each_model(function, potentials, signature):
 def _states(units, start, count):
     """Returns a layer's states number `start` to `start + count - 1`, (count, units).
 
-    A state's number has a digit for each unit, the first one's being the last.
+    A state's number has one digit per unit; the first unit's digit is the lowest.
     """
     values, sizes = units.values, num_states(units)
     places = np.cumprod(np.append(1, sizes[:-1]))
@@ -161,15 +160,15 @@ def _states(units, start, count):
 
 
 def _log_weights(potentials, hidden):
-    """Returns log of the weight of each hidden state, visible units summed out."""
+    """Returns each hidden state's log weight, with visible units summed out."""
     visible = potentials.visible.log_partition(potentials.visible_natural(hidden))
     return own_log_weight(potentials.hidden, hidden) + tf.reduce_sum(visible, -1)
 
 
 def _chunks(potentials):
-    """Returns the numbers of chunks, of states in a chunk, and of states.
+    """Returns the numbers of chunks, of states in a chunk, and of all states.
 
-    What a last chunk has more are states from 0 on, again.
+    A last chunk that is not full repeats states from 0 on.
     """
     total = math.prod(map(int, num_states(potentials.hidden)))
     count = min(_CHUNK, total)
@@ -177,7 +176,7 @@ def _chunks(potentials):
 
 
 def _chunk(potentials, index, count, total):
-    """Returns states number `index · count` on, and the logs of their weights."""
+    """Returns `count` states from number `index · count` on, and their log weights."""
     first = index * count
     hidden = _states(potentials.hidden, first, count)
     log_weights = _log_weights(potentials, hidden)

@@ -28,9 +28,9 @@ class ChainState(NamedTuple):
 
 
 class SweepNoise(NamedTuple):
-    """Uniform noise of a sweep: (C, V), (C, H) and (C, 1), or (C, 0) if all is exact.
+    """Uniform noise of a sweep: (C, V), (C, H), and (C, 1), or (C, 0) if all is exact.
 
-    With a leading axis for several sweeps.
+    For several sweeps there is a leading axis.
     """
 
     visible: tf.Tensor
@@ -46,8 +46,9 @@ class SweepNoise(NamedTuple):
 def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     """Draws the uniform noise of several sweeps, for both layers at once.
 
-    Early and in one piece: XLA fuses a draw that has a single use into that use, and
-    one inside a loop it runs on one core; both are several times slower on a CPU.
+    It is drawn early and in one piece. XLA would fuse a draw that has a single use into
+    that use, and run a draw inside a loop on one core: both are several times slower on
+    a CPU.
 
     Args:
         potentials: `Potentials`.
@@ -62,7 +63,7 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
     layers = tf.split(noise, sizes, 2)
     for layer, size in zip(layers, sizes, strict=True):
-        if isinstance(size, int):  # lost where another is not known
+        if isinstance(size, int):  # lost if another size is not known
             layer.set_shape((*layer.shape[:2], size))
     return SweepNoise(*layers)
 
@@ -83,8 +84,8 @@ def gibbs_sweep(potentials, visible, seed):
     """Draws h from p(h | v), then v from p(v | h).
 
     The sweep leaves the model's distribution of v invariant, and is reversible
-    with respect to it. With fractional hidden units it is a Metropolis step: v is
-    the new one only if it was accepted.
+    with respect to it. With fractional hidden units it is a Metropolis step: v changes
+    only if the new state is accepted.
 
     Args:
         potentials: `Potentials`.
@@ -127,7 +128,7 @@ def proposal(potentials, hidden_natural, noise):
 
 
 def metropolis_step(potentials, state, visible, noise, beta=1.0):
-    """Returns the chains after a proposal: there, or for fractional units perhaps not.
+    """Returns the chains after a proposal, which fractional units may reject.
 
     Args:
         potentials: `Potentials`.
@@ -185,12 +186,12 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     states = _gibbs_chain(
         potentials, visible, random.as_seed(seed), tf.cast(num_sweeps, tf.int32), clamp
     )
-    states.set_shape(visible.shape)  # an earlier trace for any number of rows may run
+    states.set_shape(visible.shape)  # a trace for any number of rows may have run
     return states
 
 
 def checked_mask(clamp, shape):
-    """Returns a clamp's mask as a tensor; raises a ValueError if it is none.
+    """Returns a clamp's mask as a tensor; raises a ValueError if it is not a mask.
 
     Args:
         clamp: bool array (V,) or (C, V).
@@ -242,7 +243,7 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
             visible, potentials.hidden.sample(natural, noise.hidden[index])
         )
 
-    # The last sweep stands apart, so that its products serve the moments too.
+    # The last sweep is separate, so that its products are also used for the moments.
     last = num_sweeps - 1
     if last:
         _, hidden = tf.while_loop(
@@ -256,8 +257,8 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
 def visible_chain(potentials, visible, seed, *, num_sweeps):
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
-    As `gibbs_chain`, for few sweeps inside a training step: all noise is drawn
-    before the first, `num_sweeps · C · (V + H)` numbers.
+    Like `gibbs_chain`, but for few sweeps inside a training step: all noise,
+    `num_sweeps · C · (V + H)` numbers, is drawn before the first sweep.
 
     Args:
         potentials: `Potentials`.

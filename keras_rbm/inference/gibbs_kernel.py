@@ -36,7 +36,7 @@ class _Kernel(tfp.mcmc.TransitionKernel):
 
 
 class BlockGibbs(_Kernel):
-    """`tfp.mcmc` kernel whose step is one block Gibbs sweep of a Potentials.
+    """`tfp.mcmc` kernel whose step is one block Gibbs sweep of `Potentials`.
 
     The state is the visible layer, (C, V); the target is the model's
     distribution of v, `-F(v)` up to a constant. Works with
@@ -74,7 +74,7 @@ class BlockGibbs(_Kernel):
 
 
 class GibbsProposalResults(NamedTuple):
-    """Of `GibbsProposal`: what `tfp.mcmc.MetropolisHastings` decides by, (C,)."""
+    """Results of `GibbsProposal` that `tfp.mcmc.MetropolisHastings` uses, (C,)."""
 
     target_log_prob: tf.Tensor
     log_acceptance_correction: tf.Tensor
@@ -85,8 +85,8 @@ class GibbsProposal(_Kernel):
     """`tfp.mcmc` kernel that proposes a Gibbs sweep of the RBM near a fractional one.
 
     `tfp.mcmc.MetropolisHastings(GibbsProposal(potentials))` samples a model whose
-    hidden units count fractionally [1, section 3.3], and reports what it accepted in
-    `is_accepted`. With whole coefficients everything is accepted.
+    hidden units count fractionally [1, section 3.3], and reports in `is_accepted` what
+    it accepted. With whole coefficients everything is accepted.
 
     Args:
         potentials: `keras_rbm.inference.Potentials`, hidden units

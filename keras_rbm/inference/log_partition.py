@@ -1,4 +1,4 @@
-"""log Z by the name of a method."""
+"""log Z by a named method."""
 
 import math
 import warnings
@@ -50,50 +50,51 @@ def estimate_log_partition(
     """Computes or estimates log Z by a named method.
 
     All methods that sample begin with `find_starting_point`: chains and short annealing
-    runs from several places look where the model has its mass, and the base model of
-    the tempered path takes the means found there.
+    runs from several places search for the regions that hold the model's mass. The base
+    model of the tempered path takes the means found there.
 
-    | method | what it does | its interval has two ends where |
+    | method | what it does | its interval is finite if |
     | --- | --- | --- |
     | `"exact"` | enumerates up to 25 units | always: a point |
     | `"ais"` | anneals forwards | weights behave well, and no mode was missed |
-    | `"bidirectional"` | anneals both ways | the two ways overlap |
+    | `"bidirectional"` | anneals both ways | the two directions overlap |
     | `"reverse_ais"` | anneals model samples back | weights behave well |
     | `"tempering"` | bridges tempered replicas | they exchange, travel and mix |
     | `"bethe"` | `sum_product`, binary units | never: error not known |
     | `"mean_field"` | a lower bound, binary units | never |
 
-    `"ais"` anneals back as well, from states of elsewhere, to see whether its chains
-    have missed any, and `"reverse_ais"` forwards. From `initial_visible` it does not:
-    it is as good as these are samples of the model. No method knows of a mode that none
-    of its chains has met.
+    `"ais"` also anneals back, from states that the search found, to check whether its
+    chains have missed any; `"reverse_ais"` also anneals forwards. With
+    `initial_visible` it does not, and is only as good as these samples of the model. No
+    method can detect a mode that none of its chains has met.
 
     Args:
         potentials: `Potentials`.
         method: str, see above.
         base: tensor (V,) or (B, V), visible natural parameters of independent units
-            with the means of the data, where the search begins; `None` where no data
-            are known: it begins in other places, as in any case, and `note` says so.
-        chains: tensor (C, V), states of a single model where other chains have got to,
-            such as a learning rule's: the search looks there, too.
-        betas: int, number of temperatures (of tempering, replicas less one), spaced at
+            with the means of the data, from which the search begins. It always begins
+            in other places, too; with `None`, if no data are known, only there, and
+            `note` says so.
+        chains: tensor (C, V), states that other chains of a single model have reached,
+            such as those of a learning rule: the search looks there, too.
+        betas: int, number of temperatures (for tempering, replicas less one), spaced at
             equal thermodynamic distances (tempering: equal swap rates), by default 1000
-            (20); or the values, as `temperatures` takes them.
-        num_chains: int ≥ 2; with fewer than 10 the interval is open.
+            (20); or the values, as for `temperatures`.
+        num_chains: int ≥ 2; with fewer than 10 the interval is infinite.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             those of the search. With B models C is a multiple of B, and row i belongs
             to model i modulo B.
-        steps: int, sweeps of each replica of `"tempering"`, by default 1000; of the
-            annealing methods further Gibbs sweeps before chains are annealed back, by
-            default 0.
+        steps: int, sweeps of each replica of `"tempering"`, by default 1000; for the
+            annealing methods, additional Gibbs sweeps before chains are annealed back,
+            by default 0.
         seed: int or integer tensor of shape (2,).
         progress: bool. Show progress bars of annealing.
         spread: function `(anneal, states) -> log weights` that calls
             `anneal(states, seed)` on several devices, or `None`.
 
     Returns:
-        `LogPartition`, nats. Where its interval is open because the chains do not tell,
-        a warning says so once, and what to do.
+        `LogPartition`, nats. If chains cannot tell an end of its interval, a warning
+        says so once, and what to do.
 
     Raises:
         ValueError: if the method is unknown, a parameter not finite, the model too
@@ -172,7 +173,7 @@ def estimate_log_partition(
     backward = per_model(run(back, initial_visible, seeds["backward"]), potentials)
     reverse = LogPartition.from_log_weights(backward, reverse=True)
     reverse = reverse.unless_refuted(start.least)
-    if given:  # states that the caller vouches for
+    if given:  # the caller states that these are samples
         return _explained(reverse, method, base)
     forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
     both = bidirectional(forward, backward, start.ancestors, start.least, start.absent)
@@ -202,17 +203,17 @@ _REASONS = {
     "tempering": "replicas exchange or travel too rarely",
 }
 _CURES = {
-    "tempering": "Take more replicas (betas=40) and steps, or method='bidirectional'.",
-    "ais": "Take method='bidirectional', or ten times as many betas.",
+    "tempering": "Use more replicas (betas=40) and steps, or method='bidirectional'.",
+    "ais": "Use method='bidirectional', or ten times as many betas.",
 }
-_CURE = "Take ten times as many betas, or more chains (at least 10, by default 100)."
+_CURE = "Use ten times as many betas, or more chains (at least 10, by default 100)."
 
 
-_BLIND = "No data are known (no fit, no adapt): the search began in other places."
+_BLIND = "No data are known (no fit, no adapt): the search began without them."
 
 
 def _explained(result, method, base):
-    """Returns an estimate with its note; warns where an end of the interval is open."""
+    """Returns an estimate with its note; warns if an end of the interval is open."""
     blind = _BLIND if base is None else ""
     finite = np.atleast_1d(result.is_finite.numpy())
     if finite.all():

@@ -6,23 +6,23 @@ import tensorflow as tf
 
 #: Fewer weights in the tail say nothing about it.
 _LEAST_TAIL = 5
-#: Observations that the weak prior of the shape counts for, and its mean.
+#: Number of observations that the weak prior of the shape counts as, and its mean.
 _PRIOR_COUNT, _PRIOR_MEAN = 10.0, 0.5
 
 
 def pareto_k(log_weights):
-    """Returns the shape k of a generalised Pareto distribution of the largest weights.
+    """Returns the shape k of a generalized Pareto distribution of the largest weights.
 
-    The estimator of Zhang and Stephens [1], drawn towards 1/2 as in [2], of the
-    `min(M / 5, 3 sqrt(M))` largest weights. Moments of the weights below 1 / k are
-    finite: from k = 0.7 on, means of as many as could be drawn do not settle.
+    The estimator of Zhang and Stephens [1], shrunk toward 1/2 as in [2], for the
+    `min(M / 5, 3 sqrt(M))` largest weights. Moments of the weights are finite below
+    order 1 / k. From k = 0.7 on, means converge too slowly to be useful.
 
     Args:
         log_weights: tensor (M,) or (M, B).
 
     Returns:
-        float64 tensor () or (B,). Minus infinity where the tail does not vary;
-        infinity where M < 25, of which less than five are the tail.
+        float64 tensor () or (B,). Minus infinity if the tail does not vary; infinity
+        if M < 25, because the tail then has fewer than five weights.
 
     References:
         1. Zhang, Stephens. A new and efficient estimation method for the generalized

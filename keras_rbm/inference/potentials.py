@@ -16,7 +16,7 @@ class _Fields(NamedTuple):
 
 
 class Potentials(_Fields):
-    """A bipartite pairwise model: coupling and the two layers' parameters.
+    """A bipartite pairwise model: the kernel and the two layers' parameters.
 
     `-E(v, h) = t(v)' W t(h) + own terms of v + own terms of h`, where `t` is the
     units' first statistic; for binary units `v' W h + b' v + c' h`.
@@ -57,7 +57,7 @@ class Potentials(_Fields):
 
     @property
     def num_visible(self):
-        """Columns of visible states: int, or a tensor where it changes between calls.
+        """Number of columns of visible states: int, or a tensor if it may change.
 
         The kernel has `visible.num_rows` rows: more, if a unit has several categories.
         """
@@ -65,12 +65,12 @@ class Potentials(_Fields):
 
     @property
     def num_hidden(self):
-        """The same of the hidden states; the kernel has `hidden.num_rows` columns."""
+        """The same for hidden states; the kernel has `hidden.num_rows` columns."""
         return self.hidden.num_units
 
     @property
     def batch_size(self):
-        """Number of models, where biases have a batch dimension, else `None`."""
+        """Number of models if biases have a batch dimension, else `None`."""
         for bias in (self.visible_bias, self.hidden_bias):
             if bias.shape.rank == 2:
                 return tf.shape(bias)[0]
@@ -81,9 +81,9 @@ class Potentials(_Fields):
         return Potentials(tf.transpose(self.kernel), self.hidden, self.visible)
 
     def repeat(self, count):
-        """Returns `count` copies of each of B models, row i that of model i modulo B.
+        """Returns `count` copies of each of B models; row i is model i modulo B.
 
-        A single model, without a batch dimension, is returned as it is.
+        A single model, without a batch dimension, is returned unchanged.
         """
         if self.batch_size is None:
             return self
@@ -109,19 +109,19 @@ class Potentials(_Fields):
         return self.visible.natural(self.visible_input(hidden))
 
     def hidden_natural_of_mean(self, mean):
-        """Returns the hidden units' given the visible units' means, as encoded."""
+        """Returns hidden natural parameters given encoded means of visible units."""
         product = self._product(self.visible.first(mean), transpose=False)
         return self.hidden.natural(product)
 
     def visible_natural_of_mean(self, mean):
-        """Returns the same given the hidden units' means, (B, H), not states."""
+        """Returns visible natural parameters given means of hidden units, (B, H)."""
         product = self._product(self.hidden.first(mean), transpose=True)
         return self.visible.natural(product)
 
     def free_energy(self, visible, hidden_natural=None):
         """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats.
 
-        `hidden_natural`, of v, may be given where it is known already.
+        `hidden_natural` of v may be passed if it is already known.
         """
         if hidden_natural is None:
             hidden_natural = self.hidden_natural(visible)
@@ -138,9 +138,8 @@ class Potentials(_Fields):
 class Moments(NamedTuple):
     """One phase of a gradient: statistics of the examples (or chains) and weights.
 
-    Weights are normalised over all replicas, so that weighted sums are means and
-    replicas' gradients add up; the two phases have weights of their own, and as
-    many rows as they like.
+    Weights are normalized over all replicas, so weighted sums are means and replicas'
+    gradients add up. Each phase has its own weights and its own number of rows.
 
     Attributes:
         kernel: tensor (V, H), weighted mean of t(v) t(h)'.
@@ -165,14 +164,14 @@ class Moments(NamedTuple):
 
 
 def conditional_moments(potentials, visible, weights, hidden_natural=None):
-    """Returns the moments of given visible states, hidden units in expectation.
+    """Returns the moments of visible states, with hidden units in expectation.
 
     Args:
         potentials: `Potentials`.
         visible: tensor (B, V), states.
-        weights: tensor (B,), normalised.
-        hidden_natural: tensor (B, H), `potentials.hidden_natural(visible)`, where it
-            is known already.
+        weights: tensor (B,), normalized.
+        hidden_natural: tensor (B, H), `potentials.hidden_natural(visible)`, if it is
+            already known.
 
     Returns:
         `Moments`.
@@ -184,7 +183,7 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
     v = potentials.visible.statistics(visible)
     h = potentials.hidden.expected_statistics(hidden_natural)
     dtype = potentials.kernel.dtype
-    # In bfloat16 1/B is rounded, otherwise for each phase: the scale stays outside.
+    # bfloat16 rounds 1/B differently in each phase: keep the scale outside.
     scale = 1.0 if dtype == v.bias.dtype else tf.reduce_max(weights)
     relative = tf.math.divide_no_nan(weights, scale)[:, tf.newaxis]
     product = tf.matmul(
@@ -212,8 +211,8 @@ def log_conditional(units, states, natural):
 def finite_layers(potentials):
     """Returns log2 of the number of states of the layers that can be enumerated.
 
-    A dict of "visible" and "hidden", without a layer whose units have no end of states.
-    Of binary units it is their number.
+    A dict with "visible" and "hidden", without layers of infinitely many states. For
+    binary units the value is their number.
     """
     layers = {"visible": potentials.visible, "hidden": potentials.hidden}
     return {
@@ -229,7 +228,7 @@ def num_states(units):
 
 
 def _check_shapes(kernel, visible, hidden):
-    """Raises a ValueError unless the biases go with the kernel."""
+    """Raises a ValueError unless the biases fit the kernel."""
     biases = [units.bias for units in (visible, hidden)]
     if not all(tf.is_tensor(bias) for bias in biases):
         return

@@ -1,4 +1,4 @@
-"""Cheap stand-ins for the likelihood, which need no partition function."""
+"""Cheap substitutes for the likelihood, which need no partition function."""
 
 import functools
 
@@ -14,18 +14,18 @@ from keras_rbm.inference.unit_states import UnitStates
 def pseudo_log_likelihood(potentials, visible):
     """Computes `sum_i log p(v_i | all other v)`, for finitely many visible states [1].
 
-    Of binary units each term is `log sigmoid(F(v with bit i flipped) - F(v))`; for
-    values between two states, minus the cross-entropy with them.
+    For binary units each term is `log sigmoid(F(v with bit i flipped) - F(v))`; for
+    values between two states it is minus the cross-entropy with them.
 
     Args:
         potentials: `Potentials`.
         visible: tensor (B, V), states.
 
     Returns:
-        tensor (B,), nats; NaN of rows that are no states.
+        tensor (B,), nats; NaN for rows that are not states.
 
     Raises:
-        ValueError: if visible units have no end of states, as Gaussian ones.
+        ValueError: if visible units have infinitely many states, as Gaussian ones do.
 
     Example:
 
@@ -47,7 +47,7 @@ def pseudo_log_likelihood(potentials, visible):
 def _traced(kind):
     """Returns the sum, traced once for any number of rows and of hidden units.
 
-    It is given models of one kind of visible layer only.
+    All its models must have the same kind of visible layer.
     """
     return tf.function(_sum_of_units, autograph=False, reduce_retracing=True)
 
@@ -69,14 +69,14 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
         potentials: `Potentials`.
         visible: tensor (B, V), states.
         seed: int or integer tensor of shape (2,).
-        observed: int or `None`, visible units that count, the first ones, given the
-            rest; by default all.
+        observed: int or `None`; only the first `observed` visible units count, given
+            the rest; by default all.
 
     Returns:
         tensor (B,), nats; unbiased.
 
     Raises:
-        ValueError: if visible units have no end of states, as Gaussian ones.
+        ValueError: if visible units have infinitely many states, as Gaussian ones do.
     """
     visible = checked_states(potentials, "visible", visible)
     if observed is not None:
@@ -91,8 +91,8 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
 def reconstruction_log_likelihood(potentials, visible):
     """Computes `log p(v | h = E[h | v])`: how well v survives one way up and down.
 
-    Defined for all unit types. It is not the learning objective of any rule, and a
-    model can have a good one with a poor likelihood.
+    Defined for all unit types. It is not the learning objective of any rule, and can be
+    good for a model whose likelihood is poor.
 
     Args:
         potentials: `Potentials`.

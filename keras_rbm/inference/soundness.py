@@ -20,13 +20,13 @@ def check_finite(potentials):
         if not tf.reduce_all(tf.math.is_finite(value)):
             raise ValueError(
                 f"Expected finite parameters. Received: NaN or infinite values in "
-                f"{name}. Training has diverged: go back to earlier weights, and take "
+                f"{name}. Training has diverged: go back to earlier weights, and use "
                 "a smaller learning rate."
             )
 
 
 def _named_parameters(name, units):
-    """Returns a dict of name to tensor of a layer's parameters, those of parts, too."""
+    """Returns a dict of name to tensor of a layer's parameters, including its parts."""
     if not hasattr(units, "_asdict"):
         return {name: units}
     named = {}
@@ -38,13 +38,13 @@ def _named_parameters(name, units):
 
 
 def check_normalizable(potentials):
-    """Raises if a pair of layers without limits has no finite partition function.
+    """Raises if a pair of unbounded layers has no finite partition function.
 
-    Units of a finite number of states, and of limited ones, go with all others.
+    Units with finitely many or bounded states can be combined with all others.
 
     Raises:
-        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' of the units
-            without limits is positive definite. For rectified units it need not be.
+        ValueError: unless diag(precision_v) - W diag(1/precision_h) W' of the unbounded
+            units is positive definite. This is not necessary for rectified units.
             Not checked while tracing a `tf.function`.
     """
     if not tf.executing_eagerly():
@@ -61,6 +61,6 @@ def check_normalizable(potentials):
             "Expected diag(precision_v) - W diag(1 / precision_h) W' to be positive "
             "definite, or two layers of Gaussian or rectified units may have no finite "
             f"partition function. Received: smallest eigenvalue {smallest:.3g}. Use a "
-            "smaller kernel, a larger precision, or units of finitely many states in "
+            "smaller kernel, a larger precision, or units with finitely many states in "
             "one of the layers."
         )

@@ -1,4 +1,4 @@
-"""What each state of a single unit of a finite layer adds to the log-weight."""
+"""The states of single units of a finite layer, and what each adds to log-weights."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from keras_rbm.inference.potentials import num_states
 
 
 class UnitStates(NamedTuple):
-    """A finite layer, unit by unit; of a unit with fewer states the last is repeated.
+    """A finite layer, unit by unit; units with fewer states repeat their last one.
 
     State k of unit i adds `numbers[i, k] · kernel[rows[i, k]]` to the other layer's
     natural parameters, and `own[i, k]` to the log-weight.
@@ -17,10 +17,10 @@ class UnitStates(NamedTuple):
     Attributes:
         kernel: tensor (rows, K).
         values: tensor (units, m), each unit's states.
-        rows: int tensor (units, m), or (units,) of units that are one number each.
+        rows: int tensor (units, m), or (units,) for units that are one number each.
         numbers: tensor (units, m), the first statistics.
-        own: tensor (units, m) or (B, units, m), minus infinity of what is repeated.
-        is_real: bool tensor (units, m), false of what is repeated.
+        own: tensor (units, m) or (B, units, m), minus infinity for repeated states.
+        is_real: bool tensor (units, m), false for repeated states.
     """
 
     kernel: tf.Tensor
@@ -40,7 +40,7 @@ class UnitStates(NamedTuple):
         """
         dtype, values = units.bias.dtype, units.values
         counts, most = num_states(units), values.shape[1]
-        # A unit of several rows is one of categories: state k is its row k.
+        # A unit with several rows is categorical: state k is its row k.
         sizes = np.bincount(units.unit_of_row)[:, np.newaxis]
         starts = np.cumsum(sizes, 0) - sizes
         rows = starts + np.minimum(np.arange(most), sizes - 1)
@@ -58,14 +58,14 @@ class UnitStates(NamedTuple):
 
     @property
     def count(self):
-        """int, m, the most states that a unit has."""
+        """int, m, the largest number of states of a unit."""
         return self.values.shape[1]
 
     def inputs(self, unit):
         """Returns what each state of a unit adds to the other layer's parameters.
 
         Args:
-            unit: int tensor (), or (C,) of a unit for each chain.
+            unit: int tensor (), or (C,) for one unit per chain.
 
         Returns:
             tensor (m, K), or (C, m, K).
@@ -78,14 +78,14 @@ class UnitStates(NamedTuple):
         )
 
     def shares(self, value, unit):
-        """Returns which state a value is, 1 there; of a mean, how much of each.
+        """Returns 1 for the state that a value is; for a mean, each state's share.
 
         Args:
             value: tensor (C,).
             unit: int tensor () or (C,).
 
         Returns:
-            tensor (C, m), each row of sum 1; 0 where the value is no state.
+            tensor (C, m), whose rows sum to 1; 0 where the value is not a state.
         """
         values = tf.gather(self.values, unit)
         spacing = values[..., 1:2] - values[..., :1]

@@ -1,4 +1,4 @@
-"""Metrics of restored images, in per cent."""
+"""Metrics of restored images, in percent."""
 
 from keras_rbm.metrics.changed_pixel_error import (
     ChangedPixelError as ChangedPixelError,

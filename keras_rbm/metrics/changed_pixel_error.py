@@ -8,14 +8,14 @@ from keras_rbm.metrics.pixel_error import PixelError
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class ChangedPixelError(PixelError):
-    """Share of the changed pixels that are restored wrongly, in per cent [1].
+    """Share of the changed pixels that are restored wrongly, in percent [1].
 
     `100 · sum[changed · wrong] / sum[changed]`, with `changed = (x > threshold) !=
     (y_true > threshold)` and `wrong = (y_pred > threshold) != (y_true > threshold)`,
-    the sums over all pixels of all examples since the last reset; 0 if no pixel was
-    changed. Returning the input x as it is gives 100, a perfect restoration 0.
+    where sums are over all pixels of all examples since the last reset; 0 if no pixel
+    was changed. Returning the input x unchanged gives 100, a perfect restoration 0.
 
-    A metric sees no inputs, so a conditional model shows it each batch's x with
+    A metric is not given inputs, so a conditional model passes each batch's x to
     `observe` just before `update_state`.
 
     Args:
@@ -25,7 +25,7 @@ class ChangedPixelError(PixelError):
             `keras.config.floatx()`.
 
     Raises:
-        ValueError: if the threshold is no finite number; from `update_state`, if
+        ValueError: if the threshold is not a finite number; from `update_state`, if
             `observe` was not called before it or inputs, predictions and targets
             differ in shape.
 
@@ -49,7 +49,7 @@ class ChangedPixelError(PixelError):
         self._x = None
 
     def observe(self, x):
-        """Shows the metric the inputs of the batch that the next update is about.
+        """Gives the metric the inputs of the batch that the next update adds.
 
         Args:
             x: (B, V), the noisy states.
@@ -64,7 +64,7 @@ class ChangedPixelError(PixelError):
             y_pred: (B, V), the restored states or their probabilities.
             sample_weight: optional, (B,) for the examples or (B, V) for the pixels.
         """
-        # Forgotten first, so that no error leaves a traced tensor behind.
+        # Cleared first, so that no error leaves a traced tensor behind.
         x, self._x = self._x, None
         if x is None:
             raise ValueError(
@@ -78,5 +78,5 @@ class ChangedPixelError(PixelError):
             if sample_weight.shape.rank == 1:
                 sample_weight = sample_weight[:, tf.newaxis]
             weight *= sample_weight
-        # A mean weighted by pixels: both sums run on over the batches.
+        # A mean weighted by pixels: both sums accumulate over the batches.
         super().update_state(y_true, y_pred, weight)

@@ -11,7 +11,7 @@ from keras_rbm.inference.arguments import as_floats
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class PixelError(keras.metrics.Mean):
-    """Share of the pixels that are restored wrongly, in per cent [1].
+    """Share of the pixels that are restored wrongly, in percent [1].
 
     `100 · mean[(y_pred > threshold) != (y_true > threshold)]`, over all pixels of all
     examples.
@@ -23,7 +23,7 @@ class PixelError(keras.metrics.Mean):
             `keras.config.floatx()`.
 
     Raises:
-        ValueError: if the threshold is no finite number; from `update_state`, if
+        ValueError: if the threshold is not a finite number; from `update_state`, if
             predictions and targets differ in shape.
 
     Example:
@@ -46,7 +46,7 @@ class PixelError(keras.metrics.Mean):
                 "for example threshold=0.5."
             )
         self.threshold = float(threshold)
-        # Keras' only way to say that less is better; its tuners read it.
+        # Keras' only way to say that lower is better; its tuners read it.
         self._direction = "down"
 
     def update_state(self, y_true, y_pred, sample_weight=None):
@@ -62,12 +62,12 @@ class PixelError(keras.metrics.Mean):
         super().update_state(100 * wrong, sample_weight)
 
     def differs_from_target(self, name, states, y_true):
-        """Returns 1 where `states` and `y_true` lie on two sides of the threshold.
+        """Returns 1 where `states` and `y_true` are on opposite sides of the threshold.
 
-        NaN lies on the wrong side.
+        NaN counts as wrong.
 
         Args:
-            name: str, what an error calls the states.
+            name: str, the name of the states in an error message.
             states: (B, V).
             y_true: (B, V).
 
@@ -81,20 +81,20 @@ class PixelError(keras.metrics.Mean):
         y_true = as_floats("y_true", y_true, dtype=self.dtype)
         if not states.shape.is_compatible_with(y_true.shape):
             raise ValueError(
-                f"Expected {name} of the shape of y_true. Received: "
+                f"Expected {name} with the shape of y_true. Received: "
                 f"{name}.shape={states.shape}, y_true.shape={y_true.shape}. Use this "
                 "metric only where both are images of the same pixels."
             )
         on, wanted = states > self.threshold, y_true > self.threshold
-        # Not `!=`: with a batch size known of only one its result has no known rank.
+        # Not `!=`: if only one batch size is known, its result has no known rank.
         differs = tf.math.logical_xor(on, wanted)
         return tf.cast(differs | tf.math.is_nan(states), self.dtype)
 
     def checked_weights(self, sample_weight, states):
-        """Returns weights that go with states (B, V) as a tensor, or `None`.
+        """Returns weights that fit states (B, V) as a tensor, or `None`.
 
         Raises:
-            TypeError, ValueError: if they are no numbers, or do not fit.
+            TypeError, ValueError: if they are not numbers, or do not fit.
         """
         if sample_weight is None:
             return None

@@ -1,4 +1,4 @@
-"""Models: what a user fits."""
+"""Models that users fit."""
 
 from keras_rbm.models.crbm import CRBM as CRBM
 from keras_rbm.models.deep.dbm import DBM as DBM

@@ -1,4 +1,4 @@
-"""What every model here shares: compiling, fitting and evaluating."""
+"""The base class of all models: compiling, fitting and evaluating."""
 
 import keras
 import numpy as np
@@ -25,12 +25,12 @@ _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
 class BoltzmannMachine(TakesData, RuleModel):
-    """Base of the models: a `RuleModel` with the Keras workflow around its step.
+    """Base class of the models: a `RuleModel` with the Keras workflow around its step.
 
     Attributes:
         conditional: bool, whether the model has an input x.
         grows: bool, whether its hidden layer grows in training.
-        inference: `keras_rbm.inference.Inference` that it predicts by, or `None`.
+        inference: `keras_rbm.inference.Inference` that it predicts with, or `None`.
         kernel_mask: tensor (V, H), 1 where units are connected, or `None` if all are.
     """
 
@@ -55,21 +55,22 @@ class BoltzmannMachine(TakesData, RuleModel):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam
-                with a rate of 0.03 for 64 visible units, less for more of them, and a
-                third of that for rules whose samples must keep up with the weights,
-                as PCD's.
+                with a learning rate of 0.03 for 64 visible units, less for more units,
+                and a third of that for rules, such as PCD, whose samples must keep up
+                with the weights.
             rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
-            loss: not taken; the rule stands in its place.
+            loss: not supported; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
             run_eagerly, steps_per_execution: as in Keras.
             jit_compile: bool or `"auto"`, whether XLA compiles the steps: a third
                 faster, also on a CPU, after a second or two at the start. `"auto"`
                 does so unless the model runs eagerly, under a distribution strategy,
-                or by belief propagation, which is compiled by itself.
+                or with belief propagation, which compiles itself.
 
         Raises:
-            ValueError: if the rule is unknown, does not fit, or is another model's.
+            ValueError: if the rule is unknown, does not fit the model, or belongs to
+                another model.
         """
         if loss is not None:
             raise ValueError(
@@ -153,26 +154,26 @@ class BoltzmannMachine(TakesData, RuleModel):
     ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit` does.
 
-        Arrays are shuffled by a permutation that is a function of the model's
-        seed and of `optimizer.iterations`, so that a run resumed at an epoch's
-        end (`keras.callbacks.BackupAndRestore`) goes on as if never stopped. For
+        Arrays are shuffled by a permutation that depends only on the model's seed
+        and `optimizer.iterations`, so a run resumed at an epoch's end
+        (`keras.callbacks.BackupAndRestore`) continues as if never stopped. For
         a `tf.data.Dataset` see `keras_rbm.datasets.shuffled_batches`.
 
         Args:
             x: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or
                 generator; for a conditional model the input (N, X), or pairs.
             y: array (N, V), the visible states of a conditional model.
-            validation_data: the same, without shuffling.
+            validation_data: like x and y, without shuffling.
             **kwargs: the other arguments are those of `keras.Model.fit`.
 
         Returns:
             `keras.callbacks.History`.
 
         Raises:
-            ValueError: if the first batch (of arrays: any row) cannot be states of the
-                model's units, before anything is changed; or at a later batch that
-                cannot, or a step of infinite or NaN loss or gradients: the error names
-                the step, which has changed nothing.
+            ValueError: if the first batch (for arrays: any row) cannot be states of the
+                model's units, before anything is changed; if a later batch cannot, or
+                a step has an infinite or NaN loss or gradient: the error names the
+                step, which has changed nothing.
         """
         self._assert_compile_called("fit")
         if class_weight is not None:
@@ -196,7 +197,7 @@ class BoltzmannMachine(TakesData, RuleModel):
             batch_size = self._batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
-        self._initial_epoch = None  # of an earlier backup
+        self._initial_epoch = None  # from an earlier backup
         self._fit_start = int(self.optimizer.iterations.numpy())
         own = [FirstFit(data.start), ResumeCheck(initial_epoch), epoch_key]
         own += self.rule.callbacks()

@@ -1,4 +1,4 @@
-"""What follows from a conditional model's potentials: predictions and samples."""
+"""Predictions and samples of conditional models, from their potentials."""
 
 import tensorflow as tf
 
@@ -15,10 +15,10 @@ from keras_rbm.models.workflow.with_inference import WithInference
 
 
 class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
-    """A Boltzmann machine with input, a model of p(v | x).
+    """A Boltzmann machine with an input x: a model of p(v | x).
 
-    A subclass makes its variables, sets `_inference`, `visible` and `hidden`, and
-    implements `potentials` and `gradients`. Called on x it returns the visible
+    A subclass creates its variables, sets `_inference`, `visible` and `hidden`, and
+    implements `potentials` and `gradients`. Called on x, it returns the visible
     marginals, (B, V).
     """
 
@@ -32,15 +32,15 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
-            optimizer: as of `RBM.compile`.
+            optimizer: as for `RBM.compile`.
             rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
-                by the model's inference, for which that has to yield marginals.
+                with the model's inference, which must then yield marginals.
             **kwargs: see `RBM.compile`.
         """
         super().compile(optimizer, rule=rule, **kwargs)
 
     def endpoints(self):
-        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
         x, v = rows(self.num_features), rows(self.num_visible, "v")
         predict = Endpoint(named("marginals", self.call), [x])
 
@@ -83,7 +83,7 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
     def call(self, inputs):
         infer = self.inference.given(inputs)
         beliefs = infer(self.potentials(inputs), pairwise=None)
-        # Training is the rules' matter: nothing flows back through the sweeps.
+        # Rules train the model: no gradient flows back through the sweeps.
         return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
 
     def compute_output_shape(self, input_shape):
@@ -92,7 +92,7 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
     def _prediction(self, features, visible):
         """Returns what compiled metrics compare with the targets: the output.
 
-        Of categories, which have no mean, that is the likeliest ones.
+        For categorical units, which have no mean, it is the likeliest categories.
         """
         return self.potentials(features).visible.state_like(
             tf.cast(self(features), self.variable_dtype)
@@ -111,9 +111,9 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
         """Predicts one state of the visible units.
 
         Max-product inference finds the most probable (v, h), mixed-product the most
-        probable v; both approximately. Of marginals (sum-product, mean field, exact) it
-        returns which exceed 1/2, the state with the fewest expected errors, and the
-        likeliest state of units that are not binary.
+        probable v; both approximately. With marginals (sum-product, mean field, exact)
+        units are 1 if their marginal exceeds 1/2, which has the fewest expected errors;
+        units that are not binary get their likeliest state.
 
         Args:
             x: array (B, X).
@@ -163,7 +163,7 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
             tensor (B, V).
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` comes without
+            ValueError: if a count or shape is wrong, or `clamp` is given without
                 `initial_visible`.
         """
         rows = self._feature_rows(x, "sample")

@@ -1,4 +1,4 @@
-"""What a conditional model's potentials say of data: energies and likelihoods."""
+"""Energies and likelihoods of conditional models, from their potentials."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from keras_rbm.inference.arguments import as_floats
 from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import as_rows
 
-#: Of log Z. Tempering takes one model at a time.
+#: Methods for log Z. Tempering, which takes one model at a time, is not among them.
 _METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
 #: Nats by which a likelihood may exceed 0 without being wrong.
 _ROUNDING = 1e-3
@@ -20,7 +20,7 @@ _CHAINS_AT_ONCE = 10_000
 
 
 class ConditionalScores:
-    """Gives a model of p(v | x) its scores."""
+    """Adds scores to a model of p(v | x)."""
 
     def free_energy(self, x, v) -> tf.Tensor:
         """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
@@ -50,13 +50,13 @@ class ConditionalScores:
 
         Args:
             x: array (B, X).
-            method: `"bethe"`, the default of binary units (sum-product to 1e-3 or 100
-                sweeps, whatever the model's inference; error not known, and large
-                where `sum_product` does not converge, see `Beliefs.converged`),
+            method: `"bethe"`, the default for binary units (sum-product to 1e-3 or 100
+                sweeps, whatever the model's inference; its error is not known, and
+                large if `sum_product` does not converge, see `Beliefs.converged`),
                 `"mean_field"` (a lower bound), `"exact"` (enumerates up to 25 units),
-                `"ais"`, the default of others, `"bidirectional"` or `"reverse_ais"`
+                `"ais"`, the default for others, `"bidirectional"` or `"reverse_ais"`
                 (annealing, `num_chains` chains for each example).
-            num_chains, betas, steps, seed, progress: of the annealing methods, see
+            num_chains, betas, steps, seed, progress: for the annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
 
         Returns:
@@ -101,13 +101,13 @@ class ConditionalScores:
         Args:
             x: array (B, X).
             v: array (B, V).
-            log_partition: `LogPartition` of the same x, or a method's name to
-                compute it by now, by default that of `log_partition`.
+            log_partition: `LogPartition` of the same x, or the name of a method to
+                compute it with, by default that of `log_partition`.
 
         Returns:
-            tensor (B,), nats, float64. As good as log Z: by `"mean_field"`, a lower
-            bound of it, an upper bound, 0 at most. A Bethe estimate may come out above
-            0, which no probability is: a warning says so.
+            tensor (B,), nats, float64. Its error is that of log Z. `"mean_field"`, a
+            lower bound of log Z, gives an upper bound, at most 0. With `"bethe"` it may
+            exceed 0, which a log probability cannot: then a warning says so.
         """
         visible = self._visible_states(v, "log_likelihood", "v")
         free_energy = tf.cast(self.free_energy(x, visible), tf.float64)
@@ -133,7 +133,7 @@ class ConditionalScores:
             warnings.warn(
                 f"The Bethe estimate gives {above} of {len(score)} examples a "
                 "log-likelihood above 0, up to "
-                f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Take "
+                f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Use "
                 "log_partition='ais' or 'exact'.",
                 stacklevel=2,
             )
@@ -145,6 +145,6 @@ class ConditionalScores:
         lengths = rows.shape[0], visible.shape[0]
         if lengths[0] != lengths[1]:
             raise ValueError(
-                f"Expected x and v of one length. Received: lengths {lengths}."
+                f"Expected x and v of equal length. Received: lengths {lengths}."
             )
         return rows, visible

@@ -21,20 +21,20 @@ from keras_rbm.models.workflow.layer_variables import (
 class CRBM(ConditionalModel):
     """Conditional restricted Boltzmann machine, a structured predictor of v from x.
 
-    `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x an RBM whose biases
-    depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits, and
-    predicts by its inference: called on x it returns the marginals `p(v_i = 1 | x)`,
-    (B, V), or the means of units that are not binary (of categories the probabilities,
-    q columns a unit). As a layer in another model it is fixed: no gradient passes
-    through the inference.
+    `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x, it is an RBM whose
+    biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits, and
+    predicts by its inference: called on x, it returns the marginals `p(v_i = 1 | x)`,
+    (B, V), or the means of units that are not binary (for categorical units the
+    probabilities, q columns per unit). As a layer in another model it is fixed: no
+    gradient passes through the inference.
 
     Args:
         hidden_units: int ≥ 1, H.
         visible, hidden: str or `keras_rbm.units` object, types of the units.
-        inference: `keras_rbm.inference.Inference` or its name, how the model
+        inference: `keras_rbm.inference.Inference` or its name, with which the model
             predicts and rules such as `MaximumLikelihood` learn. By default
-            sum-product belief propagation of binary units, and `MeanField` of others,
-            which is all they take. Train and predict with the same.
+            sum-product belief propagation for binary units and `MeanField`, the only
+            choice, for others. Train and predict with the same.
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
@@ -43,8 +43,8 @@ class CRBM(ConditionalModel):
             `hidden_kernel`; by default normal, 0.01.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regularizer of the three kernels, or `None`. It has
-            its part in the update, not in the reported loss.
+        kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
+            part of the update, not of the reported loss.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -54,8 +54,8 @@ class CRBM(ConditionalModel):
         visible_kernel: variable (X, V), A.
         hidden_kernel: variable (X, H), R.
 
-    V and H count the rows of units of several categories, and other variables come
-    with other units, as in `RBM`.
+    For categorical units V and H count rows, one per category. Other units have more
+    variables, as in `RBM`.
 
     Raises:
         ValueError: if a size is not an int ≥ 1, or the inference or a unit type is

@@ -1,4 +1,4 @@
-"""What follows from a model's potentials only: scores, features back, samples."""
+"""Features, scores and samples of models with one hidden layer."""
 
 import tensorflow as tf
 
@@ -28,21 +28,21 @@ class GenerativeModel(UnconditionalModel):
         return tf.cast(features, self.compute_dtype)
 
     def _features_of_mean(self, means):
-        """Returns `E[h]` given means of the visible units, as encoded."""
+        """Returns `E[h]` given encoded means of the visible units."""
         features = self._hidden_parameters().mean(self._natural_of_mean(means))
         return _with_zero_gradients(
             features, *tf.nest.flatten(self._visible_parameters())
         )
 
     def _natural_of_mean(self, means):
-        """Returns the hidden units' natural parameters given such means."""
+        """Returns the hidden units' natural parameters given encoded means."""
         return self.potentials().hidden_natural_of_mean(means)
 
     def _hidden_parameters(self):
         return self.potentials().hidden
 
     def endpoints(self):
-        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
         visible = [rows(self._visible_width)]
         transform = Endpoint(named("features", self.call), visible)
         return {
@@ -102,11 +102,10 @@ class GenerativeModel(UnconditionalModel):
         Args:
             x: array (B, V).
             log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it by now (`"exact"`, by default `"ais"`).
+                name of a method to compute it with (`"exact"`, by default `"ais"`).
 
         Returns:
-            tensor (B,), nats, float64. As good as log Z: its error is common to all
-            examples.
+            tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
         values = self._visible_states(x, "log_likelihood")
         value = self._log_partition_value(log_partition)
@@ -118,11 +117,11 @@ class GenerativeModel(UnconditionalModel):
         """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
 
         See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
-        expectation, of the likelihood of *another model*, the sampler that annealing
-        forwards is. It may lie above or below the likelihood of this one.
+        expectation, of the likelihood of *another model*, the sampler that anneals
+        forwards. It may be above or below the likelihood of this model.
 
         Args:
-            x: array (B, V), some hundred examples.
+            x: array (B, V), a few hundred examples.
             num_chains: int ≥ 1, chains for each example.
             betas, seed, progress: as in `log_partition`.
 
@@ -161,8 +160,8 @@ class GenerativeModel(UnconditionalModel):
             method: `"gibbs"`, or `"tempering"`, which mixes between modes at the
                 cost of a chain for each temperature, see
                 `keras_rbm.inference.parallel_tempering`.
-            betas: inverse temperatures of `"tempering"`, as
-                `keras_rbm.inference.temperatures` takes them.
+            betas: inverse temperatures of `"tempering"`, as for
+                `keras_rbm.inference.temperatures`.
             initial_visible: array (num_samples, V) to start from; by default drawn
                 from the base rate.
             clamp: bool array (V,) or (num_samples, V), units that keep the value
@@ -170,11 +169,11 @@ class GenerativeModel(UnconditionalModel):
             seed: int; by default drawn from the model's generator.
 
         Returns:
-            tensor (num_samples, V). For smooth pictures take `reconstruct` of it.
+            tensor (num_samples, V). For smooth images call `reconstruct` on it.
 
         Raises:
             ValueError: if a count or shape is wrong, the method is unknown, or
-                `clamp` comes without `initial_visible`.
+                `clamp` is given without `initial_visible`.
         """
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
@@ -196,8 +195,8 @@ class GenerativeModel(UnconditionalModel):
 def _with_zero_gradients(features, *others):
     """Returns `features`; gradients with respect to `others` are 0, not `None`.
 
-    When the model is fine-tuned as a layer, its visible side has no part in the
-    output; with `None` Keras would warn at every step.
+    When the model is fine-tuned as a layer, its visible parameters have no effect on
+    the output. With gradients `None` Keras would warn at every step.
     """
 
     def gradient(upstream):

@@ -22,7 +22,7 @@ class RBM(GenerativeModel):
     own terms. `p(v) = exp(-F(v)) / Z` with the free energy
     `F(v) = -b' v - sum_j log(1 + exp(v' W_j + c_j))`.
 
-    Called on data, the model returns `E[h | v]`, (B, H): it is also a layer.
+    Called on data, the model returns `E[h | v]`, (B, H), so it can be used as a layer.
 
     Args:
         hidden_units: int ≥ 1, H.

@@ -1,4 +1,4 @@
-"""The training step and the saved state of every model here."""
+"""The training step and the saved state of every model."""
 
 import keras
 import numpy as np
@@ -18,22 +18,22 @@ from keras_rbm.models.workflow.stored_model import StoredModel
 from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
 from keras_rbm.rules.step import Step
 
-#: Of the seed that completes data, among those that are made of a step's.
+#: Number of the seed that completes data, among the seeds made from a step's seed.
 _COMPLETION = -3
 
 
 class RuleModel(StoredModel):
     """A Keras model whose training step is a learning rule.
 
-    A subclass makes its variables in `build` and implements
+    A subclass creates its variables in `build` and implements
 
-    * `potentials(features)`: the bipartite model it is, given its input;
+    * `potentials(features)`: the bipartite model, given its input;
     * `gradients(features, positive, negative)`: dict of variable name to gradient;
     * `_split_batch(x, y)`: which part of the data is input and which is visible state;
     * `_prediction(features, visible)`: what compiled metrics compare with v.
 
     Args:
-        seed: int or `None`. Seeds everything random in the model.
+        seed: int or `None`. Seeds all random numbers of the model.
         num_visible: int or `None`, V. `None` takes it from the first data.
         **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
     """
@@ -66,7 +66,7 @@ class RuleModel(StoredModel):
         self._fit_start = 0  # the optimizer's iterations when the last fit began
 
     def _set_start(self, initializer, regularizer, visible_bias):
-        """Takes up how kernels and visible biases start, and what penalizes kernels."""
+        """Sets the initializers of kernels and visible biases, and the regularizer."""
         get, regularizers = keras.initializers.get, keras.regularizers.get
         initializer = normal(self.seed) if initializer is None else initializer
         self.kernel_initializer = keras_part(get, "kernel_initializer", initializer)
@@ -84,7 +84,7 @@ class RuleModel(StoredModel):
         raise TypeError(f"{type(self).__name__} must implement gradients.")
 
     def _start_config(self):
-        """Returns the arguments of the constructor that say how training starts."""
+        """Returns the constructor's arguments that `_set_start` has set."""
         serialize = keras.initializers.serialize
         bias = self.visible_bias_initializer
         return {
@@ -98,7 +98,7 @@ class RuleModel(StoredModel):
         raise TypeError(f"{type(self).__name__} must implement _split_batch.")
 
     def _complete(self, visible, seed):
-        """Returns states of the whole visible layer, where data are a part of it."""
+        """Returns states of the whole visible layer, if data are only a part of it."""
         return visible
 
     def base_natural(self, potentials):
@@ -110,11 +110,11 @@ class RuleModel(StoredModel):
         return conditional_moments(potentials, visible, weights, hidden_natural)
 
     def _scored(self, potentials, visible):
-        """Returns both with units that always agree as one, for the loss."""
+        """Returns both for the loss, with units that always agree joined to one."""
         return potentials, visible
 
     def _record(self, visible, weights):
-        """Takes note of a batch's visible states, (B, V), with weights (B,)."""
+        """Records a batch's visible states, (B, V), with weights (B,)."""
 
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
@@ -125,7 +125,7 @@ class RuleModel(StoredModel):
             )
 
     def _build_training(self):
-        """Makes the variables of the rule and of the optimizer, once."""
+        """Creates the variables of the rule and of the optimizer, once."""
         with self._strategy_scope():
             if not self.rule.built:
                 self.rule.build(self)
@@ -138,14 +138,14 @@ class RuleModel(StoredModel):
                 self._fault = StepFault()
 
     def _strategy_scope(self):
-        """Returns the scope of the model's strategy, to make variables in."""
+        """Returns the scope of the model's strategy, to create variables in."""
         strategy = self.distribute_strategy
         if tf.distribute.get_strategy() is strategy:
             return tf.name_scope("")
         return strategy.scope()
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # What Keras would build by a step on a first batch is built already; over
+        # What Keras would build by a step on a first batch is already built; with
         # several workers that step fails (keras-team/keras issue 20585).
         if not is_multi_worker(self.distribute_strategy):
             super()._maybe_symbolic_build(iterator, data_batch)
@@ -153,7 +153,8 @@ class RuleModel(StoredModel):
     def train_step(self, data):
         x, y, sample_weight = unpack(data)
         features, visible, weights = self._step_inputs(x, y, sample_weight)
-        # A pipeline may read `optimizer.iterations`: not before its batch is there.
+        # A pipeline may read `optimizer.iterations`, which must not change before the
+        # batch is there.
         with tf.control_dependencies([visible]):
             self._fault.begin(self._state_of_a_step())
             self._fault.look_at(*self._data_soundness(features, visible, weights))
@@ -209,7 +210,7 @@ class RuleModel(StoredModel):
         )
 
     def _predicted(self, features, visible, given):
-        """Returns the prediction that metrics need: the rule's, or the model's."""
+        """Returns the prediction for metrics: the rule's, or else the model's."""
         if self._reports_predictions and given is None:
             return self._prediction(features, visible)
         return given
@@ -232,7 +233,7 @@ class RuleModel(StoredModel):
         return features, visible, weights
 
     def _test_seed(self):
-        """Returns a seed that is new each batch, yet leaves the generator alone."""
+        """Returns a new seed for each batch, without changing the generator."""
         count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
         seed = random.fold_in(0, tf.bitcast(count, tf.int32))
         context = tf.distribute.get_replica_context()
@@ -269,7 +270,7 @@ class RuleModel(StoredModel):
         return seed
 
     def state(self):
-        """Returns two dicts of what is saved by name: required and optional."""
+        """Returns two dicts of the variables to save: required and optional."""
         required = {variable.name: variable for variable in self.weights}
         required["seed_generator"] = self.seed_generator.state
         optional = {}

@@ -1,4 +1,4 @@
-"""What every model of p(v) shares: its base rate, and its partition function."""
+"""The base class of models of p(v): their base rate, and partition function."""
 
 import math
 
@@ -15,9 +15,9 @@ from keras_rbm.replicas import all_sum
 
 
 class UnconditionalModel(BoltzmannMachine):
-    """A Boltzmann machine without input, a model of p(v).
+    """A Boltzmann machine without input: a model of p(v).
 
-    A subclass makes `base_rate` and the visible units' variables (`visible_bias`, …).
+    A subclass creates `base_rate` and the visible units' variables (`visible_bias`, …).
     """
 
     def base_natural(self, potentials):
@@ -37,10 +37,10 @@ class UnconditionalModel(BoltzmannMachine):
         }
 
     def _add_record(self, start):
-        """Makes the record of the data's mean, in the strategy's scope.
+        """Creates the record of the data's mean, in the strategy's scope.
 
         Args:
-            start: array (rows,), the mean of units that no data have touched.
+            start: array (rows,), the units' mean before any data.
         """
         self._start_rate = np.asarray(start, np.float32)
         self.base_rate = self.add_weight(
@@ -54,9 +54,9 @@ class UnconditionalModel(BoltzmannMachine):
 
     @property
     def examples_seen(self):
-        """Variable: of how many examples `fit` has recorded the mean, by weight.
+        """Variable: the total weight of the examples whose mean `fit` has recorded.
 
-        Infinite where `adapt` has set it, which `fit` then leaves alone.
+        Infinite if `adapt` has set the mean, which `fit` then does not change.
         """
         return self._seen.variable
 
@@ -68,11 +68,11 @@ class UnconditionalModel(BoltzmannMachine):
         return [*super()._state_of_a_step(), self.base_rate, self.examples_seen]
 
     def _visible_parameters(self):
-        """Returns the parameters of the units that are data."""
+        """Returns the parameters of the data's units."""
         return self.potentials().visible
 
     def _copy_record(self, model):
-        """Takes over what another model knows of the data."""
+        """Copies another model's record of the data."""
         self.base_rate.assign(model.base_rate)
         self.examples_seen.assign(model.examples_seen)
 
@@ -88,14 +88,14 @@ class UnconditionalModel(BoltzmannMachine):
         self.examples_seen.assign(seen)
 
     def _known_base(self, potentials):
-        """Returns the base of `potentials`, or `None` where no data have been seen."""
+        """Returns the base of `potentials`, or `None` if no data have been seen."""
         rate = tf.convert_to_tensor(self.base_rate)
         if self.examples_seen > 0.0 or tf.reduce_any(rate != self._start_rate):
             return self.base_natural(potentials)
         return None
 
     def mean_states(self):
-        """Returns the mean of the visible layer's states, as encoded, (rows,)."""
+        """Returns the mean of the visible layer's encoded states, (rows,)."""
         return tf.cast(self.base_rate, self.variable_dtype)
 
     def adapt(self, data) -> None:
@@ -103,7 +103,7 @@ class UnconditionalModel(BoltzmannMachine):
 
         Sets the visible bias (for Gaussian units also the precision, or shift and
         scale) so that the model without coupling has the data's mean, the *base
-        rate*; annealed importance sampling starts from it.
+        rate*. Annealed importance sampling starts from it.
 
         Args:
             data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
@@ -123,7 +123,7 @@ class UnconditionalModel(BoltzmannMachine):
         self._start_at(mean, variance)
 
     def _start_at(self, mean, variance):
-        """Fits the isolated visible units to moments of the data, as encoded."""
+        """Fits the isolated visible units to moments of the encoded data."""
         self.base_rate.assign(mean)
         self.examples_seen.assign(math.inf)
         for name, value in self.visible.fitted(mean, variance).items():
@@ -136,7 +136,7 @@ class UnconditionalModel(BoltzmannMachine):
         for chunk in row_chunks(data):
             self._check_visible(chunk, "data")
             yield chunk
-        if chunk is None:  # of a dataset or generator
+        if chunk is None:  # an empty dataset or generator
             width = self._visible_width or self.num_visible or 1
             self._check_visible(tf.zeros((0, width)), "data")
 
@@ -152,12 +152,12 @@ class UnconditionalModel(BoltzmannMachine):
     def _prediction(self, features, visible):
         """Returns what compiled metrics compare with v: its reconstruction.
 
-        Of categories, which have no mean, that is the likeliest ones.
+        For categorical units, which have no mean, it is the likeliest categories.
         """
         return self._visible_parameters().state_like(self._reconstruct(visible))
 
     def _starting_point(self, potentials, seed):
-        """Returns where annealing and tempering start, found for this model."""
+        """Returns the starting point of annealing and tempering for this model."""
         chains = None if self.rule is None else self.rule.visible_chains(potentials)
         base = self._known_base(potentials)
         return inference.find_starting_point(potentials, base, chains, seed=seed)
@@ -173,7 +173,7 @@ class UnconditionalModel(BoltzmannMachine):
         seed=0,
         progress: bool = False,
     ) -> inference.LogPartition:
-        """Computes or estimates `log Z`, and says how far it can be trusted.
+        """Computes or estimates `log Z`, with its error.
 
         The search for the model's mass begins at the mean of the data that `adapt` or
         `fit` saw, at the states of the learning rule's chains, and in other places.
@@ -184,7 +184,7 @@ class UnconditionalModel(BoltzmannMachine):
                 and `"mean_field"`: see the table of
                 `keras_rbm.inference.estimate_log_partition`.
             num_chains, betas, steps, seed, progress: see there.
-            initial_visible: of `"reverse_ais"`, model samples.
+            initial_visible: model samples for `"reverse_ais"`.
 
         Under a distribution strategy each replica anneals a share of the chains,
         without a progress bar.
@@ -193,8 +193,8 @@ class UnconditionalModel(BoltzmannMachine):
             `keras_rbm.inference.LogPartition`, nats.
 
         Raises:
-            ValueError: if the method is unknown, a variable not finite, the model too
-                large to enumerate, or an argument out of range.
+            ValueError: if the method is unknown, a variable is not finite, the model is
+                too large to enumerate, or an argument is out of range.
         """
         self._assert_built("log_partition")
         potentials = self.potentials()
@@ -219,14 +219,14 @@ class UnconditionalModel(BoltzmannMachine):
         )
 
     def _log_partition_value(self, log_partition):
-        """Returns `log Z`, float64, of what likelihoods take for it.
+        """Returns `log Z`, float64, from the argument of likelihoods.
 
         Args:
             log_partition: `LogPartition`, a number, the name of a method to compute
-                it by now, or `None` for `"ais"`.
+                it with, or `None` for `"ais"`.
 
         Raises:
-            ValueError: if it is anything else.
+            ValueError: if `log_partition` is anything else.
         """
         if log_partition is None or isinstance(log_partition, str):
             log_partition = self.log_partition(log_partition or "ais")
@@ -241,7 +241,7 @@ class UnconditionalModel(BoltzmannMachine):
 
 
 class _Count:
-    """A variable that is no weight of the model that holds it, and is saved with it."""
+    """A variable that is saved with its model, but is not one of its weights."""
 
     def __init__(self):
         self.variable = keras.Variable(

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 #: Singular values up to this share of the largest count as zero.
 DROP_TOLERANCE = 1e-4
-#: A step multiplies small singular values by 15/8: more would raise what is dropped.
+#: A step multiplies small singular values by 15/8. More steps would raise dropped ones.
 MAX_STEPS = int(math.log(DROP_TOLERANCE) / math.log(8 / 15))
 STEP_TOLERANCE = 1e-3
 
@@ -19,44 +19,44 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
 
     `W ← W - matrix_learning_rate · ‖G‖_S1 · U V'` for each variable of two axes with
     gradient `G = U S V'`, where `‖G‖_S1 = sum(S)`; `U V'` is the polar factor of G.
-    Every direction that the gradient sees takes a step of the same length. Variables
-    of any other number of axes take the step of SGD, with `learning_rate`. For any
+    Every direction in the gradient gets a step of the same length. Variables with any
+    other number of axes are updated as by SGD, with `learning_rate`. It works for any
     Keras model.
 
-    Rates. Without `matrix_learning_rate` a matrix takes `learning_rate / min(rows,
+    Rates. Without `matrix_learning_rate` a matrix uses `learning_rate / min(rows,
     columns)`: then its step is never longer than that of SGD with the same rate
-    (Frobenius norm), and equals it where one side is 1. For an RBM of binary units,
-    as `log Z(W + D) ≤ log Z(W) + <∇log Z, D> + (VH/2) ‖D‖²_S∞`, the exact gradient
+    (Frobenius norm), and equals it if one side is 1. For an RBM of binary units,
+    because `log Z(W + D) ≤ log Z(W) + <∇log Z, D> + (VH/2) ‖D‖²_S∞`, the exact gradient
     never raises the negative log-likelihood if one variable moves at a time and the
     rates are 1/(VH) for the kernel, 4/V and 4/H for the biases; if all three move at
-    once, a third of each. Rates that learn in good time are far higher, as for SGD.
-    On small data sets and with small batches the method was seen to diverge [2].
+    once, a third of each. As for SGD, useful rates are far higher. On small data sets
+    and with small batches the method was seen to diverge [2].
 
     Methods. A batch of B gives an RBM's kernel a gradient of rank ≤ 2B, so the polar
     factor is that of its numerical range: `"svd"` drops singular values up to 1e-4 of
     the largest. `"newton_schulz"` iterates `X ← (15 X - 10 XX'X + 3 (XX')²X) / 8`
-    from a scaled G until `‖X_{k+1} - X_k‖ ≤ 1e-3`, in matrix products only. It ends
-    after 14 steps, which take a singular value of 1e-4 of the largest half-way: above
-    about 1e-3 they reach 1, below 1e-5 they stay near 0, between them, where `"svd"`
-    drops all or nothing, the factor is gradual. XLA compiles it. XLA's own SVD takes
-    seconds where TensorFlow's takes milliseconds, so `"svd"` needs
-    `compile(jit_compile=False)`; on a CPU it is the quicker of the two.
+    from a scaled G until `‖X_{k+1} - X_k‖ ≤ 1e-3`, with matrix products only. It ends
+    after 14 steps, which bring a singular value of 1e-4 of the largest half-way to 1.
+    Values above about 1e-3 reach 1, those below 1e-5 stay near 0; between them, where
+    `"svd"` drops all or nothing, the factor is gradual. XLA compiles it. XLA's own SVD
+    takes seconds where TensorFlow's takes milliseconds, so `"svd"` needs
+    `compile(jit_compile=False)`; on a CPU it is the faster of the two.
 
     Args:
         learning_rate: float ≥ 0 or `keras.optimizers.schedules.LearningRateSchedule`;
-            the rate of everything but matrices, and of `weight_decay` everywhere.
+            the rate of all variables but matrices, and of `weight_decay` for all.
         matrix_learning_rate: float ≥ 0, schedule or `None`. A float can be set again
-            at any time, as `learning_rate` can.
-        method: str, `"newton_schulz"` or `"svd"`. Both compute in float32, in float64
-            for gradients of float64.
-        **kwargs: as of every Keras optimizer: `weight_decay`, `clipnorm`, `use_ema`,
+            at any time, like `learning_rate`.
+        method: str, `"newton_schulz"` or `"svd"`. Both compute in float32, or in
+            float64 for float64 gradients.
+        **kwargs: as for every Keras optimizer: `weight_decay`, `clipnorm`, `use_ema`,
             `gradient_accumulation_steps`, `name` and so on.
 
     Raises:
-        TypeError: if a rate is neither number nor schedule; if a rate is assigned
-            where `matrix_learning_rate` was not made as a float.
+        TypeError: if a rate is neither a number nor a schedule; if a rate is assigned
+            although `matrix_learning_rate` was not created as a float.
         ValueError: if a rate is negative or not finite, or the method is unknown; at
-            the first step, if `"svd"` is to be compiled by XLA.
+            the first step, if XLA would compile `"svd"`.
 
     Example:
 
@@ -104,7 +104,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
 
     @property
     def matrix_learning_rate(self):
-        """The rate of matrices: a variable, a schedule's present value, or `None`."""
+        """The rate of matrices: a variable, a schedule's current value, or `None`."""
         rate = self._matrix_learning_rate
         return rate(self._iterations) if _is_schedule(rate) else rate
 
@@ -156,7 +156,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
 
 
 def polar_factor_by_svd(matrix):
-    """Returns `U V'` of a matrix `U S V'`, without what `DROP_TOLERANCE` drops.
+    """Returns `U V'` of a matrix `U S V'`, without the directions that are dropped.
 
     Args:
         matrix: float tensor (rows, columns), of zeros or of any rank.
@@ -165,7 +165,7 @@ def polar_factor_by_svd(matrix):
         tensor (rows, columns); zeros for zeros.
 
     Raises:
-        ValueError: if XLA is to compile it.
+        ValueError: if XLA would compile it.
     """
     # TensorFlow's only way to say whether XLA compiles what is being traced.
     from tensorflow.python.ops import control_flow_util
@@ -182,7 +182,7 @@ def polar_factor_by_svd(matrix):
 
 
 def polar_factor_by_newton_schulz(matrix):
-    """Returns nearly what `polar_factor_by_svd` returns, by matrix products.
+    """Approximates `polar_factor_by_svd` by matrix products.
 
     Args:
         matrix: float tensor (rows, columns) of known shape, of zeros or of any rank.
@@ -199,9 +199,9 @@ def polar_factor_by_newton_schulz(matrix):
         following = (15 * x + tf.matmul(polynomial, x)) / 8
         return tf.norm(following - x), following
 
-    # The iteration converges from singular values in (0, 1.5). Entries up to 1 first,
-    # whose squares neither overflow nor vanish; then (Σ s⁴)^¼, a bound of the largest
-    # s that is closer than the Frobenius norm.
+    # The iteration converges from singular values in (0, 1.5). First scale entries to
+    # at most 1, whose squares neither overflow nor vanish; then divide by (Σ s⁴)^¼, a
+    # bound of the largest s that is closer than the Frobenius norm.
     x = tf.math.divide_no_nan(matrix, tf.reduce_max(tf.abs(matrix)))
     gram = tf.matmul(x, x, transpose_b=True)
     x = tf.math.divide_no_nan(x, tf.sqrt(tf.norm(gram)))

@@ -1,8 +1,8 @@
-"""Pictures of a model and of its training, as matplotlib figures.
+"""Plots of a model and of its training, as matplotlib figures.
 
-Each function returns a `matplotlib.figure.Figure` that belongs to nobody else: save
-it by `figure.savefig("filters.png")`, or leave it as the last line of a notebook
-cell. matplotlib is imported when the first picture is drawn
+Each function returns a new `matplotlib.figure.Figure`. Save it with
+`figure.savefig("filters.png")`, or make it the last line of a notebook cell.
+matplotlib is imported when the first figure is drawn
 (`pip install keras-rbm[examples]`).
 """
 

@@ -1,4 +1,4 @@
-"""The course of training, and what scores say."""
+"""Plots of training curves and of scores."""
 
 import math
 
@@ -9,17 +9,17 @@ from keras_rbm.plots.figures import check_title, new_figure
 
 
 def history(history, every=None, title=None):
-    """Draws the course of training, one panel a metric.
+    """Draws training curves, with one panel per metric.
 
-    A metric and its `val_…` share a panel; `…_lower` and `…_upper` become a band
-    around theirs, and a hollow triangle points to an end that is infinite. Counts get
-    whole ticks, and `…converged`, a share, an axis from 0 to 1.
+    A metric and its `val_…` share a panel. `…_lower` and `…_upper` become a band around
+    their metric; a hollow triangle points to an end that is infinite. Counts get
+    integer ticks, and `…converged`, a share, an axis from 0 to 1.
 
     Args:
         history: what `fit` returned, or its dict `history`.
         every: int or `None`, epochs between the values of a metric that is not
-            measured in each epoch (`keras_rbm.callbacks.LogLikelihood`). `None`
-            draws such a metric over the number of the measurement.
+            measured in each epoch (`keras_rbm.callbacks.LogLikelihood`). With `None`
+            such a metric is drawn over the number of the measurement.
         title: str or `None`.
 
     Returns:
@@ -156,7 +156,7 @@ def _draw_intervals(axes, x, values, lower, upper, colour):
     known = np.isfinite(lower) & np.isfinite(upper)
     style = {"color": colour, "alpha": 0.25}
     axes.fill_between(x, lower, upper, where=known, lw=0, **style)
-    # A band has no width where neither neighbour has one.
+    # A band has no width if neither neighbor has one.
     padded = np.pad(known, 1)
     single = known & ~padded[:-2] & ~padded[2:]
     axes.vlines(x[single], lower[single], upper[single], lw=4, **style)
@@ -168,7 +168,7 @@ def _draw_intervals(axes, x, values, lower, upper, colour):
 
 
 def _positions(name, count, epochs, every):
-    """Returns where a metric's values lie, and the name of that axis."""
+    """Returns the x positions of a metric's values, and the label of that axis."""
     if count == len(epochs):
         return epochs, "epoch"
     if every is None:
@@ -177,7 +177,7 @@ def _positions(name, count, epochs, every):
     if len(chosen) != count:
         raise ValueError(
             f"Expected every to give the epochs of {count} values of {name!r} in "
-            f"{len(epochs)} epochs. Received: every={every}. Pass what the callback "
-            "got, or None."
+            f"{len(epochs)} epochs. Received: every={every}. Pass the callback's "
+            "every, or None."
         )
     return chosen, "epoch"

@@ -1,4 +1,4 @@
-"""What a model makes of data: free energies, and the activity of hidden units."""
+"""Plots of a model on data: free energies, and the activity of hidden units."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from keras_rbm.plots.figures import check_built, check_title, new_figure
 
 _BINS = 40
 _MOST_NOISE = 1000
-#: Of binary units the band holds the middle 80 % of the data.
+#: The band of binary units holds the middle 80 % of the data.
 _QUANTILES = (0.1, 0.9)
 _COLOURS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
 
@@ -18,18 +18,18 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     """Draws histograms of the free energies of data, held-out data and noise.
 
     `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that overfits gives
-    training data lower ones than held-out data; the title says by how much, the
-    free-energy gap with its standard error. A model that knows its data gives noise far
-    higher ones.
+    training data lower free energies than held-out data. The title shows the
+    difference, the free-energy gap, with its standard error. A model that has learned
+    its data gives noise far higher free energies.
 
     Args:
         rbm: built `RBM`, `InfiniteRBM` or `DBM` (whose free energy is a bound).
         data: array (N, V) or `tf.data.Dataset`, training examples.
-        held_out: the same, of examples of the same kind that were not trained on, or
+        held_out: examples of the same kind that were not trained on, as for `data`, or
             `None`.
-        noise: bool, whether to draw up to 1000 states of independent units at the base
-            rate, too.
-        seed: int, of the noise.
+        noise: bool, whether to draw also up to 1000 states of independent units at the
+            base rate.
+        seed: int, the seed of the noise.
         title: str or `None`.
 
     Returns:
@@ -58,7 +58,7 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     if energy is None or getattr(rbm, "conditional", False):
         raise TypeError(
             "Expected a model with free energies of v only, in plots.free_energies(). "
-            f"Received: {type(rbm).__name__}. Of a DBN pass an RBM: dbn.rbms[0]."
+            f"Received: {type(rbm).__name__}. For a DBN pass an RBM: dbn.rbms[0]."
         )
     check_built(rbm, "free_energies")
     given = {"training data": data}
@@ -77,14 +77,14 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     }
     if not all(np.isfinite(own).all() for own in energies.values()):
         raise ValueError(
-            "Expected finite free energies. Received: NaN or infinite ones. Training "
-            "has diverged: load an earlier model, or train at a lower rate."
+            "Expected finite free energies. Received: NaN or infinite values. Training "
+            "has diverged: load an earlier model, or lower the learning rate."
         )
     figure = new_figure(5.0, 3.2)
     axes = figure.add_subplot()
     known = np.concatenate([energies[label] for label in given])
     for index, (label, own) in enumerate(energies.items()):
-        # Noise lies far away: on common bins either would be a single bar.
+        # Noise lies far away: with common bins each would be a single bar.
         edges = np.histogram_bin_edges(known if label in given else own, _BINS)
         colour = f"C{index}" if label in given else "0.6"
         style = {"histtype": "stepfilled", "alpha": 0.4, "color": colour}
@@ -92,34 +92,35 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
         axes.axvline(own.mean(), color=colour, linestyle="--", linewidth=1)
     axes.set(xlabel="free energy, nats", ylabel="density")
     axes.spines[["top", "right"]].set_visible(False)
-    # Below, as histograms may be anywhere.
+    # Below the axes, because histograms may be anywhere.
     figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     axes.set_title(_gap(energies) if title is None else title, fontsize=10)
     return figure
 
 
 def activations(rbm, x, *, threshold=0.01, title=None):
-    """Draws how active each hidden unit is on data, in the order of its mean.
+    """Draws how active each hidden unit is on data, sorted by mean.
 
-    A point is the mean of `E[h_j | v]` over the data. Of binary units the bar holds the
-    middle 80 % of the data; a unit is *dead* where the mean is below the threshold, and
-    *saturated* where it is above 1 less the threshold. Of other units the bar is a
-    standard deviation either way; one is dead, the same for all data, where that is
-    below the threshold times the largest of the layer. Titles count them.
+    A point is the mean of `E[h_j | v]` over the data. For binary units the bar holds
+    the middle 80 % of the data; a unit is *dead* if the mean is below the threshold,
+    and *saturated* if it is above 1 minus the threshold. For other units the bar is a
+    standard deviation on either side; a unit is dead, the same for all data, if its
+    standard deviation is below the threshold times the largest of the layer. Titles
+    count dead and saturated units.
 
     Args:
-        rbm: built `RBM`, `InfiniteRBM` (whose units count once here), `DBM`, a panel
-            for each layer, or `DBN`, its top layer.
+        rbm: built `RBM`, `InfiniteRBM` (whose units count once here), `DBM` (a panel
+            for each layer) or `DBN` (its top layer).
         x: array (N, V) or `tf.data.Dataset`, examples.
         threshold: float above 0 and below 0.5.
-        title: str or `None`, of the whole figure.
+        title: str or `None`, the title of the whole figure.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
         ImportError: if matplotlib is not installed.
-        TypeError: if the model returns no activations, as a `CRBM` does not.
+        TypeError: if the model returns no activations, like a `CRBM`.
         ValueError: if the model is not built, the data cannot be its states, or the
             threshold is out of range.
 
@@ -158,7 +159,7 @@ def activations(rbm, x, *, threshold=0.01, title=None):
 
 
 def _gap(energies):
-    """Returns a title: how far held-out data lie above training data."""
+    """Returns a title with the free-energy gap of held-out and training data."""
     pair = [energies.get(label) for label in ("training data", "held-out data")]
     if pair[1] is None:
         return "Free energies"

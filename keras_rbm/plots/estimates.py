@@ -1,4 +1,4 @@
-"""What the chains of an estimate of log Z say."""
+"""A plot of the chains behind an estimate of log Z."""
 
 import math
 import textwrap
@@ -16,27 +16,27 @@ _BINS = 30
 def annealing(log_partition, *, both_ways=False, title=None):
     """Draws the chains' log weights behind an estimate of log Z.
 
-    Each chain of annealing gives an estimate of log Z, its log weight. Bars are the
-    share of the chains, the outline is the share that they have in the estimate of Z
-    (annealed back, of 1 / Z): where it is made by a few chains to the right of the
-    others, the estimate cannot be trusted. The band is the interval.
+    Each chain of annealing gives an estimate of log Z, its log weight. Bars show the
+    share of the chains; the outline shows their share in the estimate of Z (annealed
+    back, of 1 / Z). If a few chains to the right of the others dominate it, the
+    estimate cannot be trusted. The band is the interval.
 
     Args:
         log_partition: `keras_rbm.inference.LogPartition` of one model, by `"ais"`,
             `"reverse_ais"`, `"bidirectional"` or `"tempering"`, which has no weights
             and so no outline.
         both_ways: bool, whether the estimate is `"bidirectional"`: then chains
-            annealed forwards and back are drawn apart. They should overlap.
-        title: str or `None`; by default it says the estimate, its interval and the
-            effective sample size, and below them the estimate's note.
+            annealed forwards and back are drawn separately. They should overlap.
+        title: str or `None`; by default the estimate, its interval and the effective
+            sample size, and below them the estimate's note.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
         ImportError: if matplotlib is not installed.
-        TypeError: if it is no `LogPartition`.
-        ValueError: if the estimate has no chains, or is of several models.
+        TypeError: if `log_partition` is not a `LogPartition`.
+        ValueError: if the estimate has no chains, or is for several models.
 
     Example:
 
@@ -87,7 +87,7 @@ def annealing(log_partition, *, both_ways=False, title=None):
             f"log Z = {value:.2f}, [{lower:.2f}, {upper:.2f}], "
             f"effective sample size {ess:.4g}"
         )
-        if weighted:  # of tempering it counts states, not chains
+        if weighted:  # for tempering it counts states, not chains
             title += f" of {len(values) // (1 + both_ways)}"
         title = "\n".join([title, *textwrap.wrap(log_partition.note, 60)])
     axes.set_title(title, fontsize=9)
@@ -111,13 +111,13 @@ def _checked_weights(log_partition, both_ways):
     values = values.reshape(-1)
     if len(values) < 2 or not np.isfinite(values).all():
         raise ValueError(
-            "Expected an estimate by at least two chains, of finite log weights. "
-            f"Received: log_weights={values!r:.100}. Take log_partition('ais')."
+            "Expected an estimate by at least two chains, with finite log weights. "
+            f"Received: log_weights={values!r:.100}. Use log_partition('ais')."
         )
     if both_ways and len(values) % 2:
         raise ValueError(
             "Expected as many chains annealed back as forwards. Received: "
-            f"both_ways=True for {len(values)} chains. Take "
+            f"both_ways=True for {len(values)} chains. Use "
             "log_partition('bidirectional')."
         )
     return values
@@ -128,9 +128,9 @@ def _draw_shares(axes, values, edges, **style):
 
 
 def _shares(values, estimate):
-    """Returns each chain's share in an estimate, or `None` if it is no mean of them.
+    """Returns each chain's share in an estimate, or `None` if it is not their mean.
 
-    An estimate does not say which way it was annealed: its value does.
+    The direction of annealing is inferred from the estimate's value.
     """
     for sign in (1.0, -1.0):
         total = logsumexp(sign * values)

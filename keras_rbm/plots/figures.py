@@ -1,4 +1,4 @@
-"""Figures that belong to nobody else, and checks that all pictures share."""
+"""New figures, and checks that all plots share."""
 
 import io
 
@@ -9,17 +9,17 @@ _SEPARATOR = "0.6"
 
 
 def new_figure(width, height):
-    """Returns a matplotlib figure of a size in inches."""
+    """Returns a matplotlib figure; its size is in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
             "Expected the package matplotlib, which draws the pictures. Received: "
-            f"{error}. Install it by: pip install keras-rbm[examples]"
+            f"{error}. Install it with: pip install keras-rbm[examples]"
         ) from error
 
     class Shown(Figure):
-        """A figure that a notebook draws, also where pyplot was never imported."""
+        """A figure that a notebook draws, even if pyplot was never imported."""
 
         def _repr_png_(self):
             buffer = io.BytesIO()
@@ -61,7 +61,7 @@ def image_figure(grid, title, margin=0.0):
 
 
 def show_grid(axes, grid, colours, low, high):
-    """Draws a grid of images, NaN as the grey between them; returns the artist."""
+    """Draws a grid of images, NaN as the gray between them; returns the artist."""
     import matplotlib
 
     colours = matplotlib.colormaps[colours].with_extremes(bad=_SEPARATOR)

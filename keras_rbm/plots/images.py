@@ -1,4 +1,4 @@
-"""Pictures of weights and states."""
+"""Plots of weights and states."""
 
 import keras
 import numpy as np
@@ -17,19 +17,20 @@ def filters(
 ):
     """Draws what the hidden units respond to, the columns of the kernel.
 
-    Red is a positive weight, blue a negative one, white zero; one scale for all.
+    Positive weights are red, negative ones blue, zero is white; all units share one
+    scale.
 
     Args:
-        rbm: built model with a `kernel` (V, H); of an `InfiniteRBM` the units in use,
-            in order of insertion; of a `DBM` the first layer's.
+        rbm: built model with a `kernel` (V, H); for an `InfiniteRBM` the units in use
+            are drawn, in order of insertion; for a `DBM` those of the first layer.
         image_shape: `(height, width)`, or `None` for square images.
-        max_units: int ≥ 1, at most so many units, the first ones.
+        max_units: int ≥ 1; only the first `max_units` units are drawn.
         title: str or `None`.
         order: `"norm"` for the filters of largest norm first, or `None` for the order
             in the model.
-        gains: list of numbers, nats, what each unit gained, to be written above its
-            filter: `history.history["gain"]` of an `InfiniteRBM` that grew by at most
-            one unit an epoch. Zeros, of steps that added none, are left out.
+        gains: list of numbers, nats, the gain of each unit, written above its filter:
+            `history.history["gain"]` of an `InfiniteRBM` that grew by at most one unit
+            per epoch. Zeros, from steps that added no unit, are ignored.
 
     Returns:
         `matplotlib.figure.Figure`.
@@ -37,8 +38,8 @@ def filters(
     Raises:
         ImportError: if matplotlib is not installed.
         ValueError: if the model is not built, `max_units` < 1, the order is unknown,
-            there is not one gain for each unit, or the visible units make no image of
-            the shape.
+            there is not one gain for each unit, or the visible units do not form an
+            image of the shape.
 
     Example:
 
@@ -50,7 +51,7 @@ def filters(
     check_counts(max_units=max_units)
     if not (order is None or isinstance(order, str) and order == "norm"):
         raise ValueError(f"Expected order 'norm' or None. Received: order={order!r}.")
-    units = np.ravel(rbm.hidden_units)[0]  # in use; of a deep model the first layer's
+    units = np.ravel(rbm.hidden_units)[0]  # in use; for deep models the first layer's
     if gains is not None:
         gains = _checked_gains(gains, units)
     kernel = np.asarray(rbm.kernel, np.float32)[:, :units].T
@@ -80,7 +81,7 @@ def samples(states, image_shape=None, num_columns=None, title=None):
     """Draws visible states, such as `rbm.sample` or `rbm.reconstruct` returns.
 
     Args:
-        states: array (N, V), grey-scale from its smallest value (black) to its
+        states: array (N, V), drawn in grayscale from its smallest value (black) to its
             largest (white), at least 0 to 1.
         image_shape: `(height, width)`, or `None` for square images.
         num_columns: int or `None` for a grid that is about square.
@@ -91,7 +92,7 @@ def samples(states, image_shape=None, num_columns=None, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the states are not (N, V) or make no image of the shape.
+        ValueError: if the states are not (N, V) or do not form images of the shape.
 
     Example:
 
@@ -113,7 +114,7 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
         rbm: built model with `reconstruct`.
         x: array (N, V) or `tf.data.Dataset`.
         image_shape: `(height, width)`, or `None` for square images.
-        max_examples: int ≥ 1, at most so many, the first ones.
+        max_examples: int ≥ 1; only the first `max_examples` examples are drawn.
         title: str or `None`.
 
     Returns:
@@ -121,8 +122,8 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the examples cannot be states of the model, make no image of
-            the shape, or `max_examples` < 1.
+        ValueError: if the examples cannot be states of the model or do not form images
+            of the shape, or `max_examples` < 1.
 
     Example:
 
@@ -153,7 +154,7 @@ def comparison(rows, image_shape=None, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the arrays differ in shape, or make no image of the shape.
+        ValueError: if the arrays differ in shape, or do not form images of the shape.
 
     Example:
 
@@ -199,7 +200,7 @@ def _checked_gains(gains, units):
             return values
     raise ValueError(
         f"Expected gains as a list of finite numbers, one other than 0 for each of "
-        f"{units} hidden units. Received: {received}. Grow by one step an epoch, and "
+        f"{units} hidden units. Received: {received}. Grow by one step per epoch, and "
         "leave out the gains of units that the model no longer has."
     )
 

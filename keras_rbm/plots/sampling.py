@@ -1,4 +1,4 @@
-"""How Markov chains of a model go, as pictures and as an animation."""
+"""Plots and animations of a model's Markov chains."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.plots.figures import check_built, check_title, image_figure, show_grey
 from keras_rbm.plots.images import comparison
 
-#: 0 to 1000 sweeps, about the same factor apart.
+#: 0 to 1000 sweeps, spaced by about the same factor.
 _FRAMES = (0, *np.unique(np.geomspace(1, 1000, 40).round().astype(int)).tolist())
 
 
@@ -26,20 +26,21 @@ def chains(
     """Draws Gibbs chains: a row for each number of sweeps, a column for each chain.
 
     The states after k sweeps are what `rbm.sample(num_chains, steps=k, seed=seed)`
-    returns: one seed makes one chain. A column that keeps its picture is a chain stuck
-    in a mode; columns that come to look alike, from noise, have found the same one.
+    returns; with one seed, all rows show the same chains. A column that keeps its image
+    is a chain stuck in a mode; columns that become alike, from noise, have found the
+    same mode.
 
     Args:
         rbm: built model of p(v).
         num_chains: int ≥ 1.
-        sweeps: ints ≥ 0 that grow, one for each row.
+        sweeps: increasing ints ≥ 0, one for each row.
         image_shape: `(height, width)`, or `None` for square images.
         initial_visible: array (num_chains, V) to start from, such as data; by default
-            drawn from the base rate. Of a `DBN` states of its top RBM.
-        seed: int, of the chains.
-        means: bool. If `True` states are drawn as their reconstruction, smoother than
-            the states; those after 0 sweeps, and categories, which have no mean, as
-            they are.
+            drawn from the base rate. For a `DBN`, states of its top RBM.
+        seed: int, the seed of the chains.
+        means: bool. If `True`, states are drawn as their reconstructions, which are
+            smoother; those after 0 sweeps, and categories, which have no mean, are
+            drawn unchanged.
         title: str or `None`.
 
     Returns:
@@ -47,9 +48,9 @@ def chains(
 
     Raises:
         ImportError: if matplotlib is not installed.
-        TypeError: if the model has no chains of its own, as a `CRBM` has not.
+        TypeError: if the model has no chains of its own, like a `CRBM`.
         ValueError: if the model is not built, a number is out of range, or the visible
-            units make no image of the shape.
+            units do not form an image of the shape.
 
     Example:
 
@@ -78,19 +79,19 @@ def chain_animation(
     interval=200,
     title=None,
 ):
-    """Makes an animation of Gibbs chains, a frame for each number of sweeps.
+    """Makes an animation of Gibbs chains, with a frame for each number of sweeps.
 
-    Save it by `animation.save("chains.gif", writer="pillow", dpi=80)`, or show it in a
-    notebook by `IPython.display.HTML(animation.to_jshtml())`.
+    Save it with `animation.save("chains.gif", writer="pillow", dpi=80)`, or show it in
+    a notebook with `IPython.display.HTML(animation.to_jshtml())`.
 
     Args:
         rbm: built model of p(v).
-        num_chains: int ≥ 1, a picture each.
-        sweeps: ints ≥ 0 that grow, one for each frame; by default up to 1000.
+        num_chains: int ≥ 1, one image for each chain.
+        sweeps: increasing ints ≥ 0, one for each frame; by default up to 1000.
         image_shape: `(height, width)`, or `None` for square images.
-        initial_visible: as of `chains`.
-        seed: int, of the chains.
-        means: as of `chains`.
+        initial_visible: as for `chains`.
+        seed: int, the seed of the chains.
+        means: as for `chains`.
         interval: int ≥ 1, milliseconds from frame to frame.
         title: str or `None`, above each frame, before the number of sweeps.
 
@@ -98,7 +99,7 @@ def chain_animation(
         `matplotlib.animation.FuncAnimation`.
 
     Raises:
-        ImportError, TypeError, ValueError: as `chains`.
+        ImportError, TypeError, ValueError: as for `chains`.
 
     Example:
 
@@ -144,11 +145,11 @@ def _label(count):
 def _states(
     rbm, function, num_chains, sweeps, image_shape, initial_visible, seed, means
 ):
-    """Returns a dict of sweeps to what is drawn of the chains, arrays (chains, V)."""
+    """Returns a dict from sweeps to the arrays (chains, V) to draw."""
     if getattr(rbm, "conditional", False) or not hasattr(rbm, "reconstruct"):
         raise TypeError(
             f"Expected a model of p(v) in plots.{function}(). Received: "
-            f"{type(rbm).__name__}. Of a CRBM draw plots.samples(crbm.sample(x))."
+            f"{type(rbm).__name__}. For a CRBM call plots.samples(crbm.sample(x))."
         )
     check_built(rbm, function)
     check_counts(num_chains=num_chains)
@@ -159,7 +160,7 @@ def _states(
     def states(steps):
         return rbm.sample(num_chains, steps=steps, **options).numpy()
 
-    # The start is drawn in no time: what it says of the shape comes before the chains.
+    # Drawing the start takes no time: it checks the shape before the chains run.
     checked_image_shape(image_shape, states(0).shape[1])
     shown = {steps: states(steps) for steps in sweeps}
     if means:

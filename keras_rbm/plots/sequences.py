@@ -1,4 +1,4 @@
-"""Pictures of aligned sequences: logos and maps of contacts."""
+"""Plots of aligned sequences: logos and contact maps."""
 
 import numpy as np
 
@@ -17,23 +17,24 @@ _BASES = {"tab:green": "A", "tab:blue": "C", "tab:orange": "G", "tab:red": "TU"}
 
 
 def logos(weights, alphabet=PROTEINS, titles=None, title=None):
-    """Draws what hidden units respond to in sequences, or what sequences are made of.
+    """Draws sequence logos, of what hidden units respond to or of letter frequencies.
 
     At each site letters are stacked, as high as their numbers; negative ones hang
-    below the axis. Colours are by the letters' chemistry, grey for others.
+    below the axis. Colors show the letters' chemistry; other letters are gray.
 
     Args:
-        weights: array (sites, letters) or list of them, a logo each: such as columns of
-            `zero_sum_gauge(rbm.potentials()).kernel`, reshaped, or frequencies.
+        weights: array (sites, letters), or a list with an array for each logo: for
+            example columns of `zero_sum_gauge(rbm.potentials()).kernel`, reshaped, or
+            frequencies.
         alphabet: str, the letters.
         titles: list of str, one for each logo, or `None`.
-        title: str or `None`, of the whole figure.
+        title: str or `None`, the title of the whole figure.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
-        ImportError: if matplotlib or logomaker are not installed.
+        ImportError: if matplotlib or logomaker is not installed.
         ValueError: if an array is not (sites, letters).
 
     Example:
@@ -59,7 +60,7 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
         or not np.isfinite(np.concatenate(arrays)).all()
     ):
         raise ValueError(
-            "Expected finite weights of letters that are each there once. Received: "
+            "Expected finite weights, and an alphabet with each letter once. Received: "
             f"alphabet={alphabet!r:.100}, or NaN or infinite weights."
         )
     if titles is not None and (isinstance(titles, str) or len(titles) != len(arrays)):
@@ -88,16 +89,16 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
 
 
 def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
-    """Draws the pairs of highest score, and known contacts beside them.
+    """Draws the pairs of highest score, together with known contacts.
 
-    Known contacts are grey; the predicted pairs, above the diagonal, are filled where
-    right and hollow where wrong. Sites count from 1.
+    Known contacts are gray. The predicted pairs, above the diagonal, are filled if
+    right and hollow if wrong. Sites are numbered from 1.
 
     Args:
-        scores: symmetric array (V, V), such as of `keras_rbm.inference.contact_scores`.
-        contacts: array (V, V), other than 0 where units touch, on one side of the
-            diagonal or both, or `None`.
-        num_pairs: int ≥ 1, how many pairs, the best ones.
+        scores: symmetric array (V, V), as from `keras_rbm.inference.contact_scores`.
+        contacts: array (V, V), not 0 where units are in contact, on one or both sides
+            of the diagonal, or `None`.
+        num_pairs: int ≥ 1, the number of best pairs to draw.
         distance: int ≥ 1, least `|i - j|` of a pair.
         title: str or `None`; by default it says how many pairs are right.
 
@@ -106,7 +107,7 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if an array is not (V, V), or a number out of range.
+        ValueError: if an array is not (V, V), or a number is out of range.
 
     Example:
 
@@ -129,7 +130,8 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
             f"shapes {shapes}, distance={distance}."
         )
     rounding = 1e-5 * np.max(np.abs(scores))
-    if not np.allclose(scores, scores.T, atol=rounding):  # NaN is no equal of itself
+    # NaN is not even equal to itself
+    if not np.allclose(scores, scores.T, atol=rounding):
         raise ValueError(
             "Expected symmetric, finite scores. Received: scores[i, j] that differ "
             "from scores[j, i], or NaN."
@@ -164,7 +166,7 @@ def _apart(size, distance):
 
 
 def _colours(alphabet):
-    """Returns a dict of letter to colour, by the chemistry of amino acids or bases."""
+    """Returns a dict of letter to color, by the chemistry of amino acids or bases."""
     groups = _ACIDS if set(alphabet) > set("ACDEFGHIKLMNPQRSTVWY") else _BASES
     by_letter = {letter: colour for colour, own in groups.items() for letter in own}
     return {letter: by_letter.get(letter, "0.5") for letter in alphabet}
@@ -177,6 +179,6 @@ def _packages():
     except ImportError as error:
         raise ImportError(
             "Expected the package logomaker, which draws the letters. Received: "
-            f"{error}. Install it by: pip install keras-rbm[examples]"
+            f"{error}. Install it with: pip install keras-rbm[examples]"
         ) from error
     return logomaker, pandas

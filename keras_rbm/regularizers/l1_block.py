@@ -1,4 +1,4 @@
-"""A penalty that makes weights sparse, and units alike in size."""
+"""A penalty that makes weights sparse, and units similar in size."""
 
 import keras
 import tensorflow as tf
@@ -10,11 +10,11 @@ from keras_rbm.checks import check_numbers
 class L1Block(keras.regularizers.Regularizer):
     """The squared L1 norm of each unit's weights: "L1b" [2], the exclusive lasso [1].
 
-    `strength / (2 R) sum_j (sum_r |w_rj|)²` of a kernel with R rows, one column a
-    unit. A weight is pulled to 0 the harder the more its unit weighs already: strong
+    `strength / (2 R) sum_j (sum_r |w_rj|)²` of a kernel with R rows, one column per
+    unit. The larger a unit's weights are, the more strongly each is pulled to 0: strong
     units lose weights, weak ones keep theirs.
 
-    Real-valued hidden units with a precision that is learned leave their scale open:
+    For real-valued hidden units with a learned precision the scale is not determined:
     the penalty then shrinks W, and the precision follows. Fix the scale after each
     epoch, as `examples/papers/proteins_training.py` does.
 
@@ -22,7 +22,7 @@ class L1Block(keras.regularizers.Regularizer):
         strength: float ≥ 0, `lambda_1²` in [2].
 
     Raises:
-        TypeError, ValueError: if it is no number ≥ 0.
+        TypeError, ValueError: if `strength` is not a number ≥ 0.
 
     Example:
 

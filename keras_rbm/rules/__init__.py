@@ -1,4 +1,4 @@
-"""Learning rules: how a model gets the moments of its negative phase."""
+"""Learning rules: how a model estimates the moments of its negative phase."""
 
 import keras
 
@@ -52,11 +52,11 @@ def get(identifier):
     Args:
         identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
             `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
-            `"max_margin"`, `"cd_perceptron"`, `"frank_wolfe"`), a serialised config,
+            `"max_margin"`, `"cd_perceptron"`, `"frank_wolfe"`), a serialized config,
             or a `Rule`.
 
     Raises:
-        ValueError: if it stands for none.
+        ValueError: if the identifier is unknown.
 
     Example:
 
@@ -83,5 +83,5 @@ def serialize(rule):
 
 
 def deserialize(config):
-    """Returns the rule that `serialize` described; its state is not included."""
+    """Returns the rule that `serialize` describes, without its state."""
     return keras.saving.deserialize_keras_object(config)

@@ -11,9 +11,9 @@ from keras_rbm.rules.learning_rule import LearningRule
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class AverageContrastiveDivergence(LearningRule):
-    """ACD-k: CD-k with the moments of several chains from each example averaged [1].
+    """ACD-k: CD-k with moments averaged over several chains from each example [1].
 
-    The bias is that of CD-k, the variance of the negative phase smaller by the
+    The bias is that of CD-k; the variance of the negative phase is smaller by the
     number of chains. Fits models with and without input.
 
     Args:

@@ -1,26 +1,26 @@
-"""A step that removes a hidden unit, or counts it less."""
+"""A step that removes a hidden unit, or reduces its coefficient."""
 
 import tensorflow as tf
 
 from keras_rbm.inference.growing.frank_wolfe import best_removal
 from keras_rbm.inference.growing.refitting import refit
 
-#: Gain at least, nats: less is rounding.
+#: Least gain, nats: less may be rounding.
 _LEAST_GAIN = 1e-5
 
 
 def step_away(model, samples, phases, mean, seed, *, l2, line_search, **fitting):
-    """Removes the unit that J gains most from losing, or counts it less.
+    """Removes the unit whose loss raises J most, or reduces its coefficient.
 
     Args:
         model: the growing model.
         samples: its `GrowingSamples`.
-        phases: the batch beside its samples.
-        mean: tensor (V,), of the batch.
+        phases: `Phases` of the batch and the model's samples.
+        mean: tensor (V,), the batch's mean.
         seed: seed tensor (2,).
         l2: scalar, the penalty of all units.
-        line_search: bool, whether units may count less.
-        **fitting: of `refit`.
+        line_search: bool, whether coefficients may be reduced.
+        **fitting: arguments of `refit`.
 
     Returns:
         scalar, 1 if there was a gain of more than two standard errors, else 0.

@@ -1,4 +1,4 @@
-"""The centred gradient."""
+"""The centered gradient."""
 
 import tensorflow as tf
 
@@ -6,24 +6,24 @@ from keras_rbm.replicas import all_sum
 
 
 class Centering:
-    """Offsets mu of the visible and lambda of the hidden units, and their gradient.
+    """The offsets mu of visible and lambda of hidden units, and the centered gradient.
 
     The model `-E = (v - mu)' W (h - lambda) + …` is the same family of distributions
-    whatever the offsets; its gradient, written in the ordinary parameters, is
+    for all offsets; its gradient, written in the ordinary parameters, is
 
     * `G_W = <(v - mu)(h - lambda)'>+ - <(v - mu)(h - lambda)'>-`,
     * `G_b = <v>+ - <v>- - G_W lambda`,
     * `G_c = <h>+ - <h>- - G_W' mu`,
 
-    and does not change its behaviour where data are inverted. As the parameters are
-    the ordinary ones, moving the offsets leaves the model alone. Before each update
+    and does not change its behavior if data are inverted. The parameters are the
+    ordinary ones, so moving the offsets does not change the model. Before each update
     `mu <- (1 - nu) mu + nu <v>+`, and lambda likewise: `dd_s^b` in [1].
 
     Args:
         sliding_factor: float in [0, 1], nu.
 
     Raises:
-        ValueError: if it is outside.
+        ValueError: if `sliding_factor` is outside of [0, 1].
 
     References:
         1. Melchior, Fischer, Wiskott. How to center deep Boltzmann machines.
@@ -40,7 +40,7 @@ class Centering:
         self.visible_offset = self.hidden_offset = self.mask = None
 
     def build(self, rule, model):
-        """Makes the offsets: the data's mean, see `adapt`, and that of free units."""
+        """Creates the offsets: means of the data and of hidden units without input."""
         self.mask = model.kernel_mask
         names = ("visible_offset", "hidden_offset")
         for name, start in zip(names, _starts(model), strict=True):
@@ -50,19 +50,19 @@ class Centering:
             setattr(self, name, variable)
 
     def reset(self, model):
-        """Starts again from the data's mean and free hidden units."""
+        """Resets the offsets to the mean of the data, and of units without input."""
         if self.visible_offset is not None:
             visible, hidden = _starts(model)
             self.visible_offset.assign(visible)
             self.hidden_offset.assign(hidden)
 
     def slide(self, positive):
-        """Moves the offsets towards the means of the positive phase."""
+        """Moves the offsets toward the means of the positive phase."""
         mean = positive.mean()
         visible, hidden, total = all_sum(
             (mean.visible.bias, mean.hidden.bias, mean.weights)
         )
-        # A batch whose weights are all zero leaves the offsets alone.
+        # A batch whose weights are all zero does not change the offsets.
         rate = self.sliding_factor * tf.sign(total)
         for offset, target in (
             (self.visible_offset, visible),
@@ -71,7 +71,7 @@ class Centering:
             offset.assign(offset + rate * (target - offset))
 
     def kernel(self, moments):
-        """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 without a weight."""
+        """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 if weights are 0."""
         mean = moments.mean()
         mu, lam = tf.convert_to_tensor(self.visible_offset), self.hidden_offset
         hidden = mean.hidden.bias - mean.weights * lam
@@ -79,13 +79,13 @@ class Centering:
         return kernel if self.mask is None else kernel * self.mask
 
     def centered(self, gradients, positive, negative):
-        """Returns gradients by variable name with the centred ones in their place."""
+        """Returns the centered gradients by variable name."""
         return self.with_kernel(
             gradients, self.kernel(negative) - self.kernel(positive)
         )
 
     def with_kernel(self, gradients, kernel):
-        """Returns gradients with a centred kernel's, and biases to go with it."""
+        """Returns gradients with a centered kernel's, and the biases' to match it."""
         mu, lam = self.visible_offset, self.hidden_offset
         return gradients | {
             "kernel": kernel,

@@ -12,7 +12,7 @@ from keras_rbm.rules.learning_rule import LearningRule
 class ContrastiveDivergence(LearningRule):
     """CD-k: negative moments from k Gibbs sweeps started at the data [1].
 
-    Hidden units of the last state enter as probabilities, not samples. Fits models
+    Hidden units of the last state enter as probabilities, not as samples. Fits models
     with and without input.
 
     Args:

@@ -13,15 +13,15 @@ from keras_rbm.rules.step import Phases
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class ContrastiveDivergencePerceptron(LearningRule):
-    """CD-PercLoss: pushes away states that the model likes better than the data [1].
+    """CD-PercLoss: pushes away states that the model prefers to the data [1].
 
     A chain starts at `v ~ sigmoid(b(x))`, the model without coupling, makes k
-    Gibbs sweeps and remembers the state v* of lowest free energy. Examples with
-    `F(v* | x) < F(v | x)` are learned from, the others have loss 0 and no gradient:
-    the loss is `max(0, F(v | x) - F(v* | x))`, in nats.
+    Gibbs sweeps and remembers the state v* of lowest free energy. The loss is
+    `max(0, F(v | x) - F(v* | x))`, in nats: only examples with
+    `F(v* | x) < F(v | x)` have a loss and a gradient.
 
-    At small learning rates it may stop early, with loss 0: once chains find no better
-    state than the data, nothing is learned, however poor the prediction.
+    At small learning rates it may stop early, with loss 0: if chains find no better
+    state than the data, nothing is learned, even if the prediction is poor.
 
     Args:
         gibbs_steps: int ≥ 1, k.
@@ -73,7 +73,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
         return self._rival(step)[1]
 
     def _rival(self, step):
-        """Returns the best states that a chain visits, and the perceptron losses."""
+        """Returns the best state that each chain visits, and the perceptron losses."""
         potentials = step.potentials
         seeds = [random.fold_in(step.root_seed, number) for number in range(2)]
         start = random.uniform(tf.shape(step.visible), seeds[0])

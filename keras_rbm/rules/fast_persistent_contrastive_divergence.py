@@ -17,11 +17,11 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
     The fast weights (of the kernel and both biases) learn along the same gradient,
     `fast <- fast_decay * fast + fast_learning_rate * gradient`: they raise the energy
-    where the chains are, drive them away from there, and are forgotten soon. The
-    negative moments' `E[h | v]` is taken under them, too, as of the chains.
+    where the chains are, which drives the chains away, and soon decay. Like the chains,
+    `E[h | v]` in the negative moments uses the fast weights.
 
     Args:
-        gibbs_steps: int ≥ 1, k sweeps of every chain a step.
+        gibbs_steps: int ≥ 1, k sweeps of every chain per step.
         num_chains: int ≥ 1.
         fast_learning_rate: float ≥ 0; at 0 this is PCD.
         fast_decay: float in [0, 1).
@@ -29,7 +29,7 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
     Attributes:
         chains: variable (num_chains, H), the chains' hidden states.
-        fast: dict of the fast weights' variables, by the name of the parameter.
+        fast: dict of the fast weights' variables, by parameter name.
 
     Raises:
         ValueError: if an argument is out of range, or for a model with input.

@@ -21,9 +21,9 @@ _OBJECTIVES = {
     "likelihood": likelihood_objective,
     "linearized": linearized_objective,
 }
-#: Searches that a step makes at most before it goes without a unit.
+#: Most searches of a step before it ends without a unit.
 _TRIES = 3
-#: Of the held-out chains, relative; below, the next search has a stronger penalty.
+#: Relative ESS of held-out chains below which the next search has a stronger penalty.
 _LOW_ESS = 0.2
 _STRONGER = 3.0
 #: Arguments that are attributes of the same name.
@@ -35,69 +35,70 @@ _AS_GIVEN = (
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class FrankWolfe(Rule):
-    """Grows an `InfiniteRBM` by one hidden unit a step [1].
+    """Grows an `InfiniteRBM` by one hidden unit per step [1].
 
-    A step draws samples of the model by chains that go on from step to step, searches
-    for the unit `(w, d)` that most improves the batch's penalised likelihood
-    `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2` by L-BFGS, adds it, and moves the
-    visible biases until the visible means are the batch's up to chance. The whole
-    training set as one batch with `objective="linearized"` is the published search; the
+    A step draws samples of the model by persistent chains, and searches by L-BFGS for
+    the unit `(w, d)` that most improves the batch's penalized likelihood
+    `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2`. It adds the unit, and moves the
+    visible biases until the visible means equal the batch's up to chance. The published
+    search is the whole training set as one batch with `objective="linearized"`. The
     exact gain, the held-out chains, refusals, and fitted biases are additions. Large
     batches are its stochastic form.
 
-    Held-out chains then judge the unit: carried over from model to model by sequential
-    Monte Carlo [2] they estimate the gain. They go by models in between where one step
-    would leave fewer than half of them, and by many where it would leave fewer than
-    three in ten, or where the unit could gain more than a nat: then it makes modes
-    that must be met as they form. Chains that still are copies of each other count as
-    one in the error. A unit is refused, and another is searched, at most twice, if it
+    Held-out chains then judge the unit: they estimate its gain while they are carried
+    over from model to model by sequential Monte Carlo [2]. They pass through models in
+    between if one step would leave fewer than half of them, and through many if it
+    would leave fewer than three in ten or the unit could gain more than a nat: then it
+    creates modes that chains must meet as they form. Chains that are still copies of
+    each other count as one in the error. A unit is refused, and another is searched, at
+    most twice, if it
 
     * gains less than two standard errors, or
     * would leave searching or held-out chains a relative effective sample size
-      (ESS / S) below 1/50 in one step. Where that of the held-out chains is below 1/5,
+      (ESS / S) below 1/50 in one step. If that of the held-out chains is below 1/5,
       the penalty of the next search is three times as large (a penalty of 0 stays 0).
 
-    | `fit` logs of the last batch | what it is |
+    | `fit` logs of the last batch | meaning |
     | --- | --- |
-    | `gain`, `gain_error` | of its mean log-likelihood by the new unit, nats |
-    | `refused`, `unjudged` | searches; those refused as too few chains counted |
+    | `gain`, `gain_error` | in mean log-likelihood, from the new unit, nats |
+    | `refused`, `unjudged` | refused searches; those with too few effective chains |
     | `removed` | 1 after an away step |
-    | `search_ess`, `judge_ess` | relative ESS; that of held-out chains at its least |
+    | `search_ess`, `judge_ess` | relative ESS; the least one of held-out chains |
     | `acceptance` | of fractional models' Metropolis steps |
     | `num_units` | of the model |
     | `log_partition`, `log_partition_error` | log Z, added up from the gains |
 
-    Without a new unit gain, its error, `search_ess` and acceptance are 0, and
-    `judge_ess` is 1 where none was searched. log Z is added up from the first unit on
-    (from annealing on where `fit` finds a model that the rule has not grown;
-    `train_on_batch` logs NaN for one). Where its error exceeds 0.2 nats at the end of
-    an epoch, `fit` estimates log Z again by annealing both ways.
+    Without a new unit, `gain`, `gain_error`, `search_ess` and `acceptance` are 0;
+    `judge_ess` is 1 if no unit was searched. log Z is added up from the first unit, or
+    from annealing if `fit` starts with a model that the rule has not grown
+    (`train_on_batch` logs NaN for it). If its error exceeds 0.2 nats at the end of
+    an epoch, `fit` estimates log Z again by annealing in both directions.
 
     Args:
         l2: float ≥ 0, the penalty of a unit, or a
             `keras.optimizers.schedules.LearningRateSchedule` of the number of units.
-            A small one lets the units of a young model grow beyond what the samples
+            With a small penalty the units of a young model grow beyond what the samples
             can judge; later units gain less and need a smaller one.
         num_samples: int ≥ 2, S, number of chains of the search; half as many more,
-            at least 20, judge. Some `V / 2S` nats of what a search sees are chance:
-            where units gain less, take more chains.
+            at least 20, judge. About `V / 2S` nats of the gain in a search are chance:
+            if units gain less, use more chains.
         gibbs_steps: int ≥ 1, sweeps of the chains before a search; 20 times as many
-            where they start, at examples of the first batch.
+            when they start, at examples of the first batch.
         objective: `"likelihood"`, the exact gain under the samples, or
             `"linearized"`, the paper's first-order step, which overshoots.
         step: `"uniform"`, each unit counts once, or `"line_search"`, a new unit
-            counts as often, from 0 to 1, as is best for J.
-        temperature: `"count"`, coefficients stay as they are, or `"learned"`, a
-            common factor of all is fitted together with the biases, to the likelihood
-            without the penalty (which `away_steps` mind: the two may undo each other).
-        away_steps: bool. If `True`, a step first looks whether J, with the penalty
-            of the moment for all units, would gain from removing a unit (with
-            `step="line_search"`: from counting it less) by more than two standard
-            errors of the search's samples, and does so with the one that gains most.
-        bias_steps: int ≥ 1, sweeps at most for the biases.
-        lbfgs_iterations: int ≥ 1, of a search, at most.
+            gets the coefficient, from 0 to 1, that is best for J.
+        temperature: `"count"`, coefficients do not change, or `"learned"`, a common
+            factor of all is fitted together with the biases, to the likelihood
+            without the penalty. `away_steps` include it: the two may undo each other.
+        away_steps: bool. If `True`, a step first checks whether removing a unit (with
+            `step="line_search"`: reducing its coefficient) would raise J, with the
+            current penalty for all units, by more than two standard errors of the
+            search's samples, and removes the unit that gains most.
+        bias_steps: int ≥ 1, maximum number of sweeps for the biases.
+        lbfgs_iterations: int ≥ 1, maximum number of iterations of a search.
         num_starts: int ≥ 1, starts of a search: near an example, and every second
-            one a small random unit. One is quicker and does on images such as MNIST.
+            one a small random unit. One is faster and enough for images such as MNIST.
 
     Attributes:
         chains: variable (S + J, V), the chains' visible states; the last J judge.
@@ -223,7 +224,7 @@ class FrankWolfe(Rule):
         return logs
 
     def _step(self, model, visible, weights, mean, seed):
-        """Takes the step with a batch that has any weight, and its mean."""
+        """Takes the step with a batch of positive weight, and its mean."""
         self.samples.advance(model, visible, weights, mean, random.fold_in(seed, 1))
         if self.away_steps:
             removed = step_away(

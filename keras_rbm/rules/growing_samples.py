@@ -9,9 +9,9 @@ from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.growing.frank_wolfe import Phases
 from keras_rbm.inference.growing.reweighting import Descended, random_rows
 
-#: How many times as many sweeps the chains make where they start.
+#: Factor of the number of sweeps when chains start.
 _BURN_IN = 20
-#: Judges at least: with fewer their error is a matter of chance itself.
+#: Fewest chains that judge: with fewer, their error would be too random.
 _LEAST_JUDGES = 20
 #: Standard error of log Z, in nats, from which it is estimated again by annealing.
 _LARGEST_ERROR = 0.2
@@ -21,15 +21,15 @@ class GrowingSamples:
     """Chains of a growing model, its log Z, and the means that its biases fit.
 
     Args:
-        num_samples: int ≥ 2, S, chains that searches see; half as many more judge.
-        gibbs_steps: int ≥ 1, sweeps before a step; more where the chains start.
+        num_samples: int ≥ 2, S, chains that searches use; half as many more judge.
+        gibbs_steps: int ≥ 1, sweeps before a step; more when the chains start.
 
     Attributes:
         chains: variable (S + J, V), visible states; the last J judge.
-        families: variable (J,), of the held-out chains: those of one family descend
-            from one chain.
-        log_partition: variable, the sum of what the held-out chains have estimated;
-            NaN where nobody knows where it begins.
+        families: variable (J,), families of the held-out chains: those of one family
+            descend from one chain.
+        log_partition: variable, the sum of the held-out chains' estimates; NaN if its
+            starting value is not known.
         log_partition_error: variable, its standard error.
     """
 
@@ -41,7 +41,7 @@ class GrowingSamples:
         )
 
     def build(self, rule, model):
-        """Makes the rule's variables."""
+        """Creates the rule's variables."""
         num_visible = model.kernel.shape[0]
         count = self.num_samples + max(_LEAST_JUDGES, self.num_samples // 2)
         seed = model.next_seed()
@@ -61,7 +61,7 @@ class GrowingSamples:
         self._left_at = rule.add_variable("left_at", (4,), "zeros")
 
     def begin(self, model):
-        """Starts again with a model that something else than the rule has changed."""
+        """Starts again if something other than the rule has changed the model."""
         left = self._started.numpy() and np.allclose(
             self._left_at.numpy(), _fingerprint(model), rtol=1e-5
         )
@@ -72,7 +72,7 @@ class GrowingSamples:
             self._anneal(model)
 
     def anchor(self, model, logs):
-        """Estimates log Z again where its error has become large; called each epoch."""
+        """Estimates log Z again if its error has become large; called each epoch."""
         if self.log_partition_error > _LARGEST_ERROR:
             self._anneal(model)
             for name in ("log_partition", "log_partition_error"):
@@ -86,7 +86,7 @@ class GrowingSamples:
             self.log_partition_error.assign(z.stderr)
 
     def leave(self, model):
-        """Remembers the model as a step has left it."""
+        """Records the state of the model after a step."""
         self._left_at.assign(_fingerprint(model))
 
     def advance(self, model, visible, weights, mean, seed):
@@ -102,7 +102,7 @@ class GrowingSamples:
             (self._fitted_means, mean, independent | ~started),
         ):
             variable.assign(tf.where(where, value, variable))
-        # The modes of a model that has been trained are where the data are.
+        # A trained model has its modes where the data are.
         count = self.chains.shape[0]
         rows = random_rows(visible, weights, count, random.fold_in(seed, 0))
         chains = gibbs_chain(
@@ -117,22 +117,22 @@ class GrowingSamples:
         self._started.assign(1.0)
 
     def phases(self, visible, weights):
-        """Returns the data of a step beside the samples that it sees, `Phases`."""
+        """Returns the data of a step and the samples of its search, `Phases`."""
         samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
         each = tf.fill([self.num_samples], 1.0 / self.num_samples)
         return Phases(visible, weights, samples, each)
 
     def held_out_chains(self):
-        """Returns the samples that no search sees, `Descended`, (J, V)."""
+        """Returns the samples that no search uses, `Descended`, (J, V)."""
         chains = tf.convert_to_tensor(self.chains)[self.num_samples :]
         return Descended(chains, tf.cast(self.families, tf.int32))
 
     def drift(self, mean):
-        """Returns how far the data's mean is from what the biases were fitted to."""
+        """Returns how far the data's mean is from that to which biases were fitted."""
         return mean - self._fitted_means
 
     def take(self, model, refit, mean):
-        """Goes on with a changed model, whose biases were fitted to this mean."""
+        """Takes over a changed model, whose biases were fitted to this mean."""
         model.visible_bias.assign(refit.visible_bias)
         visible, families = refit.held_out_chains
         self.chains.assign(tf.concat([refit.visible, visible], 0))
@@ -148,7 +148,7 @@ def _numbers(shape, dtype=None):
 
 
 def _fingerprint(model):
-    """Returns figures (4,) by which a change of the model is noticed."""
+    """Returns numbers (4,) that reveal a change of the model."""
     squares = [
         tf.reduce_sum(tf.square(variable))
         for variable in (model.kernel, model.visible_bias, model.hidden_bias)
@@ -157,7 +157,7 @@ def _fingerprint(model):
 
 
 class Growing(keras.callbacks.Callback):
-    """Takes up a model as `fit` begins, and ends it where there is no more room."""
+    """Prepares the samples when `fit` begins, and ends it if there is no more room."""
 
     def __init__(self, samples):
         super().__init__()

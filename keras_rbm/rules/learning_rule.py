@@ -1,4 +1,4 @@
-"""The base of rules that descend along the difference of two phases."""
+"""The base class of rules that descend along the difference of two phases."""
 
 from keras_rbm.checks import check_numbers
 from keras_rbm.rules.centering import Centering
@@ -11,23 +11,23 @@ class LearningRule(Rule):
 
     The gradient of the mean log-likelihood is the model's expected statistics
     given the data (positive phase) minus its expected statistics (negative
-    phase). The model computes the first, and hands the difference to the optimizer; a
-    subclass implements `negative_phase` (or `phases`, where both depend on each other),
-    and `check` if it does not fit every model. State that must last from step to
-    step is made in `build` by `add_variable`.
+    phase). The model computes the first and passes the difference to the optimizer. A
+    subclass implements `negative_phase` (or `phases`, if both depend on each other),
+    and `check` if it does not fit every model. State that persists from step to step
+    is created in `build` by `add_variable`.
 
     Args:
         sparsity_target: float in (0, 1) or `None`, desired mean activation of
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
-        centered: bool, whether the update is the centred gradient, see
+        centered: bool, whether the update is the centered gradient, see
             `Centering`; for models without input.
-        sliding_factor: float in [0, 1], how fast the centring offsets follow the
+        sliding_factor: float in [0, 1], how fast the centering offsets follow the
             batches' means.
 
     Raises:
-        TypeError, ValueError: if an argument is of another type or out of range.
+        TypeError, ValueError: if an argument has another type or is out of range.
 
     Example:
 
@@ -84,8 +84,8 @@ class LearningRule(Rule):
         if model.conditional and (self.centering or not self.fits_conditional):
             name = type(self).__name__ + ("(centered=True)" if self.centering else "")
             raise ValueError(
-                f"Expected a model without input for {name}: given x each example is a "
-                "model of its own, and its chains and means cannot serve others. "
+                f"Expected a model without input for {name}: given x, each example has "
+                "its own model, and its chains and means cannot be used for others. "
                 f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
                 "or 'maximum_likelihood'."
             )
@@ -103,7 +103,7 @@ class LearningRule(Rule):
         return Phases(step.positive, self.negative_phase(step), self.losses(step))
 
     def negative_phase(self, step):
-        """Returns the `Moments` of the model, by the rule's approximation.
+        """Returns the `Moments` of the model, as the rule approximates them.
 
         Args:
             step: `Step`.
@@ -120,7 +120,7 @@ class LearningRule(Rule):
         return {}
 
     def gradients(self, model, step, phases):
-        """Returns the model's gradients by variable name, or the centred ones."""
+        """Returns the model's gradients by variable name, or the centered ones."""
         positive, negative = phases.positive, phases.negative
         gradients = model.gradients(step.features, positive, negative)
         if self.centering is not None:

@@ -17,18 +17,18 @@ class MaxMargin(LearningRule):
         max over v* of [ Hamming(v*, v) + score(v* | x) ] - score(v | x),
 
     which bounds the number of wrong pixels from above if the inference finds the
-    maximum. Targets should be binary: v* is. The model's inference says
-    which score: `BeliefPropagation("mixed_product")` sums the hidden units out,
-    `score = -F` (MSSVM); `BeliefPropagation("max_product")` maximises over them,
-    `score = max over h of -E` (LSSVM, the positive phase too). Where the inference
+    maximum. Targets should be binary, as v* is. The model's inference determines
+    the score: `BeliefPropagation("mixed_product")` sums the hidden units out,
+    `score = -F` (MSSVM); `BeliefPropagation("max_product")` maximizes over them,
+    `score = max over h of -E` (LSSVM, also in the positive phase). If the inference
     finds no v* better than the data, the example has loss 0 and no gradient.
 
     Args:
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`. LSSVM
-            counts the most probable h for E[h | v].
+            uses the most probable h in place of E[h | v].
 
     Raises:
-        ValueError: by `compile`, for a model without input, or one whose inference
+        ValueError: from `compile`, for a model without input, or one whose inference
             yields marginals.
 
     Example:
@@ -51,7 +51,7 @@ class MaxMargin(LearningRule):
         if not model.conditional:
             raise ValueError(
                 "Expected a model with input for MaxMargin: without x there is no "
-                f"output to get right. Received: {type(model).__name__}. Use a CRBM, "
+                f"output to predict. Received: {type(model).__name__}. Use a CRBM, "
                 "or another rule."
             )
         if not model.inference.finds_state:
@@ -79,7 +79,7 @@ class MaxMargin(LearningRule):
         return self._rival(step)[1]
 
     def _rival(self, step):
-        """Returns what violates the margin most: states, natural parameters; losses."""
+        """Returns the states of largest margin violation, with parameters; losses."""
         potentials, visible = step.potentials, step.visible
         reward = 1.0 - 2.0 * visible  # of a 1; the Hamming distance is linear
         augmented = Potentials(

@@ -16,21 +16,21 @@ class MaximumLikelihood(LearningRule):
 
     Nothing is sampled. The loss is `F(v) + log Z` in nats, with the inference's
     estimate of log Z (Bethe for sum-product, a lower bound for mean field): minus
-    the log-likelihood that the rule climbs.
+    the log-likelihood that the rule maximizes.
 
-    On a model without input contrastive divergence learns better [1, section 7]:
+    For a model without input contrastive divergence learns better [1, section 7]:
     an RBM's beliefs must describe all data at once, with many modes.
 
     Args:
         inference: `keras_rbm.inference.Inference` or its name; by default the
             model's own, which also predicts, and for a model without one
             `BeliefPropagation()`, or `MeanField()` if a layer is not binary. It must
-            yield marginals: `"max_product"` and `"mixed_product"` go with `MaxMargin`.
+            yield marginals: use `"max_product"` and `"mixed_product"` with `MaxMargin`.
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
 
     Raises:
-        ValueError: if the inference is unknown; by `compile`, if it finds states or
-            it is for binary units and the model's are not.
+        ValueError: if the inference is unknown; from `compile`, if it finds states, or
+            is only for binary units and the model has others.
 
     Example:
 
@@ -49,7 +49,7 @@ class MaximumLikelihood(LearningRule):
         if inference is not None:
             inference = inference_module.get(inference)
         self.inference = inference
-        self._default = None  # for a model without one
+        self._default = None  # for a model without its own inference
         self._is_binary = True
 
     def check(self, model, optimizer=None):
@@ -61,7 +61,7 @@ class MaximumLikelihood(LearningRule):
         inference = self.inference or model.inference
         if inference is not None and inference.binary_only and not binary:
             raise ValueError(
-                "Expected binary units for MaximumLikelihood by this inference. "
+                "Expected binary units for MaximumLikelihood with this inference. "
                 f"Received: inference={inference!r}, visible={model.visible!r}, "
                 f"hidden={model.hidden!r}. Use MeanField(), or the rule 'cd' or 'pcd'."
             )
@@ -128,7 +128,7 @@ def _moments(potentials, beliefs, weights):
 
 
 def _statistics(units, means, potentials, others):
-    """Returns the expected statistics of units that have means, given the others'."""
+    """Returns the expected statistics of units with given means, and others' means."""
     natural = potentials.visible_natural_of_mean(others)
     statistics = units.expected_statistics(natural)
     return statistics._replace(bias=units.first(means))

@@ -14,7 +14,7 @@ from keras_rbm.inference.annealing.tempering import (
 )
 from keras_rbm.rules.learning_rule import LearningRule
 
-#: How fast averaged swap rates and adaptive temperatures move, a step.
+#: How fast averaged swap rates and adaptive temperatures move per step.
 _RATE = 0.01
 
 
@@ -22,22 +22,23 @@ _RATE = 0.01
 class ParallelTempering(LearningRule):
     """PT: negative moments from persistent, tempered chains [1].
 
-    Each chain is a ladder of replicas from the base-rate model to the model that
-    exchange their states, see `keras_rbm.inference.parallel_tempering`; the moments
-    are those of the model's own replicas. Where PCD's chains stay in one mode these
-    go on mixing, at `num_replicas` times the cost.
+    Each chain is a ladder of replicas from the base-rate model to the model, which
+    exchange their states, see `keras_rbm.inference.parallel_tempering`. The moments
+    are those of the model's own replicas. These chains still mix where those of PCD
+    stay in one mode, at `num_replicas` times the cost.
 
     Args:
         num_replicas: int ≥ 2, R.
         num_chains: int ≥ 1.
-        gibbs_steps: int ≥ 1, sweeps (each with swaps) a step.
-        betas: `None`, equally spaced inverse temperatures; `"adaptive"`, moved every
-            step by a hundredth of the way to `equalized_betas` of the swap rates; or
-            R increasing values from 0 to 1.
+        gibbs_steps: int ≥ 1, sweeps (each with swaps) per step.
+        betas: `None` for equally spaced inverse temperatures; `"adaptive"` to move them
+            in each step by a hundredth of the way to `equalized_betas` of the swap
+            rates; or R increasing values from 0 to 1.
         **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
 
     Attributes:
-        chains: variable (R, num_chains, V), visible states; the last are the model's.
+        chains: variable (R, num_chains, V), visible states; `chains[-1]` are states of
+            the model.
         betas: variable (R,).
         swap_rates: variable (R - 1,), running averages of the accepted share.
 

@@ -16,7 +16,7 @@ class Penalty:
         l2: float ≥ 0, a `LearningRateSchedule` of the number of units, or its config.
 
     Raises:
-        ValueError: if it is none of these.
+        ValueError: if `l2` is none of these.
     """
 
     def __init__(self, l2):
@@ -38,7 +38,7 @@ class Penalty:
         return tf.cast(l2, tf.float32)
 
     def config(self):
-        """Returns what `Penalty` takes, as a Keras config where it is a schedule."""
+        """Returns the argument of `Penalty`; a schedule as its Keras config."""
         if isinstance(self.l2, _Schedule):
             return keras.saving.serialize_keras_object(self.l2)
         return self.l2

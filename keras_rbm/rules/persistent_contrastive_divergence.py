@@ -11,20 +11,19 @@ from keras_rbm.rules.learning_rule import LearningRule
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class PersistentContrastiveDivergence(LearningRule):
-    """PCD-k: negative moments from chains that go on from step to step [1].
+    """PCD-k: negative moments from chains that persist from step to step [1].
 
     The number of chains is independent of the batch size: each phase is averaged
-    over its own rows. Under a distribution strategy each replica moves chains of
-    its own.
+    over its own rows. Under a distribution strategy each replica has its own chains.
 
     Args:
-        gibbs_steps: int ≥ 1, k sweeps of every chain a step.
+        gibbs_steps: int ≥ 1, k sweeps of every chain per step.
         num_chains: int ≥ 1.
         **kwargs: `sparsity_target`, `sparsity_cost`, `centered`; see `LearningRule`.
 
     Attributes:
-        chains: variable (num_chains, H), the chains' hidden states; made when the
-            model is built and saved with it.
+        chains: variable (num_chains, H), the chains' hidden states; created when the
+            model is built, and saved with it.
 
     Raises:
         ValueError: if a count is not an int ≥ 1, or for a model with input.

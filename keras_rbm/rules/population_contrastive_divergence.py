@@ -16,12 +16,12 @@ class PopulationContrastiveDivergence(LearningRule):
 
     After k - 1 Gibbs sweeps from the data, `h_i ~ p(h | v_i)`, with the examples'
     weights w, represent the mixture `q(h) = sum_j w_j p(h | v_j)`. Each is weighted by
-    `omega_i ~ w_i p*(h_i) / q(h_i)`, normalised over the batch, so that the negative
-    moments are consistent as the batch grows, where those of CD-k stay biased. They
-    cost O(B² H) more. Where the mixture is far from the model a few chains carry all
+    `omega_i ~ w_i p*(h_i) / q(h_i)`, normalized over the batch. As the batch grows, the
+    negative moments are consistent, unlike those of CD-k, which stay biased. They
+    cost O(B² H) more. If the mixture is far from the model, a few chains have all the
     weight, and the gradient is noisier than that of CD.
 
-    Under a distribution strategy each replica's chains are a population of its own.
+    Under a distribution strategy the chains of each replica are a separate population.
 
     Args:
         gibbs_steps: int ≥ 1, k.

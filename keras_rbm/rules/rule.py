@@ -1,4 +1,4 @@
-"""What a model calls of its learning rule."""
+"""The interface between a model and its learning rule."""
 
 import keras
 
@@ -10,23 +10,24 @@ from keras_rbm.inference.pseudo_likelihood import (
 
 
 class Rule(Configured):
-    """How a model learns. A model's step asks for `phases`, then for an `update`.
+    """How a model learns. A model's step calls `phases`, then `update`.
 
-    Rules that descend along the difference of two phases are `LearningRule`s; this is
-    the base of these and of rules that change the model in another way.
+    Rules that descend along the difference of two phases are `LearningRule`s. This is
+    their base class, and that of rules that change the model in another way.
 
     Attributes:
-        variables: list of what `add_variable` has made: it is saved with the model.
+        variables: list of the variables that `add_variable` has created; they are saved
+            with the model.
         owner: the model that the rule belongs to, or `None`.
     """
 
-    #: Optimizer updates that one step makes.
+    #: Number of optimizer updates in one step.
     updates_per_step = 1
-    #: Whether `update` is one call of `model.descend`, which a bad step leaves out.
+    #: Whether `update` is one call of `model.descend`, which a bad step skips.
     descends_once = False
-    #: The learning rate that suits it, beside that of contrastive divergence.
+    #: A suitable learning rate, relative to that of contrastive divergence.
     relative_rate = 1.0
-    #: Whether the rule adds hidden units, and fits models that take them.
+    #: Whether the rule adds hidden units, for models that grow.
     grows = False
 
     def __init__(self):
@@ -38,17 +39,17 @@ class Rule(Configured):
         """Raises a ValueError if the rule does not fit a model or an optimizer."""
         if self.owner not in (None, model):
             raise ValueError(
-                f"Expected a rule of the model's own. Received: {self!r}, which "
-                f"belongs to model '{self.owner.name}'. Make a new one for each "
+                f"Expected a new rule object for each model. Received: {self!r}, which "
+                f"belongs to model '{self.owner.name}'. Make a new one for this "
                 "model: its state (chains) cannot be shared."
             )
 
     def build(self, model):
-        """Makes the rule's variables; called once, when the model is built."""
+        """Creates the rule's variables; called once, when the model is built."""
         self.built = True
 
     def add_variable(self, name, shape, initializer):
-        """Makes a variable that is saved with the model.
+        """Creates a variable that is saved with the model.
 
         Under a distribution strategy each replica has its own value; the first
         replica's is saved, and restored on all.
@@ -71,17 +72,17 @@ class Rule(Configured):
         return variable
 
     def adapt(self, model):
-        """Called by `model.adapt`, which has changed the model."""
+        """Called by `model.adapt` after it has changed the model."""
 
     def callbacks(self):
-        """Returns Keras callbacks of the rule's own, called after the user's."""
+        """Returns the rule's own Keras callbacks, called after the user's."""
         return []
 
     def inference_for(self, inference):
         """Returns the `Inference` that the rule runs, or `None`.
 
         Args:
-            inference: the model's, or `None`.
+            inference: the model's `Inference`, or `None`.
         """
         return inference
 
@@ -93,16 +94,16 @@ class Rule(Configured):
         """Changes the model, and returns a dict of scalars for `fit` to log.
 
         Args:
-            model: the model whose step it is.
-            step, phases: `Step`, and the `Phases` that the rule has made of it.
+            model: the model.
+            step, phases: `Step`, and the `Phases` that the rule has computed from it.
         """
         raise TypeError(f"{type(self).__name__} must implement update.")
 
     def losses(self, step):
         """Returns what `fit` and `evaluate` report as `loss`, (B,), in nats.
 
-        By default minus the stochastic pseudo-log-likelihood; for visible units
-        without an end of states, minus the log-likelihood of the reconstruction.
+        By default minus the stochastic pseudo-log-likelihood; for visible units with
+        infinitely many states, minus the log-likelihood of the reconstruction.
         """
         potentials, visible = step.scored or (step.potentials, step.visible)
         if potentials.visible.finite:

@@ -14,20 +14,20 @@ from keras_rbm.rules.step import Phases
 class SDCP(LearningRule):
     """S-DCP, and with `centered=True` CS-DCP: several updates on each batch [1].
 
-    The log-likelihood is a difference `g - f` of convex functions. A step holds the
-    gradient of g, the positive phase, at the parameters it starts from, and
-    minimises `f - <grad g, theta>` by `inner_steps` updates of the optimizer. Each
-    goes on with the same chains, which start at the data, for `gibbs_steps` sweeps
-    under the parameters reached so far; only its first draw of h is by the
-    probabilities that the last moments had, from before the update. (That saves a
-    matrix product an update; over 25 trials on Bars & Stripes and on Shifting Bar the
-    likelihoods with and without it were the same within a standard error.) With
-    `inner_steps=1` it is CD; at equal cost to CD-k, `inner_steps * gibbs_steps = k`.
+    The log-likelihood is a difference `g - f` of convex functions. A step fixes the
+    gradient of g, the positive phase, at the initial parameters of the step, and
+    minimizes `f - <grad g, theta>` by `inner_steps` updates of the optimizer. Each
+    update continues the same chains, which start at the data, for `gibbs_steps` sweeps
+    with the current parameters. Only its first draw of h uses the probabilities of the
+    last moments, from before the update. (This saves a matrix product per update; over
+    25 trials on Bars & Stripes and on Shifting Bar the likelihoods with and without it
+    were the same within a standard error.) With `inner_steps=1` it is CD; its cost
+    equals that of CD-k if `inner_steps * gibbs_steps = k`.
 
     A step makes `inner_steps` iterations of the optimizer: a learning rate schedule
-    that is to last for some epochs needs as many times the batches.
+    for a number of epochs must have `inner_steps` times as many steps as batches.
 
-    With plain `keras.optimizers.SGD` this is algorithm 3 of [1] and, centred,
+    With plain `keras.optimizers.SGD` this is algorithm 3 of [1] and, if centered,
     algorithm 4: there the offsets move in every inner step, and the positive phase
     keeps those of the first.
 
@@ -38,7 +38,7 @@ class SDCP(LearningRule):
 
     Raises:
         ValueError: if a count is not an int ≥ 1; from `compile`, if the optimizer
-            accumulates gradients, as then not each inner step is an update.
+            accumulates gradients, because then not every inner step is an update.
 
     Example:
 
@@ -107,11 +107,11 @@ class SDCP(LearningRule):
         """Returns the chains after an inner step's sweeps, and their `Moments`.
 
         Args:
-            potentials: `Potentials`, of the parameters reached so far.
+            potentials: `Potentials` with the current parameters.
             chains: `ChainState` before.
-            weights: tensor (B,), normalised over all replicas.
-            noise: `SweepNoise` of all inner steps' noise, see `sweep_noise`.
-            first: int, the first sweep's place in it.
+            weights: tensor (B,), normalized over all replicas.
+            noise: `SweepNoise` for all inner steps, see `sweep_noise`.
+            first: int, the index of the first sweep in it.
         """
         chains = noisy_chain(potentials, chains, noise, first, self.gibbs_steps)
         moments = conditional_moments(

@@ -1,4 +1,4 @@
-"""What a model hands to its learning rule, and what it gets back."""
+"""What a model passes to its learning rule, and what it gets back."""
 
 from typing import NamedTuple
 
@@ -10,21 +10,21 @@ from keras_rbm.replicas import all_sum, num_replicas
 
 
 class Step(NamedTuple):
-    """One batch on its way through a model: all that a rule needs of both.
+    """One batch and a model: all that a rule needs to know of both.
 
     Attributes:
         potentials: `Potentials` of the model, given the batch's input.
         visible: tensor (B, V), states of the visible layer.
-        weights: tensor (B,), the examples', normalised over all replicas.
+        weights: tensor (B,), the examples' weights, normalized over all replicas.
         hidden_natural: tensor (B, H), natural parameters of the hidden units given v.
         positive: `Moments` of the states, the positive phase.
-        root_seed: seed tensor (2,), from which all others of the step are made.
-        loss_seed: seed tensor (2,), of the loss.
+        root_seed: seed tensor (2,), from which all other seeds of the step are made.
+        loss_seed: seed tensor (2,), for the loss.
         features: tensor (B, X), or `None` for a model without input.
-        inference: `Inference` that the model predicts by, or `None`.
-        base: tensor (V,), visible natural parameters of the model without coupling that
-            annealing and tempering start from, or `None` for a model with input.
-        scored: pair of `Potentials` and states that the loss is computed of; by
+        inference: `Inference` that the model predicts with, or `None`.
+        base: tensor (V,), visible natural parameters of the model without coupling from
+            which annealing and tempering start, or `None` for a model with input.
+        scored: pair of `Potentials` and states from which the loss is computed; by
             default those above.
         num_observed: int, how many of the visible units are data; by default all.
     """
@@ -44,14 +44,14 @@ class Step(NamedTuple):
 
     @classmethod
     def of(cls, potentials, visible, weights=None, seed=0, **fields):
-        """Returns the step of a model that is known by its potentials only.
+        """Returns the step of a model that is given only by its potentials.
 
         Args:
             potentials: `Potentials`.
             visible: array (B, V).
             weights: array (B,), by default 1 / B each.
             seed: int or seed tensor (2,), `root_seed`.
-            **fields: of the others.
+            **fields: other attributes.
         """
         visible = tf.convert_to_tensor(visible, tf.float32)
         if weights is None:
@@ -67,11 +67,11 @@ class Step(NamedTuple):
 
     @property
     def seed(self):
-        """Seed tensor (2,), of the negative phase."""
+        """Seed tensor (2,), for the negative phase."""
         return random.fold_in(self.root_seed, 1)
 
     def chain_weights(self, num_chains):
-        """Returns weights (C,) of a replica's chains, normalised over all replicas.
+        """Returns weights (C,) of a replica's chains, normalized over all replicas.
 
         Zero if no example of the batch has a weight: then there is nothing to learn.
 
@@ -83,13 +83,13 @@ class Step(NamedTuple):
 
 
 class Phases(NamedTuple):
-    """What a rule makes of a step, before the update.
+    """What a rule computes from a step, before the update.
 
     Attributes:
         positive, negative: `Moments`; the update descends along their difference.
         losses: tensor (B,), what `fit` reports as `loss`.
-        prediction: tensor (B, V), what the model predicts for the batch, where the rule
-            has it anyway, else `None`.
+        prediction: tensor (B, V), the model's prediction for the batch, if the rule has
+            computed it anyway, else `None`.
     """
 
     positive: Moments

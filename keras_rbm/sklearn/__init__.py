@@ -5,7 +5,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "Expected the package scikit-learn, 1.6 or newer. Received: "
-        f"{error}. Install it by: pip install keras-rbm[sklearn]"
+        f"{error}. Install it with: pip install keras-rbm[sklearn]"
     ) from error
 
 from keras_rbm.sklearn.bernoulli_rbm import from_bernoulli_rbm as from_bernoulli_rbm

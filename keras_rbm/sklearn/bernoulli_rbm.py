@@ -1,4 +1,4 @@
-"""Weights from scikit-learn's `BernoulliRBM`, and back."""
+"""Converts scikit-learn's `BernoulliRBM` to an `RBM`, and back."""
 
 import numpy as np
 from sklearn.neural_network import BernoulliRBM
@@ -10,22 +10,22 @@ from keras_rbm.units import Bernoulli
 def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
     """Makes an RBM with the weights of a scikit-learn `BernoulliRBM`.
 
-    The two are one model: `kernel = components_'`, `visible_bias =
+    The two are the same model: `kernel = components_'`, `visible_bias =
     intercept_visible_`, `hidden_bias = intercept_hidden_`, and the free energy of both
-    is `F(v) = -b' v - sum_j log(1 + exp(v' W_j + c_j))`. What scikit-learn calls
-    `score_samples` is another number, a stochastic pseudo-log-likelihood.
+    is `F(v) = -b' v - sum_j log(1 + exp(v' W_j + c_j))`. Scikit-learn's `score_samples`
+    differs from the log-likelihood: it is a stochastic pseudo-log-likelihood.
 
     Args:
         bernoulli_rbm: `sklearn.neural_network.BernoulliRBM`, fitted.
-        **kwargs: of `keras_rbm.RBM`, such as `seed` and `name`.
+        **kwargs: for `keras_rbm.RBM`, such as `seed` and `name`.
 
     Returns:
         `keras_rbm.RBM`, built, V = `n_features_in_`, H = `n_components`; not compiled.
         Its variables are float32.
 
     Raises:
-        TypeError: if it is no `BernoulliRBM`.
-        ValueError: if it is not fitted.
+        TypeError: if `bernoulli_rbm` is not a `BernoulliRBM`.
+        ValueError: if `bernoulli_rbm` is not fitted.
 
     Example:
 
@@ -39,8 +39,8 @@ def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
     if not isinstance(bernoulli_rbm, BernoulliRBM):
         raise TypeError(
             "Expected a fitted sklearn.neural_network.BernoulliRBM. Received: "
-            f"{type(bernoulli_rbm).__name__}. For the other way there is "
-            "to_bernoulli_rbm."
+            f"{type(bernoulli_rbm).__name__}. Use to_bernoulli_rbm for the other "
+            "direction."
         )
     if not hasattr(bernoulli_rbm, "components_"):
         raise ValueError(
@@ -59,20 +59,20 @@ def to_bernoulli_rbm(rbm, **kwargs):
     """Makes a scikit-learn `BernoulliRBM` with the weights of an RBM.
 
     See `from_bernoulli_rbm` for what is equal. Its `transform`, `gibbs` and
-    `score_samples` work at once; `partial_fit` goes on from the weights, with new
+    `score_samples` work at once; `partial_fit` continues from the weights, with new
     chains.
 
     Args:
-        rbm: `keras_rbm.RBM`, built, of binary units. Of a fitted `RBMEstimator` take
+        rbm: `keras_rbm.RBM`, built, of binary units. For a fitted `RBMEstimator` pass
             `model_`.
-        **kwargs: of `BernoulliRBM`, such as `learning_rate` and `random_state`.
+        **kwargs: for `BernoulliRBM`, such as `learning_rate` and `random_state`.
 
     Returns:
         `sklearn.neural_network.BernoulliRBM`, fitted; its arrays are float64.
 
     Raises:
-        TypeError: if it is no `keras_rbm.RBM`.
-        ValueError: if it is not built, or a layer is not binary.
+        TypeError: if `rbm` is not a `keras_rbm.RBM`.
+        ValueError: if `rbm` is not built, or a layer is not binary.
 
     Example:
 

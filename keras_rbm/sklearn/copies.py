@@ -1,4 +1,4 @@
-"""Copies of what belongs to one model only, made for each fit."""
+"""Copies of objects that belong to only one model, made for each fit."""
 
 from keras_rbm import rules
 from keras_rbm.checks import check_numbers
@@ -15,7 +15,7 @@ def new_optimizer(optimizer, learning_rate=None):
 
     Args:
         optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
-        learning_rate: float > 0 or Keras schedule, in the place of its own, or `None`.
+        learning_rate: float > 0 or Keras schedule, to replace its own, or `None`.
 
     Raises:
         TypeError, ValueError: if the learning rate is neither.

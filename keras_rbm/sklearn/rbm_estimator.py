@@ -20,10 +20,10 @@ from keras_rbm.models import RBM
 from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
 from keras_rbm.sklearn.copies import new_optimizer, new_rule
 
-#: Units up to which `log_partition="auto"` enumerates: a second.
+#: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
 _ROWS_AT_ONCE = 1000
-#: Steps of a fit from which it pays to have XLA compile them, which takes seconds.
+#: Number of steps from which compilation by XLA, which takes seconds, pays off.
 _COMPILED_STEPS = 5000
 
 
@@ -32,47 +32,46 @@ class RBMEstimator(
 ):
     """A `keras_rbm.RBM` as a scikit-learn transformer and density estimator.
 
-    `transform(X)` returns `E[h | v]`, as `BernoulliRBM` does; `score_samples(X)` the
-    log-likelihood `log p(v) = -F(v) - log Z`, in nats, which `BernoulliRBM` has not.
-    Parameters that both have are named alike. Both methods compute in float64.
+    `transform(X)` returns `E[h | v]`, like `BernoulliRBM`. `score_samples(X)` returns
+    the log-likelihood `log p(v) = -F(v) - log Z`, in nats, which `BernoulliRBM` lacks.
+    Shared parameters have the same names. Both methods compute in float64.
 
     Data may be any numbers. By default visible units are binary if all values of the
-    first fit lie in [0, 1] (pixels, one-hot columns, what `MinMaxScaler` returns), and
-    Gaussian, standardised with a learned precision, else (what `StandardScaler`
-    returns, or raw measurements). A value between 0 and 1 of a binary unit counts as
-    the probability that it is on. Name the type where it must not depend on the data,
-    as between the folds of a search.
+    first fit are in [0, 1] (pixels, one-hot columns, the output of `MinMaxScaler`).
+    Otherwise they are Gaussian, standardized with a learned precision (the output of
+    `StandardScaler`, or raw measurements). A value between 0 and 1 of a binary unit
+    counts as the probability that it is on. Set the type explicitly if it must not
+    depend on the data, as between the folds of a search.
 
     Args:
         n_components: int ≥ 1, hidden units, H.
         visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
         hidden: str or `keras_rbm.units` object, type of the hidden units.
-        rule: str or `keras_rbm.rules` object, of which each fit takes a copy.
-        optimizer: str, Keras optimizer, of which each fit takes a copy, or `None`:
-            Adam.
-        learning_rate: float > 0 or Keras schedule, in the place of the optimizer's
-            own; `None` leaves that.
+        rule: str or `keras_rbm.rules` object, copied in each fit.
+        optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
+        learning_rate: float > 0 or Keras schedule, to replace the optimizer's own;
+            `None` keeps that.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
-        log_partition: str, how `score_samples` gets log Z: a method of
-            `RBM.log_partition`, or `"auto"`: `"exact"` where a binary layer has at
+        log_partition: str, how `score_samples` computes log Z: a method of
+            `RBM.log_partition`, or `"auto"`: `"exact"` if a binary layer has at
             most 20 units, else `"ais"`.
         verbose: int, as in `keras.Model.fit`.
         random_state: int, `numpy.random.RandomState` or `None`. Seeds initial weights,
             the order of rows, training and `sample`.
 
     Attributes:
-        model_: `keras_rbm.RBM`, the fitted model, with all that it can do.
-        history_: dict of lists, what Keras has logged in the last fit, by epoch.
+        model_: `keras_rbm.RBM`, the fitted model.
+        history_: dict of lists, the Keras logs of the last fit, by epoch.
         components_: array (H, V), the kernel.
         intercept_hidden_: array (H,), hidden biases.
         intercept_visible_: array (V,), visible biases.
         n_features_in_: int, V.
-        feature_names_in_: array (V,) of str, where X had such names.
+        feature_names_in_: array (V,) of str, if X has column names.
 
     Raises:
-        ValueError: by `fit`, if a parameter is out of range, or X holds what the
-            visible units cannot be.
+        ValueError: from `fit`, if a parameter is out of range, or X has values that
+            are not states of the visible units.
 
     Example:
 
@@ -141,10 +140,10 @@ class RBMEstimator(
         return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
 
     def partial_fit(self, X, y=None):
-        """Trains the model for one epoch on X; makes it, if there is none yet.
+        """Trains the model for one epoch on X; creates it if there is none yet.
 
-        The optimizer and the chains of the learning rule go on from call to call. Where
-        the visible units start, and what `visible="auto"` is, the first call decides.
+        The optimizer and the learning rule's chains continue from call to call. The
+        first call decides where the visible units start, and what `visible="auto"` is.
 
         Args:
             X: array or frame (N, V), part of the data.
@@ -164,8 +163,8 @@ class RBMEstimator(
             X: array or frame (N, V).
 
         Returns:
-            array (N, H), of the float type of X: of binary hidden units the
-            probabilities to be on.
+            array (N, H), of the float type of X: for binary hidden units, the
+            probabilities that they are on.
         """
         check_is_fitted(self)
         X = self._validated(X)
@@ -179,18 +178,18 @@ class RBMEstimator(
     def score_samples(self, X):
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
 
-        As good as log Z, whose error is common to all rows: `estimate_log_partition`
-        says how large it is. It is estimated at the first call after a fit, and warns
-        where its interval is open.
+        The error of log Z is common to all rows; `estimate_log_partition` returns it.
+        log Z is estimated at the first call after a fit, with a warning if its interval
+        is infinite.
 
         Args:
             X: array or frame (N, V), states of the visible units.
 
         Returns:
-            array (N,), float64, nats. Of Gaussian units these are log-densities.
+            array (N,), float64, nats. For Gaussian units these are log-densities.
 
         Raises:
-            ValueError: if X holds what the visible units cannot be.
+            ValueError: if X has values that are not states of the visible units.
         """
         check_is_fitted(self)
         X = self._validated(X)
@@ -207,7 +206,7 @@ class RBMEstimator(
     def estimate_log_partition(self):
         """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
 
-        Computed once after each fit, by the method that `log_partition` says.
+        It is computed once after each fit, by the method `log_partition`.
         """
         check_is_fitted(self)
         method = self.log_partition
@@ -225,8 +224,8 @@ class RBMEstimator(
         Args:
             n_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
-            random_state: int, `numpy.random.RandomState`, or `None`: the model's own
-                generator goes on.
+            random_state: int, `numpy.random.RandomState`, or `None` for the model's own
+                generator.
 
         Returns:
             array (n_samples, V), float32.
@@ -288,12 +287,12 @@ class RBMEstimator(
 
 
 def _seed(random_state):
-    """Returns an int that a scikit-learn random state draws."""
+    """Returns an int drawn from a scikit-learn random state."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _map_rows(function, X):
-    """Returns a function of float64 tensors (B, V) for all rows, some at a time."""
+    """Applies a function of float64 tensors (B, V) to all rows, some at a time."""
     parts = [
         function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))
         for start in range(0, len(X), _ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Unit types: what one visible or hidden unit is."""
+"""Unit types: the distributions of visible and hidden units."""
 
 import keras
 
@@ -49,10 +49,10 @@ def get(identifier):
 
     Args:
         identifier: str (`"bernoulli"`, `"spin"`, `"gaussian"`, `"rectified"`,
-            `"double_rectified"`), a serialised config, or a `Unit`.
+            `"double_rectified"`), a serialized config, or a `Unit`.
 
     Raises:
-        ValueError: if it stands for none.
+        ValueError: if the identifier is unknown.
 
     Example:
 
@@ -75,5 +75,5 @@ def serialize(unit):
 
 
 def deserialize(config):
-    """Returns the unit type that `serialize` described."""
+    """Returns the unit type that `serialize` describes."""
     return keras.saving.deserialize_keras_object(config)

@@ -12,7 +12,7 @@ MEAN_MARGIN = 1e-3
 
 
 def logit(mean):
-    """Returns the natural parameter of a binary unit of that mean, within limits."""
+    """Returns the natural parameter of a binary unit with a mean, which is clipped."""
     mean = tf.clip_by_value(mean, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
     return tf.math.log(mean) - tf.math.log1p(-mean)
 
@@ -41,7 +41,7 @@ class BernoulliParameters(LayerParameters, BiasFields):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Bernoulli(Unit):
-    """Binary units, states 0 and 1.
+    """Binary units with states 0 and 1.
 
     `A(eta) = log(1 + exp(eta))`, mean `sigmoid(eta)`.
 
@@ -50,7 +50,7 @@ class Bernoulli(Unit):
     >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Bernoulli())
     """
 
-    description = "0 or 1, or means of them"
+    description = "0 or 1, or means between 0 and 1"
 
     def parameters(self, bias):
         return BernoulliParameters(bias)

@@ -1,4 +1,4 @@
-"""Counts of a limited size."""
+"""Counts up to a limit."""
 
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ class _Fields(NamedTuple):
 class BinomialParameters(LayerParameters, _Fields):
     """A layer of counts from 0 to n.
 
-    `bias` of shape (units,) or (B, units); `log_ways`, (n + 1,), the logarithm of n
-    over k for each count k.
+    `bias` of shape (units,) or (B, units); `log_ways`, (n + 1,), the logarithm of
+    n choose k for each count k.
     """
 
     __slots__ = ()
@@ -63,14 +63,14 @@ class Binomial(Unit):
     """Counts from 0 to n: the sum of n binary units that share their parameters.
 
     `A(eta) = n log(1 + exp(eta))`, mean `n sigmoid(eta)`, base measure
-    `log(n! / (y! (n - y)!))`. For grey levels, answers on a scale, counts with a limit.
-    A sample takes memory for n + 1 numbers a unit.
+    `log(n! / (y! (n - y)!))`. For gray levels, answers on a scale, counts with a limit.
+    Sampling needs memory for n + 1 numbers per unit.
 
     Args:
         num_trials: int ≥ 1, n.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if `num_trials` is not an int ≥ 1.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Units of several categories."""
+"""Categorical units."""
 
 from typing import NamedTuple
 
@@ -78,17 +78,17 @@ class Categorical(Unit):
 
     A unit is one column of the data and q rows of the kernel. With natural parameters
     `eta_1, …, eta_q`, `A(eta) = log(sum_a exp(eta_a))` and category a has the
-    probability `exp(eta_a - A)`; what `predict` and `reconstruct` return of such units
-    are these probabilities, q columns a unit.
+    probability `exp(eta_a - A)`. For these units `predict` and `reconstruct` return
+    these probabilities, q columns per unit.
 
-    A constant that is added to a unit's q rows changes nothing that can be seen:
-    `keras_rbm.inference.zero_sum_gauge` takes it away.
+    Adding a constant to a unit's q rows does not change the model:
+    `keras_rbm.inference.zero_sum_gauge` removes it.
 
     Args:
         num_states: int ≥ 2, q.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if `num_states` is not an int ≥ 2.
 
     Example:
 
@@ -128,8 +128,8 @@ class Categorical(Unit):
         if (states.reshape(len(states), -1, q).sum(-1) != 1).any():
             return None
         return (
-            f"rows that look like one-hot vectors, a 1 in each {q} columns. One column "
-            f"a unit is expected: x.reshape(len(x), -1, {q}).argmax(-1)"
+            f"rows that look like one-hot vectors, with a 1 in every {q} columns. Pass "
+            f"one column per unit: x.reshape(len(x), -1, {q}).argmax(-1)"
         )
 
     def contains(self, states):
@@ -145,6 +145,6 @@ def one_hot(states, num_states, dtype):
 
 
 def _sizes(tensor):
-    """Returns the shape, of ints and, where they are not known, of tensors."""
+    """Returns the shape as ints, or as tensors for unknown sizes."""
     dynamic = tf.shape(tensor)
     return [dynamic[i] if n is None else n for i, n in enumerate(tensor.shape)]

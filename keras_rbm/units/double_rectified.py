@@ -1,4 +1,4 @@
-"""Hidden units whose two half-lines have parameters of their own."""
+"""Hidden units with separate parameters for negative and positive states."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class _Fields(NamedTuple):
 
 
 class DoubleRectifiedParameters(LayerParameters, _Fields):
-    """A layer of such units; `bias` (units,) or (B, units), the others (units,)."""
+    """A layer of units; `bias` is (units,) or (B, units), other fields (units,)."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         above, below, odds = self._halves(natural)
         share = tf.math.sigmoid(odds)
         up = noise < share
-        # What is left of the noise, once it has chosen a side, is uniform again.
+        # The rest of the noise, after it has chosen a side, is uniform again.
         left = tf.where(up, noise, noise - share)
         left = tf.math.divide_no_nan(left, tf.where(up, share, 1.0 - share))
         left = tf.clip_by_value(left, 0.0, 1.0 - 2.0**-23)
@@ -110,12 +110,12 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class DoubleRectified(Unit):
-    """Hidden units of two half-lines, each with a mean and precision of its own [1].
+    """Hidden units of two half-lines, each with its own mean and precision [1].
 
     Density proportional to `exp(eta h - theta |h| - gamma h² / 2)`, with `gamma` of the
     side that h is on. In the notation of [1] `theta_+ = theta - bias` and
     `theta_- = -theta - bias`. With theta = 0 and equal precisions they are Gaussian;
-    with a large theta, nearly always 0; with a negative one, bimodal.
+    with a large theta, nearly always 0; with a negative theta, bimodal.
 
     Nothing holds a precision up while no sample has an input on that side; if it
     falls to 0, a state that no chain has seen gets nearly all the probability. So each

@@ -16,11 +16,11 @@ class _Fields(NamedTuple):
 class FractionalParameters(LayerParameters, _Fields):
     """A hidden layer whose unit i counts `c_i` ≥ 0 times: `bias`, `coefficients` (H,).
 
-    Summed out, unit i has the weight `(1 + exp(eta_i))^c_i`: for whole c_i that of c_i
-    units that share their parameters, whose sum is the state; else no distribution of
-    states has this weight. `sample` then draws from one near it, floor(c_i) units of
-    natural parameter eta_i and one of `rest_i eta_i` that counts `rest_i`, and
-    `log_correction` is what a Metropolis step needs to put it right [1, section 3.3].
+    Summed out, unit i has the weight `(1 + exp(eta_i))^c_i`. For whole c_i this is the
+    weight of c_i units that share their parameters and whose sum is the state; else no
+    distribution of states has it. `sample` then draws from a similar distribution:
+    floor(c_i) units of natural parameter eta_i and one of `rest_i eta_i` that counts
+    `rest_i`. A Metropolis step corrects this by `log_correction` [1, section 3.3].
 
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
@@ -49,14 +49,14 @@ class FractionalParameters(LayerParameters, _Fields):
         return tf.reduce_all(self.coefficients == tf.floor(self.coefficients))
 
     def log_correction(self, natural):
-        """Returns log weight minus log weight of the model sampled from, (C,)."""
+        """Returns the log weight minus that of the model sampled from, (C,)."""
         rest = self.coefficients - tf.floor(self.coefficients)
-        # sp(0) of whole coefficients is left out: a constant.
+        # sp(0) of whole coefficients is a constant, and left out.
         difference = rest * softplus(natural) - softplus(rest * natural)
         return tf.reduce_sum(tf.where(rest > 0.0, difference, 0.0), -1)
 
     def _sample_copies(self, natural, noise):
-        """Draws the unit that counts `rest`, then the others' sum from what is left."""
+        """Draws the unit that counts `rest`, then the sum of the others."""
         whole = tf.floor(self.coefficients)
         rest = self.coefficients - whole
         probability = tf.math.sigmoid(rest * natural)

@@ -1,4 +1,4 @@
-"""Tables with columns of several kinds, as rows of numbers and back."""
+"""Converts tables with columns of several kinds to rows of numbers, and back."""
 
 import numpy as np
 
@@ -8,36 +8,36 @@ from keras_rbm.units.categorical import Categorical
 from keras_rbm.units.gaussian import Gaussian
 from keras_rbm.units.joined import Joined
 
-#: A sample of a count takes as many numbers as the count has states.
+#: Sampling a count needs memory for as many numbers as the count has states.
 _LARGEST_COUNT = 10_000
 
 
 def from_dataframe(frame, counts=()):
-    """Returns a table as numbers, and the units that its columns are.
+    """Returns a table as numbers, with the unit types of its columns.
 
     | column | unit | numbers |
     | --- | --- | --- |
     | bools, or only 0 and 1 | `"bernoulli"` | 0 and 1 |
-    | categories | `Categorical` | `column.cat.codes`, also of categories not seen |
-    | words | `Categorical` | numbers of the words, sorted |
-    | named in `counts` | `Binomial` up to the largest | as they are |
-    | other numbers | `"gaussian"` | as they are |
+    | categories | `Categorical` | `column.cat.codes`, also of unseen categories |
+    | words | `Categorical` | indices of the sorted words |
+    | named in `counts` | `Binomial` up to the largest | unchanged |
+    | other numbers | `"gaussian"` | unchanged |
 
-    For tables that are numbered alike, such as parts of one, give columns of words the
-    same categories first: `column.astype(pandas.CategoricalDtype(words))`.
+    To number several tables alike, such as parts of one, first give their columns of
+    words the same categories: `column.astype(pandas.CategoricalDtype(words))`.
 
     Args:
         frame: `pandas.DataFrame` without missing values.
-        counts: list of names, of columns of counts.
+        counts: list of str, the names of columns of counts.
 
     Returns:
-        `(rows, visible)`: float32 array (N, columns); `keras_rbm.units.Joined`, whose
-        states all rows are.
+        `(rows, visible)`: float32 array (N, columns), and the `keras_rbm.units.Joined`
+        whose states the rows are.
 
     Raises:
-        TypeError: if it is no frame, or a column holds neither words nor numbers.
-        ValueError: if the frame is empty, has missing or infinite values, or counts
-            that are none: the error names the column.
+        TypeError: if `frame` is not a frame, or a column has neither words nor numbers.
+        ValueError: if the frame is empty or has missing or infinite values, or a column
+            in `counts` does not hold counts. The error names the column.
 
     Example:
 
@@ -73,18 +73,19 @@ def from_dataframe(frame, counts=()):
 
 
 def to_dataframe(rows, frame):
-    """Returns rows of numbers as a table like another one: the way back.
+    """Returns rows of numbers as a table: the inverse of `from_dataframe`.
 
     Args:
         rows: array (n, columns), such as `rbm.sample` returns.
         frame: the `pandas.DataFrame` that `from_dataframe` was given.
 
     Returns:
-        `pandas.DataFrame`, with words and categories in the place of their numbers.
+        `pandas.DataFrame`, with words and categories instead of their numbers. Numbers
+        beyond an integer column's range are clipped.
 
     Raises:
-        ValueError: if the rows do not have the frame's columns, or hold what is no
-            number of a category. Numbers beyond an integer column's range are cut off.
+        ValueError: if the rows do not have the frame's columns, or have a value that is
+            not the number of a category.
 
     Example:
 
@@ -102,7 +103,7 @@ def to_dataframe(rows, frame):
         or rows.dtype.kind not in "iuf"
     ):
         raise ValueError(
-            f"Expected rows of {frame.shape[1]} columns of numbers, as the frame has. "
+            f"Expected rows of {frame.shape[1]} columns of numbers, like the frame. "
             f"Received: shape {rows.shape}, dtype {rows.dtype}."
         )
     pairs = zip(frame.columns, rows.T, strict=True)
@@ -122,14 +123,14 @@ def _check_names(frame):
 
 
 def _restored(numbers, column, name):
-    """Returns numbers as a column like another one."""
+    """Returns numbers as a column with the type of another column."""
     words = _words(column)
     if words is not None:
         known = np.isin(numbers, np.arange(len(words)))
         if not known.all():
             raise ValueError(
                 f"Expected numbers of categories in column {name!r}, whole ones from 0 "
-                f"to {len(words) - 1}. Received: {numbers[~known][0]:g}. Take states, "
+                f"to {len(words) - 1}. Received: {numbers[~known][0]:g}. Pass states, "
                 "not means."
             )
         values = np.empty(len(numbers), object)
@@ -140,7 +141,7 @@ def _restored(numbers, column, name):
         values = numbers > 0.5
     elif column.dtype.kind in "iu":  # a Gaussian unit may leave the dtype's range
         ends = np.iinfo(getattr(column.dtype, "numpy_dtype", column.dtype))
-        high = min(ends.max, 2**53)  # larger ones are no float64
+        high = min(ends.max, 2**53)  # larger ones are not exact in float64
         numbers = np.clip(numbers.astype(np.float64), max(ends.min, -(2**53)), high)
         values = numbers.round().astype(np.int64)
     else:
@@ -166,7 +167,7 @@ def _column(column, name, is_count):
         if len(words) < 2:
             raise ValueError(
                 f"Expected at least two categories. Received: column {name!r} with "
-                f"{words!r} only. Drop the column."
+                f"only {words!r}. Drop the column."
             )
         number = {word: index for index, word in enumerate(words)}
         return np.array([number[word] for word in column]), Categorical(len(words))

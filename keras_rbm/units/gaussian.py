@@ -14,7 +14,7 @@ from keras_rbm.units.unit import Unit, constant
 
 #: Standard deviation over mean up to which a unit counts as constant.
 LEAST_DEVIATION = 1e-6
-#: Mean over standard deviation from which learning is warned about.
+#: Mean over standard deviation above which a warning is given.
 MAX_OFFSET = 10.0
 
 
@@ -89,16 +89,16 @@ class Gaussian(Unit):
     With `t = (y - shift) / scale`, a unit's density is proportional to
     `exp(eta t - gamma t^2 / 2)`: `A(eta) = eta^2 / (2 gamma) +
     log(2 pi / gamma) / 2 + log(scale)`, mean `shift + scale * eta / gamma`.
-    What is learned is the bias and `log gamma`; likelihoods are densities of `y`
-    in its own units, whatever the shift and scale.
+    The bias and `log gamma` are learned. Likelihoods are densities of `y` in its own
+    units, for any shift and scale.
 
     A column that is constant, within a millionth of its mean, keeps scale 1.
 
     Args:
-        standardize: bool. If `True`, `adapt` or the first `fit` set `shift` and
+        standardize: bool. If `True`, `adapt` or the first `fit` sets `shift` and
             `scale` to the mean and standard deviation of the data, so that a learning
-            rate means the same for every unit. If `False` they stay 0 and 1, and
-            bias and precision are set instead: for data that are standardized already.
+            rate means the same for every unit. If `False`, they stay 0 and 1, and
+            bias and precision are set instead, for data that are already standardized.
 
     Example:
 

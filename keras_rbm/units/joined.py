@@ -1,4 +1,4 @@
-"""A layer of units of several kinds."""
+"""A layer with units of several types."""
 
 import keras
 import numpy as np
@@ -11,14 +11,14 @@ from keras_rbm.units.unit import Unit
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Joined(Unit):
-    """A layer of units of several kinds, by columns: for tables.
+    """A layer with units of several types, for tables.
 
     Args:
-        parts: list of `(unit, count)`: a `Unit` or its name, and how many columns it
-            has, in the order of the columns.
+        parts: list of `(unit, count)`: a `Unit` or its name, and its number of columns,
+            in the order of the columns.
 
     Raises:
-        TypeError, ValueError: if the list is empty, or a part is no such pair.
+        TypeError, ValueError: if the list is empty, or a part is not such a pair.
 
     Example:
 
@@ -57,7 +57,7 @@ class Joined(Unit):
 
     @property
     def description(self):
-        return "of each column what its unit takes"
+        return "in each column the states of its unit"
 
     def unit_of_column(self, column):
         """Returns the type of one unit of the layer."""
@@ -90,11 +90,11 @@ class Joined(Unit):
         return JoinedParameters(tuple(made))
 
     def check_count(self, num_units):
-        """Raises a ValueError unless the parts have so many columns together."""
+        """Raises a ValueError unless the parts have `num_units` columns in total."""
         total = sum(count for _, count in self.parts)
         if num_units != total:
             raise ValueError(
-                f"Expected a layer of {total} units, as {self!r} has. Received: "
+                f"Expected a layer of {total} units, as in {self!r}. Received: "
                 f"{num_units} units. Give each column of the data its unit."
             )
 

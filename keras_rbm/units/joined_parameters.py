@@ -16,7 +16,7 @@ class _Fields(NamedTuple):
 
 
 class JoinedParameters(LayerParameters, _Fields):
-    """A layer of several parts, side by side: `parts`, a tuple of parameters."""
+    """A layer of several parts side by side; `parts` is a tuple of their parameters."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class JoinedParameters(LayerParameters, _Fields):
         return self.of_parts(lambda part, own: part.with_bias(own), biases)
 
     def of_parts(self, function, *arguments):
-        """Returns the layer of `function(part, …)` of each part."""
+        """Returns a layer of the results of `function(part, …)` for each part."""
         return JoinedParameters(tuple(map(function, self.parts, *arguments)))
 
     def log_partition(self, natural):
@@ -97,7 +97,7 @@ class JoinedParameters(LayerParameters, _Fields):
         return tf.split(values, [part.num_units for part in self.parts], -1)
 
     def _each(self, method, *arguments):
-        """Returns the results of a method of each part, side by side."""
+        """Returns the results of a method for each part, side by side."""
         results = [
             getattr(part, method)(*own)
             for part, *own in zip(self.parts, *arguments, strict=True)
@@ -117,7 +117,7 @@ class JoinedParameters(LayerParameters, _Fields):
 
 
 def beside(layers):
-    """Returns layers side by side as one: of binary units, if all are.
+    """Returns layers side by side as one, of binary units if all are binary.
 
     Args:
         layers: list of `LayerParameters`.
@@ -128,18 +128,18 @@ def beside(layers):
 
 
 def name_beside(name, number, count):
-    """Returns what `beside` of so many layers calls a statistic of one, but the bias.
+    """Returns the name in `beside` of a layer's statistic other than the bias.
 
     Args:
-        name: str, the layer's own name of it.
-        number: int, the layer's place.
-        count: int.
+        name: str, the layer's own name of the statistic.
+        number: int, the layer's index.
+        count: int, the number of layers.
     """
     return name if count == 1 else part_name(name, number)
 
 
 def part_name(name, number):
-    """Returns what a variable of a part is called in the whole layer."""
+    """Returns the name in the whole layer of a part's variable."""
     return f"{name}_{number}"
 
 

@@ -1,4 +1,4 @@
-"""What the parameters of a layer of units have in common."""
+"""The base class of the parameters of a layer of units."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from keras_rbm import random
 
 
 class BiasStatistics(NamedTuple):
-    """Statistics of units that learn a bias only: `bias` is the first statistic."""
+    """Statistics of units that learn only a bias: `bias` is the first statistic."""
 
     bias: tf.Tensor
 
 
 class BiasFields(NamedTuple):
-    """Parameters of units that have a bias only."""
+    """Parameters of units that have only a bias."""
 
     bias: tf.Tensor
 
@@ -24,15 +24,14 @@ class LayerParameters:
     """A layer's parameters: the mathematics of its units, for any inference.
 
     A type of units derives its parameters from this class and from a `NamedTuple` of
-    tensors, the first of which is `bias`, of shape (rows,) or (B, rows). It must
-    implement `log_partition`, `mean`, `mode` and `sample`, and what differs from units
-    that learn a bias only, are one number each, and whose state is their first
-    statistic: `statistics` and `expected_statistics`, `encode` and `first`,
-    `num_units`, `base_measure`.
+    tensors, whose first is `bias`, of shape (rows,) or (B, rows). It must implement
+    `log_partition`, `mean`, `mode` and `sample`. The defaults of the other methods are
+    for units that learn only a bias, are one number each, and whose state is their
+    first statistic. Other units override `statistics` and `expected_statistics`,
+    `encode` and `first`, `num_units`, or `base_measure`.
 
-    *States* have a column for each unit. What the other layer sees of them has a row of
-    the kernel for each number: one for a unit that is a number, q for a unit of q
-    categories.
+    *States* have a column for each unit. The kernel has a row for each number that the
+    other layer sees: one for a unit that is a number, q for a unit of q categories.
     """
 
     __slots__ = ()
@@ -47,31 +46,31 @@ class LayerParameters:
 
     @property
     def num_rows(self):
-        """int, or a scalar tensor where the number changes between calls."""
+        """Number of rows of the kernel: int, or a scalar tensor if it may change."""
         size = self.bias.shape[-1]
         return tf.shape(self.bias)[-1] if size is None else size
 
     @property
     def num_units(self):
-        """The same, of the columns of states."""
+        """The same for the columns of states."""
         return self.num_rows
 
     @property
     def values(self):
         """Array (units, most) of a finite layer: each unit's states.
 
-        Where others have more, the last one is repeated.
+        Units with fewer states repeat their last one.
         """
         return np.tile(np.float32(self.states), (self.num_units, 1))
 
     @property
     def unit_of_row(self):
-        """Int array (rows,), which unit each row of the kernel belongs to."""
+        """Int array (rows,): the unit to which each row of the kernel belongs."""
         return np.arange(self.num_rows)
 
     @property
     def curvature(self):
-        """Tensor (rows,): the least `-d² base / dt²`, infinite of a bounded unit."""
+        """Tensor (rows,): the least `-d² base / dt²`, infinite for bounded units."""
         return tf.fill([self.num_rows], tf.constant(np.inf, self.bias.dtype))
 
     def natural(self, inputs):
@@ -89,7 +88,7 @@ class LayerParameters:
         return self.with_bias(tf.tile(self.bias, (count, 1)))
 
     def encode(self, states):
-        """Returns states (C, units) as (C, rows); `mean` is the expectation of it."""
+        """Returns states (C, units) as (C, rows); `mean` is its expectation."""
         return states
 
     def first(self, encoded):
@@ -101,13 +100,13 @@ class LayerParameters:
         return self.first(self.encode(states))
 
     def state_like(self, means):
-        """Returns means (C, rows) as (C, units): of categories the likeliest one."""
+        """Returns means (C, rows) as (C, units): for categories the likeliest one."""
         if self.num_rows == self.num_units:
             return means
         return self.mode(self.natural_for_mean(means))
 
     def statistics(self, states):
-        """Returns what the log-density's exponent grows by with each parameter."""
+        """Returns derivatives of the log-density's exponent by each parameter."""
         return BiasStatistics(self.first_of(states))
 
     def expected_statistics(self, natural):
@@ -130,7 +129,7 @@ def index_of_noise(logits, noise):
     """Draws which of q values each unit takes.
 
     Args:
-        logits: tensor (..., q), unnormalised log-probabilities.
+        logits: tensor (..., q), unnormalized log-probabilities.
         noise: tensor (...), uniform on [0, 1).
 
     Returns:
@@ -138,8 +137,8 @@ def index_of_noise(logits, noise):
     """
     q = logits.shape[-1]
     weights = tf.exp(logits - tf.reduce_max(logits, -1, keepdims=True))
-    # A product with ones, as XLA's cumulative sums take q times as long. From the last
-    # value down: of two values the draw is that of a binary unit.
+    # A product with ones, because XLA's cumulative sums take q times as long. It sums
+    # from the last value down, so that two values are drawn like a binary unit.
     from_here = tf.constant(np.tril(np.ones((q, q))), logits.dtype)
     tails = tf.matmul(weights, from_here)
     passed = noise[..., tf.newaxis] * tails[..., :1] < tails[..., 1:]

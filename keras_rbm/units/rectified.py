@@ -1,4 +1,4 @@
-"""Hidden units that are zero or above."""
+"""Hidden units that are zero or positive."""
 
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ class RectifiedParameters(LayerParameters, _Fields):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Rectified(Unit):
-    """Hidden units h ≥ 0: a Gaussian cut off at zero, with a learned precision [1].
+    """Hidden units h ≥ 0: a Gaussian truncated at zero, with a learned precision [1].
 
     Density proportional to `exp(eta h - gamma h² / 2)` on h ≥ 0: with
     `a = eta / sqrt(gamma)`, `A(eta) = log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`.

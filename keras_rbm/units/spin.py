@@ -36,8 +36,8 @@ class SpinParameters(LayerParameters, BiasFields):
 class Spin(Unit):
     """Units of two states, -1 and 1, as in the Ising model.
 
-    `A(eta) = log(2 cosh(eta))`, mean `tanh(eta)`. The same models as of Bernoulli
-    units, in parameters that do not prefer one of the states.
+    `A(eta) = log(2 cosh(eta))`, mean `tanh(eta)`. The models are the same as with
+    Bernoulli units, but the parameters treat both states alike.
 
     Example:
 

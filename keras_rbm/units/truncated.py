@@ -1,4 +1,4 @@
-"""The half of a Gaussian at h ≥ 0, in numbers that hold for inputs up to 1e4."""
+"""The half of a Gaussian at h ≥ 0, numerically stable for inputs up to 1e4."""
 
 import math
 from typing import NamedTuple
@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from keras_rbm.random import HALF_STEP
 
-#: From here down a continued fraction takes over from differences.
+#: Below this location a continued fraction replaces differences.
 _TAIL = -3.0
-#: Terms of it: at `_TAIL` they leave 1e-7 of the mean.
+#: Terms of the fraction: at `_TAIL` they have an error of 1e-7 of the mean.
 _TERMS = 18
 _NEWTON_STEPS = 3
-#: Standard deviations up to which a natural parameter is looked for.
+#: Standard deviations up to which a natural parameter is searched.
 LARGEST = 30.0
 
 
@@ -30,13 +30,13 @@ class HalfGaussian(NamedTuple):
 
     @classmethod
     def of(cls, natural, log_precision):
-        """Returns it for natural parameters, and precisions of their shape."""
+        """Returns the density for natural parameters and precisions of one shape."""
         deviation = tf.exp(-0.5 * log_precision)
         return cls(natural * deviation, deviation)
 
     def log_partition(self):
         """Returns `log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`."""
-        # Far below, the last two cancel: together they are minus the log of the hazard.
+        # In the tail the last two cancel: their sum is minus the log of the hazard.
         near, tail = self._near(), self._tail()
         normal = 0.5 * math.log(2.0 * math.pi)
         inside = 0.5 * tf.square(near) + tf.math.log(_below(near)) + normal
@@ -54,7 +54,7 @@ class HalfGaussian(NamedTuple):
         return self.deviation * self._where(mean, far), square
 
     def sample(self, noise):
-        """Returns h of noise of the same shape, uniform on [0, 1)."""
+        """Returns h drawn with noise of the same shape, uniform on [0, 1)."""
         above = noise + HALF_STEP  # the probability of a larger h
         near, tail = self._near(), self._tail()
         direct = near - tf.math.ndtri(above * _below(near))
@@ -102,7 +102,7 @@ def _below(x):
 
 
 def _rest(t):
-    """Returns 2 / (t + 3 / (t + …)), of t ≥ 3."""
+    """Returns 2 / (t + 3 / (t + …)), for t ≥ 3."""
     rest = tf.zeros_like(t)
     for term in range(_TERMS, 1, -1):
         rest = term / (t + rest)
@@ -110,12 +110,12 @@ def _rest(t):
 
 
 def _over(t):
-    """Returns phi(t) / Phi(-t) - t = 1 / (t + 2 / (t + …)), of t ≥ 3."""
+    """Returns phi(t) / Phi(-t) - t = 1 / (t + 2 / (t + …)), for t ≥ 3."""
     return 1.0 / (t + _rest(t))
 
 
 def natural_for_mean(units, mean, limit):
-    """Returns natural parameters of that mean between -limit and limit, by bisection.
+    """Returns natural parameters for a mean, between -limit and limit, by bisection.
 
     Args:
         units: `LayerParameters`, whose mean grows with the natural parameter.

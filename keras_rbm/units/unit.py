@@ -1,4 +1,4 @@
-"""What one unit is: the seam under every model."""
+"""The base class of unit types."""
 
 import abc
 
@@ -10,33 +10,33 @@ from keras_rbm.configured import Configured
 
 
 class Unit(Configured, abc.ABC):
-    """Base of all unit types.
+    """Base class of all unit types.
 
     A unit with state `y` is an exponential family: given the other layer its
     density is `exp(eta * t(y) + base(y) - A(eta))`, where the natural parameter
     `eta` is the unit's bias plus the input from the other layer, `t` is its
     first statistic and `A` its log-partition [1].
 
-    A type is two things. The *config object*, a subclass of this class, names
-    the variables that a layer of such units has and how they start, and says what
-    their states are. The *parameters*, a `NamedTuple` of tensors made by `parameters`,
-    a subclass of `LayerParameters` too, hold their values for one step and know the
+    A type has two parts. The *config object*, a subclass of this class, defines
+    the variables of a layer of these units, their initial values, and the valid
+    states. The *parameters*, a `NamedTuple` of tensors made by `parameters` and also a
+    subclass of `LayerParameters`, hold their values for one step and implement the
     mathematics:
 
     * `log_partition(natural)`: `A`, per unit, in nats;
-    * `mean(natural)`: the expected state (of what `encode` makes of it);
+    * `mean(natural)`: the expected state, encoded by `encode`;
     * `mode(natural)`: the likeliest state;
-    * `sample(natural, noise)`: a state, made of noise of its shape, uniform on
+    * `sample(natural, noise)`: a state, made from noise of its shape, uniform on
       [0, 1);
     * `statistics(states)`, `expected_statistics(natural)`: derivatives of the
       log-density's exponent by each *learned* parameter, a `NamedTuple` whose
       fields are named after them; the first, `bias`, is `t(y)`;
-    * `base_measure(states)`: `base(y)`, per unit, where it is not 0;
+    * `base_measure(states)`: `base(y)`, per unit, if it is not 0;
     * `natural_for_mean(mean)`: the natural parameter of an isolated unit with
-      that mean (the base-rate model of annealed importance sampling), of a type
-      for visible units;
+      that mean (the base-rate model of annealed importance sampling), if units can be
+      visible;
     * `finite` and `values`, if the unit has finitely many states, so that they can be
-      enumerated; else `curvature`, if the states have no limit;
+      enumerated; else `curvature`, if the states are unbounded;
     * `encode`, `first`, `num_units`, `unit_of_row`, if a unit is more than one number.
 
     The model owns the variables; no config object enters a `tf.function`.
@@ -46,11 +46,11 @@ class Unit(Configured, abc.ABC):
            application to information retrieval. NIPS 2004.
     """
 
-    #: What states are, as errors say it.
+    #: Description of the states for error messages.
     description = "finite numbers"
-    #: Whether such units can only be hidden.
+    #: Whether these units can only be hidden.
     hidden_only = False
-    #: Whether states are numbers of something, so that no others have a meaning.
+    #: Whether states are indices, so that other numbers have no meaning.
     encodes = False
 
     def variables(self):
@@ -66,22 +66,22 @@ class Unit(Configured, abc.ABC):
 
     @abc.abstractmethod
     def parameters(self, **values):
-        """Returns the parameters' NamedTuple for tensors named as `variables`."""
+        """Returns the parameters' NamedTuple for tensors named like `variables`."""
 
     def fitted(self, mean, variance):
-        """Returns a dict of the `variables`, arrays, that fit visible units to data.
+        """Returns a dict of `variables`, as arrays, that fit visible units to data.
 
-        The units are taken one by one, as without connections. By default the bias is
-        what the parameters' `natural_for_mean` says.
+        Units are fitted one by one, without connections. By default the bias is the
+        parameters' `natural_for_mean`.
 
         Args:
-            mean, variance: arrays (rows,), of what `encode` makes of the data.
+            mean, variance: arrays (rows,), moments of the encoded data.
         """
         parameters = self.parameters(bias=tf.zeros(len(mean)))
         return {"bias": parameters.natural_for_mean(tf.constant(mean)).numpy()}
 
     def num_rows(self, num_units):
-        """Returns how many rows of the kernel so many units have, an int."""
+        """Returns the number of kernel rows for a number of units, an int."""
         return num_units
 
     def shape_of(self, name, num_units):
@@ -97,26 +97,26 @@ class Unit(Configured, abc.ABC):
         return states
 
     def doubt(self, states):
-        """Returns why data (n, units) may not be what they seem, a str, or `None`."""
+        """Returns a str that says why data (n, units) look wrong, or `None`."""
         return None
 
     def contains(self, states):
-        """Returns bools (n, units): what may stand for a state.
+        """Returns bools (n, units): whether values are states or may replace them.
 
-        Written in operators that arrays and tensors share.
+        Uses only operators that arrays and tensors share.
         """
-        return abs(states) < np.inf  # not so for NaN
+        return abs(states) < np.inf  # false for NaN
 
     def is_state(self, states):
-        """Returns bools (n, units): what is a state, which has a likelihood."""
+        """Returns bools (n, units): whether values are states with a likelihood."""
         return self.contains(states)
 
 
 def constant(value):
-    """Returns a Keras initializer of one value."""
+    """Returns a Keras initializer with one value."""
     return keras.initializers.Constant(value)
 
 
 def is_whole(states, most):
-    """Returns bools: what is a whole number from 0 to `most`."""
+    """Returns bools: whether values are whole numbers from 0 to `most`."""
     return (states >= 0) & (states <= most) & (states % 1 == 0)

@@ -206,7 +206,7 @@ def test_values_outside_and_weights():
     weighted = batches(GOOD, weights).map(lambda x, w: (x, (), w))
     outside = batches(np.where(np.isnan(BAD), 255.0, GOOD))
     for data, name, message in (
-        (outside, "x", "x, 0 or 1, or means of them.*from 0 to 255"),
+        (outside, "x", "x, 0 or 1, or means between 0 and 1.*from 0 to 255"),
         (weighted, "sample_weight", "sample_weight ≥ 0"),
     ):
         model = made()

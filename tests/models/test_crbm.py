@@ -254,7 +254,7 @@ def pairs(x, y):
         (lambda m: m.evaluate(X[:, :3], Y), r"x of shape \(examples, 5\)"),
         (lambda m: m.evaluate(X), "fit\\(x, y\\)"),
         (lambda m: m.predict_map(X[:, :3]), r"x of shape \(examples, 5\)"),
-        (lambda m: m.free_energy(X, Y[:4]), "one length"),
+        (lambda m: m.free_energy(X, Y[:4]), "equal length"),
         (lambda m: m.log_partition(X, "magic"), "Received: method='magic'"),
         (lambda m: m.log_partition(X, "tempering"), "Received: method='tempering'"),
         (lambda m: m.log_likelihood(X, Y, m.log_partition(X[:1])), "the same x"),
@@ -270,7 +270,7 @@ def pairs(x, y):
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
         (lambda m: m.sample(X, clamp=np.ones(6, bool)), "initial_visible"),
         (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
-        (lambda m: m.compile("sgd", rule="pcd"), "a model of its own"),
+        (lambda m: m.compile("sgd", rule="pcd"), "its own model"),
         (lambda m: m.compile("sgd", rule="magic"), "Received: 'magic'"),
     ],
 )
@@ -303,7 +303,7 @@ def test_other_types_are_named():
     crbm = compiled(num_visible=6, num_features=5)
     with pytest.raises(TypeError, match="dtype <U"):
         crbm.fit(X.astype(str), Y)
-    with pytest.raises(TypeError, match="x as an array beside y"):
+    with pytest.raises(TypeError, match="x as an array with y"):
         crbm.fit(tf.data.Dataset.from_tensor_slices(X).batch(5), Y)
 
 

@@ -146,7 +146,7 @@ def test_what_does_not_fit():
         CRBM(2, visible="rectified")
     crbm, targets = made("categorical")
     assert isinstance(crbm.inference, inference.MeanField)
-    with pytest.raises(ValueError, match="binary units only"):
+    with pytest.raises(ValueError, match="only for binary units"):
         crbm.inference = "exact"
     crbm.compile()
     with pytest.raises(ValueError, match="units: whole numbers from 0 to 2"):

@@ -106,7 +106,7 @@ def test_a_rule_belongs_to_one_model():
     first = fitted(rule)
     first.compile("adam", rule=rule)
     second = keras_rbm.RBM(4, num_visible=6, name="second")
-    with pytest.raises(ValueError, match="a rule of the model's own.*belongs to"):
+    with pytest.raises(ValueError, match="new rule object for each model.*belongs to"):
         second.compile(rule=rule)
     assert second.rule is None
 

@@ -14,13 +14,13 @@ _FILENAME = "chardata.mat"
 class Builder(tfds.core.GeneratorBasedBuilder):
     """TFDS builder of the 28x28 OMNIGLOT of Burda et al. (2016).
 
-    The source is a manual file: no checksum is recorded that could verify a download.
+    The source is downloaded by hand: there is no recorded checksum to verify it.
     """
 
     VERSION = tfds.core.Version("1.0.0")
     RELEASE_NOTES = {"1.0.0": "Initial release, tested with made-up files only."}
     MANUAL_DOWNLOAD_INSTRUCTIONS = (
-        f"Download {_URL} and put it under the name {_FILENAME} in one folder; pass "
+        f"Download {_URL}, save it as {_FILENAME} in a folder, and pass "
         "that folder as manual_dir= or set KERAS_RBM_MANUAL_DIR to it."
     )
 

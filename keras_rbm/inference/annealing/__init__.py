@@ -1,1 +1,1 @@
-"""Estimates of log Z by annealing and tempering, and where they start."""
+"""Estimates of log Z by annealing and tempering, and their starting points."""

@@ -28,7 +28,7 @@ def annealed_importance_sampling(
 
     Args:
         potentials: `Potentials`; with B models (biases with a batch dimension)
-            each gets chains of its own.
+            each gets its own chains.
         base: tensor (V,), or (B, V) for B models, of visible natural parameters;
             zero by default. The nearer the base-rate model is to the data, the
             smaller the error.
@@ -108,12 +108,12 @@ def annealed_log_likelihood(
 ):
     """Estimates the log-likelihood of the annealed sampler, from below (RAISE) [1].
 
-    Forward annealing, stopped after its last sweep, is a generative model of its
-    own with a law `p_ann(v)` near the RBM's. Reverse annealing from v gives
+    Forward annealing, stopped after its last sweep, is itself a generative model,
+    with a distribution `p_ann(v)` near the RBM's. Reverse annealing from v gives
     weights `w = p*_1(v) exp(-L)` with `E[w] = p_ann(v)`; the log of their mean
     over chains is, in expectation, a *lower* bound of `log p_ann(v)`. It is not a
-    bound of the RBM's own `log p(v)`, yet it is not optimistic as forward
-    annealing is: where both agree, both can be believed.
+    bound of the RBM's own `log p(v)`, but it is not optimistic as forward
+    annealing is: where both agree, both can be trusted.
 
     Args:
         potentials: `Potentials`, biases without a batch dimension, or with B rows.
@@ -178,7 +178,7 @@ def per_model(log_weights, potentials):
 
 
 def check_annealing(potentials, num_chains, minimum):
-    """Raises a ValueError unless a model can be annealed by so many chains."""
+    """Raises a ValueError unless a model can be annealed with this many chains."""
     check_model(potentials)
     check_finite(potentials)
     check_normalizable(potentials)

@@ -1,4 +1,4 @@
-"""The partition function by annealing both ways."""
+"""The partition function by annealing in both directions."""
 
 import math
 
@@ -16,34 +16,35 @@ from keras_rbm.inference.estimates import (
     weighted,
 )
 
-#: Share of the chains of one way that could be those of the other, at least.
+#: Least share of the chains of one direction that could be those of the other.
 _LEAST_OVERLAP = 0.1
 
 
 def bidirectional(forward, backward, ancestors=None, least=-math.inf, absent=0.0):
-    """Returns the estimate of log Z that annealing both ways gives together [1, 2].
+    """Estimates log Z from annealing in both directions [1, 2].
 
     With log weights u of chains annealed forwards and r of as many annealed back from
     samples of the model, Bennett's acceptance ratio is the f that solves
 
         mean of sigma(u - f) = mean of sigma(f - r)
 
-    the estimate of least variance that the two have to offer. In its error states of
-    the same ancestor count as one. The interval is open above where chains of the two
-    ways hardly overlap, where the states annealed back have few ancestors, and where
-    other estimates refute it: annealing forwards, from any base, exceeds log Z by more
-    than log 40 in 2.5 % of the cases at most. Its lower end is Markov's then.
+    It has the least variance of all estimates that use both. For its error, states with
+    the same ancestor count as one. The upper end of the interval is infinite if chains
+    of the two directions hardly overlap, if the states annealed back have few
+    ancestors, or if other estimates contradict it: annealing forwards, from any base,
+    exceeds log Z by more than log 40 in at most 2.5 % of the cases. The lower end then
+    follows from Markov's inequality.
 
     Args:
         forward, backward: tensors (M,) or (M, B), float64, log weights with log Z_0.
-        ancestors: int array (M, B), equal where states annealed back are not
-            independent; by default all are.
-        least: array (B,), a lower bound of log Z that is known otherwise, at 97.5 %.
-        absent: array (B,), share of the mass that is known to lie where none of the
-            states annealed back is; it is added to the error.
+        ancestors: int array (M, B), equal for states annealed back that are not
+            independent; by default all are independent.
+        least: array (B,), a lower bound of log Z from elsewhere, at 97.5 %.
+        absent: array (B,), share of the mass that is known to lie in regions without
+            any of the states annealed back; it is added to the error.
 
     Returns:
-        `LogPartition`; its `ess` is M where both ways agree everywhere.
+        `LogPartition`; its `ess` is M if both directions agree everywhere.
 
     References:
         1. Bennett. Efficient estimation of free energy differences from Monte Carlo
@@ -90,19 +91,19 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf, absent=0.0
 
 
 def checked(one, both, absent=0.0, reverse=False):
-    """Returns an estimate by annealing one way, with what both say of its error.
+    """Returns an estimate by annealing one way, with an error that both ways inform.
 
-    A mode that no chain meets on its way forwards is invisible to it, and states that
-    are no model samples to annealing back. Where the other way sees no more, the
-    difference of the two estimates is added to the error; else the interval is open
-    above. Its lower end is Markov's then; of annealing back, whose states are samples
-    as far as the search has found, that of both.
+    Annealing forwards cannot see a mode that none of its chains meets, and annealing
+    back cannot see that its states are not model samples. If both estimates have a
+    finite error, their difference is added to it. Otherwise the upper end of the
+    interval is infinite. The lower end then follows from Markov's inequality; for
+    annealing back, whose states are samples as far as is known, it is that of both.
 
     Args:
         one: `LogPartition`, of annealing one way.
         both: `LogPartition`, of the same chains and those of the other way.
-        absent: as of `bidirectional`.
-        reverse: bool, whether the one way is back.
+        absent: as in `bidirectional`.
+        reverse: bool, whether `one` is from annealing back.
     """
     difference = tf.abs(one.value - both.value)
     difference -= np.reshape(np.log1p(-np.asarray(absent)), difference.shape)

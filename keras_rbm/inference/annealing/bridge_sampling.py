@@ -17,10 +17,11 @@ from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.soundness import check_finite, check_normalizable
 
 _RANGE = (tf.reduce_min, tf.reduce_max)
-#: Nats, of the solution of each pair's equation.
+#: Tolerance, in nats, of the solution of each pair's equation.
 _TOLERANCE = 1e-9
-#: Share of accepted swaps of each pair of neighbours, round trips of a chain, and
-#: independent states of each replica of it: with fewer, where chains started shows.
+#: Least share of accepted swaps of each pair of neighbors, round trips of a chain, and
+#: independent states of each of its replicas. With fewer, the estimate depends on where
+#: the chains started.
 _LEAST_SWAPS, _LEAST_ROUND_TRIPS, _LEAST_STATES = 0.05, 1.0, 10.0
 
 
@@ -37,37 +38,37 @@ def tempered_log_partition(
 ):
     """Estimates log Z by bridge sampling between the replicas of parallel tempering.
 
-    With `x(v) = log p*_{r+1}(v) - log p*_r(v)`, the ratio of neighbouring partition
+    With `x(v) = log p*_{r+1}(v) - log p*_r(v)`, the ratio of neighboring partition
     functions `Delta = log Z_{r+1} - log Z_r` solves
 
     `mean of sigma(x(v) - Delta) over replica r
     = mean of sigma(Delta - x(v)) over replica r + 1`,
 
-    the best of all bridge estimators for as many states of either [1]; their sum and
-    log Z_0 give log Z. A fifth of the steps goes before, to spread the temperatures
-    by `equalized_betas` and to forget the start.
+    This is the best of all bridge estimators for equally many states of both [1]. The
+    sum of these ratios and log Z_0 is log Z. The first fifth of the steps only spaces
+    the temperatures by `equalized_betas` and lets the chains forget the start.
 
-    The error is that between chains, or between families of chains that start at states
-    of one ancestor: what is alike within each is not counted twice. The interval is
-    open at both ends where neighbours exchange fewer than one in twenty swaps, where a
-    chain's states make less than one round trip between beta = 0 and 1 on average, or
-    where one of its replicas has fewer than ten independent states: then the chains'
-    start is still in the figure. A mode that none of the replicas has met is invisible.
+    The standard error is that between chains, or between families of chains that start
+    at states with a common ancestor, so dependent states are not counted twice. The
+    interval is infinite at both ends if neighbors accept fewer than one in twenty
+    swaps, if a chain's states make less than one round trip between beta = 0 and 1 on
+    average, or if one of its replicas has fewer than ten independent states: then the
+    estimate still depends on the start. A mode that no replica has met is invisible.
 
     Args:
         potentials: `Potentials` of a single model.
-        betas: inverse temperatures to begin with, as `temperatures` takes them.
+        betas: initial inverse temperatures, as for `temperatures`.
         num_chains: int ≥ 2, C.
         steps: int ≥ 5, sweeps of each replica.
         base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
         initial_visible: tensor (C, V), states that all replicas start from; by default
             drawn from the base-rate model.
-        ancestors: int array (C,), equal where these are not independent.
+        ancestors: int array (C,), equal for states that are not independent.
         seed: int or integer tensor of shape (2,).
 
     Returns:
-        `LogPartition`, nats; `ess` is the number of independent states of the replica,
-        of all but beta = 0, that has fewest: measured by autocorrelation.
+        `LogPartition`, nats; `ess` is the number of independent states, measured by
+        autocorrelation, of the replica that has fewest, except the one at beta = 0.
 
     Raises:
         ValueError: if an argument is out of range, or there are several models.
@@ -126,7 +127,7 @@ def tempered_log_partition(
 
 
 def _between_families(parts, ancestors):
-    """Returns the standard error of the mean of what each chain adds, (C,)."""
+    """Returns the standard error of the mean of the chains' contributions, (C,)."""
     chains = len(parts)
     if ancestors is None:
         ancestors = np.arange(chains)
@@ -140,11 +141,11 @@ def _between_families(parts, ancestors):
 
 
 def _effective(x):
-    """Returns the least effective number of states (S, pairs, C) of a replica."""
+    """Returns the least effective sample size of a replica, x being (S, pairs, C)."""
     import tensorflow_probability as tfp
 
     half = x.shape[0] // 2
-    # Halves as chains of their own: what drifts is not independent.
+    # Halves count as separate chains: states that drift are not independent.
     x = tf.concat([x[:half], x[-half:]], 2)
     x = tf.transpose(x, (0, 2, 1))
     with _no_warning_of_complex():
@@ -209,14 +210,15 @@ def bridge(low, high, parents=None):
         low, high: tensors (S, pairs, C), float64, x, the upper model's log p* less
             the lower one's, of states of the lower and of the upper model of each
             pair, see `tempered_log_partition`.
-        parents: int tensor (C,) or (pairs, C), a number below C of the state from which
-            each upper one descends, and of which it may still be a copy: one of the
-            lower states, or of C others. `None` where the c-th of both are the same
-            chain's.
+        parents: int tensor (C,) or (pairs, C), the number, below C, of the state from
+            which each upper state descends and which it may still equal: one of the
+            lower states, or of C others. `None` if the c-th states of both belong to
+            the same chain.
 
     Returns:
-        `(ratios, parts)`: (pairs,), Delta, and (pairs, C), what each chain, or each
-        lower state with its descendants, adds to it to first order; their mean is 0.
+        `(ratios, parts)`: (pairs,), Delta, and (pairs, C), the first-order contribution
+        to Delta of each chain, or of each lower state with its descendants. The mean
+        of the contributions is 0.
     """
     extremes = tf.stack([reduce(x, (0, 2)) for x in (low, high) for reduce in _RANGE])
     left, right = tf.reduce_min(extremes, 0), tf.reduce_max(extremes, 0)
@@ -257,8 +259,8 @@ class _Side(NamedTuple):
 
     Attributes:
         log_mean: (pairs,), its logarithm.
-        slope: (pairs,), how fast that grows with x.
-        shares: (pairs, C), each chain's mean, relative to that of all.
+        slope: (pairs,), the derivative of `log_mean` with respect to x.
+        shares: (pairs, C), each chain's mean, relative to the mean over all chains.
     """
 
     log_mean: tf.Tensor

@@ -1,4 +1,4 @@
-"""The loop of annealed importance sampling, either way along a tempered path."""
+"""The loop of annealed importance sampling, in either direction of a tempered path."""
 
 import functools
 import math
@@ -15,17 +15,17 @@ from keras_rbm.inference.gibbs import ChainState, sweep_noise
 _SEGMENT = 250
 #: Temperatures whose noise is drawn at once; a divisor of `_SEGMENT`.
 _BLOCK = 10
-#: Chains · V · H from which XLA's compilation, about a second, is worth it.
+#: Chains · V · H from which XLA's compilation, about a second, pays off.
 _LARGE = 10**6
 
 
 class Annealed(NamedTuple):
-    """Chains that have gone along a path, M for each model.
+    """Chains that were annealed along a path, M for each model.
 
     Attributes:
         visible: tensor (C, V), their last states.
-        log_weights: tensor (C,), float64, what the path has added to log Z_0.
-        steps: tensor (blocks, C), float64, what each block of temperatures has added.
+        log_weights: tensor (C,), float64, what the path added to log Z_0.
+        steps: tensor (blocks, C), float64, what each block of temperatures added.
     """
 
     visible: tf.Tensor
@@ -34,7 +34,7 @@ class Annealed(NamedTuple):
 
 
 def anneal(path, visible, betas, seed, progress=False, reverse=False):
-    """Takes chains along a path, and returns them as `Annealed`.
+    """Anneals chains along a path and returns them as `Annealed`.
 
     Args:
         path: `TemperedPath`.
@@ -111,7 +111,7 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
         end = tf.minimum(start + _BLOCK, span[1])
         block_seed = random.fold_in(seed, start)
         new = block(path, state, lows, highs, (start, end), block_seed, reverse)
-        # A trace for other sizes may do for these, and then knows no shapes.
+        # A trace for other sizes may be reused for these, with unknown shapes.
         new = tf.nest.map_structure(
             lambda x, old: tf.ensure_shape(x, old.shape), new, state
         )
@@ -131,7 +131,7 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
 def _run(block, *kind):
     """Returns the loop over blocks, traced once for all sizes of a growing model.
 
-    It is given models of one kind only, between which little but H differs.
+    Each loop is given models of one kind only, which differ in little but H.
     """
     blocks = functools.partial(_blocks, block)
     return tf.function(blocks, autograph=False, reduce_retracing=True)

@@ -1,4 +1,4 @@
-"""Where chains end up, and what several annealing runs together say of each region."""
+"""Regions where chains end up, and the mass of each from several annealing runs."""
 
 import warnings
 from typing import NamedTuple
@@ -18,8 +18,8 @@ class Regions(NamedTuple):
     """Clusters of states, for each of B models.
 
     Attributes:
-        centres: float32 array (8, B, V); where chains are in few places, the last ones
-            are the same.
+        centres: float32 array (8, B, V); if there are fewer clusters, the last one is
+            repeated.
         scale: array (B, V), by which distances are divided.
     """
 
@@ -35,9 +35,9 @@ class Regions(NamedTuple):
         centres, scales = [], []
         for own in means.transpose(1, 0, 2):
             spread = own.std(0)
-            wide = own.max() > 1.0  # no means of binary units
+            wide = own.max() > 1.0  # not means of binary units
             scale = np.where(wide & (spread > 0.0), spread, 1.0)
-            # Chains that are all in few places make fewer clusters.
+            # Chains that are all in a few places give fewer clusters.
             with warnings.catch_warnings(), np.errstate(invalid="ignore"):
                 warnings.simplefilter("ignore", UserWarning)
                 points = (own / scale).astype(np.float64)
@@ -49,7 +49,7 @@ class Regions(NamedTuple):
         return cls(centres, np.stack(scales).astype(np.float32))
 
     def labels(self, states):
-        """Returns which centre is nearest, (n, B), of states (n, B, V)."""
+        """Returns the number of the nearest center, (n, B), of states (n, B, V)."""
         states, centres = states / self.scale, self.centres / self.scale
         inner = np.einsum("nbv,kbv->nkb", states, centres)
         return np.argmin(np.square(centres).sum(-1) - 2.0 * inner, 1)
@@ -58,18 +58,18 @@ class Regions(NamedTuple):
 class Pool:
     """States of several annealing runs of B models, with their weights.
 
-    The weights of each run are unbiased, of all states and of those in a region; but a
-    run whose chains do not go to a region says "nothing there", and only seldom "very
-    much". So each region is weighed by the runs that have been there, in proportion to
-    their effective number of states in it.
+    The weights of each run are unbiased, both overall and within a region. But a run
+    usually finds no mass in a region that its chains hardly reach, and rarely far too
+    much. So the mass of a region is averaged over the runs that have reached it, in
+    proportion to their effective number of states in it.
 
     Args:
         batch: int, B.
-        encode: function of states (n, V) that makes of them what regions are of.
+        encode: function that turns states (n, V) into the vectors to be clustered.
 
     Attributes:
         regions: `Regions`.
-        values, lows: lists of arrays (B,), each run's log Z, and two errors less.
+        values, lows: lists of arrays (B,), each run's log Z, and log Z less two errors.
     """
 
     def __init__(self, batch, encode=tf.convert_to_tensor):
@@ -94,8 +94,8 @@ class Pool:
         """Returns a lower bound of log Z, (B,), at 97.5 %.
 
         Each run's estimate of Z is unbiased, and so is their mean; the largest of
-        several is not. As to when runs ended may have depended on what they said, the
-        sum is divided by the number there could have been.
+        several is not. The number of runs may have depended on their results, so the
+        sum is divided by the largest possible number of runs.
         """
         return logsumexp(self.values, 0) - np.log(most_runs) - HALF_MARKOV
 
@@ -118,9 +118,9 @@ class Pool:
         return np.concatenate(result)
 
     def draw(self, count, seed):
-        """Returns states (count · B, V), as often as their weights say, and which.
+        """Returns states (count · B, V), drawn by weight, with their row numbers.
 
-        And the share of the mass in regions that none of them is in, (B,).
+        The third value, (B,), is the share of the mass in regions without drawn states.
         """
         labels = [labels.reshape(-1, self.batch) for labels in self._labels]
         labels = np.concatenate(labels)
@@ -132,13 +132,13 @@ class Pool:
 def rows_by_weight(log_weights, labels, count, seed):
     """Draws states of each model by systematic sampling [1].
 
-    A label's states are drawn as often as their share of the weights says, but for
-    one: a small mode is neither missed nor met too often by chance.
+    The number of states drawn with a label differs from its expected value by less
+    than one, so a small mode is neither missed nor drawn too often by chance.
 
     Args:
         log_weights: array (M, B).
         labels: int array (M, B).
-        count: int, how many.
+        count: int, the number of states to draw.
         seed: int tensor (2,).
 
     Returns:

@@ -1,4 +1,4 @@
-"""Gibbs sampling of one unit at a time, the other layer summed out."""
+"""Gibbs sampling of one unit at a time, with the other layer summed out."""
 
 import math
 from typing import NamedTuple
@@ -14,22 +14,22 @@ from keras_rbm.inference.traces import traced_by_size
 from keras_rbm.inference.unit_states import UnitStates
 from keras_rbm.units.layer_parameters import index_of_noise
 
-#: Sweeps at most and at least, and evaluations of a visible unit's log-partition.
+#: Most and fewest sweeps, and the most evaluations of a visible unit's log-partition.
 _SWEEPS, _FEWEST_SWEEPS, _EVALUATIONS = 20, 5, 1e8
 
 
 def single_site_sweeps(potentials, visible, seed):
-    """Draws the units of the smaller layer one after the other, the others summed out.
+    """Draws the units of the smaller layer one by one, with the other summed out.
 
-    Block Gibbs hardly ever leaves a mode of a model with strong weights: v tells h,
-    and h tells v. With the larger layer summed out,
+    Block Gibbs hardly ever leaves a mode of a model with strong weights: v determines
+    h, and h determines v. With the larger layer summed out,
     `log p*(h) = c' h + sum_i A_i((b + W h)_i)`, and modes that differ in few hidden
-    units are a few likely steps apart. A sweep takes a log-partition of H · V units
-    for each state that a unit has and each chain; large models make fewer sweeps, or
-    none where few would fit.
+    units are a few likely steps apart. A sweep evaluates H · V log-partitions for each
+    state of a unit and each chain; large models make fewer sweeps, or none if only a
+    few would be affordable.
 
     Args:
-        potentials: `Potentials`; if neither layer is finite, states stay as they are.
+        potentials: `Potentials`; if neither layer is finite, states are unchanged.
         visible: tensor (C, V), states.
         seed: int or integer tensor of shape (2,).
 
@@ -81,7 +81,7 @@ def _sweeps(potentials, hidden, seed, count):
             hidden = tf.where(column > 0.0, state[:, tf.newaxis], hidden)
             natural += tf.gather(added, number)
             for tensor, start in ((hidden, states), (natural, inputs)):
-                tensor.set_shape(start.shape)  # lost where there are many models
+                tensor.set_shape(start.shape)  # lost if there are several models
             return unit + 1, hidden, natural
 
         _, hidden, _ = tf.while_loop(
@@ -97,16 +97,16 @@ def _sweeps(potentials, hidden, seed, count):
 
 
 class Visited(NamedTuple):
-    """States of one layer that chains have been in, with their exact weights.
+    """States of one layer that chains have visited, with their exact weights.
 
-    The layer is the hidden one, where it is finite, else the visible one.
+    The layer is the hidden one if it is finite, else the visible one.
 
     Attributes:
         states: tensor (n, B, units), states for each of B models.
         log_weights: array (n, B), float64, log p* with the other layer summed out;
-            minus infinity of a state that is there already.
+            minus infinity for a repeated state.
         log_mass: array (B,), log of the sum of the weights: a lower bound of log Z,
-            and nearly log Z where few states matter.
+            and nearly log Z if few states matter.
         of_hidden: bool, whether the states are of the hidden layer.
     """
 
@@ -117,13 +117,13 @@ class Visited(NamedTuple):
 
     @classmethod
     def by(cls, potentials, visible):
-        """Returns each visible state, or the likeliest hidden one, as `Visited`.
+        """Returns each visible state, or its likeliest hidden state, as `Visited`.
 
         Args:
             potentials: `Potentials`, B models if the biases have a batch dimension.
-            visible: tensor (n · B, V), row i that of model i modulo B.
+            visible: tensor (n · B, V); row i belongs to model i modulo B.
 
-        `None` where neither layer is finite.
+        Returns `None` if neither layer is finite.
         """
         layers = finite_layers(potentials)
         if not layers:
@@ -143,7 +143,7 @@ class Visited(NamedTuple):
         return cls(states, log_weights, logsumexp(log_weights, 0), of_hidden)
 
     def draw(self, potentials, regions, count, seed):
-        """Returns visible states (count · B, V) by the weights, and what is absent."""
+        """Returns visible states (count · B, V), drawn by weight, and absent shares."""
         batch = len(self.log_mass)
         means = tf.reshape(self.states, (-1, self.states.shape[2]))
         if self.of_hidden:
@@ -163,7 +163,7 @@ class Visited(NamedTuple):
 
 
 def _repeated(hidden):
-    """Returns bools (n, B), whether a model's state (n, B, H) is there already."""
+    """Returns bools (n, B), whether a model's state (n, B, H) repeats another."""
     keys = hidden @ np.random.default_rng(0).random(hidden.shape[-1])
     order = np.argsort(keys, 0, kind="stable")
     ordered = np.take_along_axis(keys, order, 0)

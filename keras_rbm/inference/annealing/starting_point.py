@@ -2,10 +2,10 @@
 
 The base model of a tempered path should be near the model. Of all models of
 independent units the one with the model's own marginals has the least
-KL(model || base). Chains tell the marginals, but chains that start in one place may
+KL(model || base). Chains estimate the marginals, but chains that start in one place may
 stay there, and a mode that few of them reach is lost in their mean. So chains start in
-several places, are sorted by where they end, and a short annealing run from the mean of
-each cluster says by its weights how much of the model's mass lies there.
+several places and are clustered by where they end. The weights of a short annealing run
+from the mean of each cluster then tell how much of the model's mass lies there.
 """
 
 from typing import NamedTuple
@@ -30,23 +30,23 @@ from keras_rbm.inference.gibbs import (
 )
 from keras_rbm.inference.traces import traced_by_size
 
-#: Sweeps of chains whose means are taken, over the second half: of those that start
-#: somewhere, and of those that start at what may already be samples.
+#: Sweeps of chains, which are averaged over the second half: for chains that start
+#: anywhere, and for chains that start at states that may already be samples.
 _SWEEPS, _FEWER_SWEEPS = 100, 50
-#: Chains of each kind of start, and of each run that looks around, as a share of M.
+#: Chains of each kind of start, and of each exploratory run, as a share of M.
 _FEW = 0.4
 #: Chains of all models whose noise is in memory at a time.
 _ROWS_AT_ONCE = 10_000
-#: Temperatures of an annealing run that looks around, and of those from the new base,
-#: one after the other until states have that many independent ancestors.
+#: Temperatures of an exploratory annealing run, and of the runs from the new base: one
+#: follows another until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
-#: Share of the base's means that stays where the search began: a base as narrow as the
-#: mode that was found would never see another.
+#: Share of the first base's means in those of the new base: a base as narrow as the
+#: mode that was found would never reach another.
 _BROAD = 0.3
-#: Hidden states that have been visited are samples enough where no estimate of log Z,
-#: less two of its errors, exceeds their mass by so many nats.
+#: Visited states are good enough as samples if no estimate of log Z, less two of its
+#: errors, exceeds the log of their mass by this many nats.
 _NEARLY_ALL = 0.02
-#: Share of the temperatures that are equally spaced whatever was measured.
+#: Share of the temperatures that are equally spaced, whatever lengths were measured.
 _EVEN = 0.1
 
 
@@ -56,12 +56,12 @@ class StartingPoint(NamedTuple):
     Attributes:
         base: tensor (V,) or (B, V), visible natural parameters at beta = 0.
         visible: tensor (M, V) or (M · B, V), states that are nearly model samples.
-        ancestors: int array (M, B), states with the same one are not independent.
+        ancestors: int array (M, B); states with the same ancestor are not independent.
         betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
             from 0 up to each.
         least: array (B,), a lower bound of log Z, at 97.5 %.
-        absent: array (B,), share of the mass that is known to lie in regions where
-            none of the states is.
+        absent: array (B,), share of the mass that is known to lie in regions without
+            any of the states.
     """
 
     base: tf.Tensor
@@ -73,14 +73,14 @@ class StartingPoint(NamedTuple):
     absent: np.ndarray
 
     def temperatures(self, betas=None, default=1000):
-        """Returns inverse temperatures: those given, or a number of them, well spaced.
+        """Returns inverse temperatures: those given, or a number of well-spaced ones.
 
-        Steps of equal thermodynamic length each add as much to the variance of the log
+        Steps of equal thermodynamic length add equally to the variance of the log
         weights [1].
 
         Args:
-            betas: a sequence, as `temperatures` takes it; or int, how many, at equal
-                distances as measured; `None` for `default` of them.
+            betas: a sequence, as for `temperatures`; or int, the number of steps of
+                equal measured length; `None` for `default` steps.
 
         References:
             1. Grosse, Maddison, Salakhutdinov. Annealing between distributions by
@@ -104,9 +104,9 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     Args:
         potentials: `Potentials`, B models if the biases have a batch dimension.
         base: tensor (V,) or (B, V), visible natural parameters of independent units
-            with the means of the data, or `None` where they are not known.
-        chains: tensor (C, V), states of a single model that chains of its own have
-            reached, such as a learning rule's, or `None`.
+            with the means of the data, or `None` if they are not known.
+        chains: tensor (C, V), states that a single model's own chains have reached,
+            such as those of a learning rule, or `None`.
         num_chains: int ≥ 2, M.
         seed: int or integer tensor of shape (2,).
 
@@ -164,8 +164,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     if chains is not None and batch is None:
         starts.append(tf.cast(chains[:few], tf.float32))
     means, others = settled(tf.concat(starts, 0), _SWEEPS)
-    # Moves between modes leave a small one as soon as it was met: some stay where
-    # they start.
+    # Chains that move between modes soon leave a small mode: some chains do not move.
     models = potentials.repeat(few)
     staying = _given_any_hidden(models, rows, next(seeds))
     unmoved, stayed = _means(models, staying, tf.constant(_SWEEPS), next(seeds))
@@ -181,7 +180,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     visited = Visited.by(potentials, tf.concat([others, *pool.states], 0))
 
     def drawn():
-        """Returns states (M · B, V), nearly samples, ancestors, and what is absent."""
+        """Returns near-samples (M · B, V), their ancestors, and absent shares."""
         states, ancestors, absent = pool.draw(num_chains, next(seeds))
         if visited is None:
             return states, ancestors, absent
@@ -208,7 +207,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
         states, ancestors, absent = drawn()
         if np.min(effective_number(ancestors)) >= enough:
             break
-    # Without moves between modes: each has as many states as its mass says.
+    # Without moves between modes: each already has states in proportion to its mass.
     models = potentials.repeat(num_chains)
     _, states = _means(models, states, tf.constant(_FEWER_SWEEPS), next(seeds))
     least = pool.lower_bound(len(looks) + 2 * len(_REFINE))
@@ -218,7 +217,7 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
 
 
 def _given_any_hidden(potentials, rows, seed):
-    """Returns visible states (rows, V) drawn given hidden states without any input."""
+    """Returns visible states (rows, V), given hidden states drawn without any input."""
     units = potentials.hidden
     inputs = tf.zeros((rows, units.num_rows))
     hidden = units.draw(inputs, random.fold_in(seed, 0))
@@ -228,7 +227,7 @@ def _given_any_hidden(potentials, rows, seed):
 
 @traced_by_size
 def _means(potentials, visible, sweeps, seed):
-    """Returns means of E[v | h], each chain's, over sweeps, and the last states."""
+    """Returns each chain's mean of E[v | h] over sweeps, and the last states."""
 
     def sweep(index, state, total):
         fresh = random.fold_in(seed, index)
@@ -238,7 +237,7 @@ def _means(potentials, visible, sweeps, seed):
         total += tf.where(index < sweeps // 2, 0.0, means)
         new, _ = metropolis_step(potentials, state, new.visible, noise)
         for tensor, before in zip((*new, total), (*state, start), strict=True):
-            tensor.set_shape(before.shape)  # lost where there are many models
+            tensor.set_shape(before.shape)  # lost if there are several models
         return index + 1, new, total
 
     state = ChainState(visible, potentials.hidden_natural(visible))

@@ -41,7 +41,7 @@ def temperatures(betas):
 
 
 def _values(betas):
-    """Returns an array, empty where nothing can be made of `betas`."""
+    """Returns `betas` as an array, empty if they cannot be converted."""
     if is_int(betas):
         count = int(betas) if 0 < betas < 2**31 else 0
         return np.linspace(0.0, 1.0, count + 1)
@@ -67,7 +67,7 @@ class TemperedPath(NamedTuple):
 
     `log p*_beta(v) = ((1 - beta) a + beta b)' v + base(v)
     + sum_j A_j(beta (v'W + c)_j)`; at beta = 0 the units are independent, at 1
-    they are the model.
+    the path has reached the model.
 
     Attributes:
         potentials: `Potentials`.
@@ -83,9 +83,9 @@ class TemperedPath(NamedTuple):
 
         Args:
             potentials: `Potentials`.
-            base: tensor (V,) or (B, V), or `None` for zeros; (K, V) of a single model
-                for M chains from each.
-            num_chains: int, M; by default the potentials have a row for each already.
+            base: tensor (V,) or (B, V), or `None` for zeros; for a single model also
+                (K, V), for M chains from each row.
+            num_chains: int, M; by default the potentials already have a row per chain.
         """
         if num_chains is not None:
             potentials = potentials.repeat(num_chains)
@@ -111,7 +111,7 @@ class TemperedPath(NamedTuple):
         return tf.reduce_sum(of_visible, -1) + tf.reduce_sum(of_hidden, -1)
 
     def sample_base(self, chains, seed):
-        """Returns visible states of so many chains, (C, V), from beta = 0."""
+        """Returns visible states (C, V) of C chains, drawn at beta = 0."""
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 

@@ -20,7 +20,7 @@ class TemperedChains(NamedTuple):
 
     Attributes:
         visible: tensor (R, C, V), states; row r has inverse temperature `betas[r]`,
-            so that `visible[-1]` are the model's.
+            so `visible[-1]` are states of the model.
         hidden_natural: tensor (R, C, H), `v'W + c` of the states.
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
@@ -47,7 +47,7 @@ def start_tempering(potentials, visible, betas):
 
 
 def tempering_step(path, chains, seed, clamp=None):
-    """Makes one Gibbs sweep of every replica, then proposes swaps of neighbours.
+    """Makes one Gibbs sweep of every replica, then proposes swaps of neighbors.
 
     The visible states of replicas r and s are exchanged with probability
     `min(1, exp(f_r(v_s) + f_s(v_r) - f_r(v_r) - f_s(v_s)))`, `f_r = log p*_beta_r` as
@@ -59,7 +59,7 @@ def tempering_step(path, chains, seed, clamp=None):
         chains: `TemperedChains`.
         seed: int or integer tensor of shape (2,).
         clamp: bool tensor (V,) or (C, V), units that keep their values, which must
-            be the same in every replica: the rest follows its conditionals.
+            be the same in every replica. The others are drawn given these.
 
     Returns:
         `TemperedChains`, with the swap rates of this step.
@@ -92,7 +92,7 @@ def tempering_step(path, chains, seed, clamp=None):
 
 
 def _arrived(journeys, replicas):
-    """Returns the journeys with those that have just come to an end."""
+    """Returns the journeys, including those that have just ended."""
     replica = np.arange(replicas)[:, np.newaxis]
     there = (replica == 0) & (journeys % 2 == 0)
     there |= (replica == replicas - 1) & (journeys % 2 == 1)
@@ -130,11 +130,11 @@ def _swap(path, chains, uniform, first):
 
 
 def equalized_betas(betas, swap_rates):
-    """Returns temperatures that would swap equally often, by the rates measured.
+    """Returns temperatures that would swap equally often, given measured rates.
 
-    The rejection rates of neighbours add up along the temperatures to the
-    communication barrier; the new temperatures cut it, linearly interpolated, into
-    equal parts [1, algorithm 2]. The ends stay.
+    The rejection rates of neighbors add up along the temperatures to the
+    communication barrier. The new temperatures divide it, linearly interpolated, into
+    equal parts [1, algorithm 2]. The two ends do not move.
 
     Args:
         betas: tensor (R,), increasing.
@@ -160,7 +160,7 @@ def equalized_betas(betas, swap_rates):
     swap_rates = as_floats("swap_rates", swap_rates)
     if swap_rates.shape.rank != 1 or betas.shape != (swap_rates.shape[0] + 1,):
         raise ValueError(
-            "Expected betas and one swap rate less. Received: betas of shape "
+            "Expected one swap rate fewer than betas. Received: betas of shape "
             f"{tuple(betas.shape)}, swap_rates of shape {tuple(swap_rates.shape)}."
         )
     rejected = tf.maximum(1.0 - swap_rates, 0.0)
@@ -189,18 +189,18 @@ def parallel_tempering(
 ):
     """Draws states by parallel tempering.
 
-    Each of the chains is a ladder of replicas from the base-rate model to the
-    model; states that mix at low inverse temperatures climb it, so that chains
-    visit modes between which block Gibbs hardly ever moves.
+    Each chain is a ladder of replicas from the base-rate model to the model. States
+    mix at low inverse temperatures and climb the ladder, so chains visit modes
+    between which block Gibbs hardly ever moves.
 
     Args:
         potentials: `Potentials` of a single model.
         num_samples: int ≥ 1, C independent chains.
         steps: int ≥ 0, sweeps of each replica, each with swaps.
-        betas: inverse temperatures, as `temperatures` takes them; int K for K + 1
+        betas: inverse temperatures, as for `temperatures`; int K for K + 1
             equally spaced replicas.
-        adapt: int ≥ 0, further steps before, in which the temperatures are moved by
-            `equalized_betas`, after 1/15, 3/15 and 7/15 of them, and at their end.
+        adapt: int ≥ 0, additional steps before these, in which `equalized_betas`
+            moves the temperatures after 1/15, 3/15, 7/15 and all of them.
         base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
         initial_visible: tensor (C, V), states that all replicas start from; by
             default drawn from the base-rate model.

@@ -1,1 +1,1 @@
-"""What a growing model needs: search, judgement and refitting of hidden units."""
+"""Search, evaluation and refitting of hidden units, for models that grow."""

@@ -1,12 +1,13 @@
-"""What adding, weighing and removing a hidden unit does to the likelihood.
+"""How adding, weighting and removing a hidden unit changes the likelihood.
 
 With `sp(a) = log(1 + exp(a))` and `a(v) = w' v + d`, a unit that counts `c` times
 changes the mean log-likelihood by
 
     Delta L(c) = mean_data c sp(a) - log mean_model exp(c sp(a))
 
-exactly, where the second mean is over the model before. Removing it changes it by
-`Delta L(-c)`. Both are estimated from the same model samples and are concave in c.
+exactly, where the second mean is over the model before the change. Removing the unit
+changes it by `Delta L(-c)`. Both are estimated from the same model samples and are
+concave in c.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ _HALVINGS = 30
 
 
 class Phases(NamedTuple):
-    """The positive phase, data, and the negative, model samples.
+    """The positive phase (data) and the negative phase (model samples).
 
     The weights of each sum to 1.
 
@@ -55,10 +56,10 @@ class HiddenUnits(NamedTuple):
 def linearized_objective(units, phases, l2):
     """Returns `l2/2 |w, d|^2 + mean_model sp(a) - mean_data sp(a)` [1, eq. 9], (R,).
 
-    The first-order change of `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2`, with the
-    sign turned. Equation 6 divides that penalty by alpha, the sum of all c_i, so that
-    in equation 8 alpha multiplies the difference of the means; equation 9, which this
-    follows, has no alpha.
+    Minus the first-order change of `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2`.
+    Equation 6 divides that penalty by alpha, the sum of all c_i, so in equation 8 alpha
+    multiplies the difference of the means; equation 9, which this follows, has no
+    alpha.
 
     References:
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
@@ -77,7 +78,7 @@ def likelihood_objective(units, phases, l2):
 
 @tf.function(autograph=False)
 def find_units(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
-    """Minimises an objective of a hidden unit by L-BFGS from several starts at once.
+    """Minimizes an objective of a hidden unit by L-BFGS from several starts at once.
 
     Args:
         phases: `Phases`.
@@ -92,7 +93,7 @@ def find_units(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
     """
     import tensorflow_probability as tfp
 
-    @tf.function(autograph=False)  # L-BFGS has it in ten places: traced once for all
+    @tf.function(autograph=False)  # L-BFGS calls it in ten places: trace it once
     def value_and_gradient(position):
         def value(position):
             return objective(_split(position), phases, l2)
@@ -111,7 +112,7 @@ def find_units(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
 
 
 def best_coefficients(data, samples, sample_weights, penalties, largest):
-    """Maximises `c mean_data x - log mean_model exp(c x) - c penalty`, each unit's.
+    """Maximizes `c mean_data x - log mean_model exp(c x) - c penalty` for each unit.
 
     Args:
         data: tensor (H,), mean of x = sp(a) over the data.
@@ -144,7 +145,7 @@ def best_coefficients(data, samples, sample_weights, penalties, largest):
 
 
 def removal_gains(coefficients, data, samples, sample_weights, penalties):
-    """Returns the gain of the penalised likelihood if a unit is removed, each unit's.
+    """Returns the gain in penalized likelihood from removing each single unit.
 
     Args:
         coefficients: tensor (H,), c.
@@ -166,12 +167,12 @@ def removal_gains(coefficients, data, samples, sample_weights, penalties):
 
 
 class Removal(NamedTuple):
-    """A hidden unit removed, or counted less.
+    """The removal of a hidden unit, or a smaller coefficient for it.
 
     Attributes:
         unit: int tensor, its index.
-        coefficient: scalar, how often it still counts.
-        gain: scalar, of the penalised likelihood, nats.
+        coefficient: scalar, its new coefficient.
+        gain: scalar, gain in penalized likelihood, nats.
         error: scalar, its standard error.
     """
 
@@ -182,13 +183,13 @@ class Removal(NamedTuple):
 
 
 def best_removal(potentials, phases, l2, *, line_search):
-    """Finds the hidden unit whose removal raises the penalised likelihood most.
+    """Finds the hidden unit whose removal raises the penalized likelihood most.
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        phases: `Phases`, its samples the model's.
+        phases: `Phases` with samples of the model.
         l2: float, the penalty's weight.
-        line_search: bool, whether a unit may count less instead.
+        line_search: bool, whether a unit's coefficient may be reduced instead.
 
     Returns:
         `Removal`.

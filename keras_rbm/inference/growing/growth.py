@@ -1,4 +1,4 @@
-"""One Frank-Wolfe step: a hidden unit found, weighed, fitted in, and judged."""
+"""One Frank-Wolfe step: finds, weights, fits and evaluates a hidden unit."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from keras_rbm.units import FractionalParameters
 
 #: Standard deviation of a search's random start.
 _START = 0.01
-#: Input of a start near an example, at the example; minus that at the mean.
+#: Input to a unit that starts near an example, at that example; minus this at the mean.
 _STEEPNESS = 2.0
 #: Least relative effective sample size of samples and held-out chains with a new unit.
 _LEAST_ESS = 0.02
@@ -34,8 +34,8 @@ class Growth(NamedTuple):
         weights, bias, coefficient: tensors (V,), () and (), the unit.
         refit: `Refit` of the model with it.
         search_ess: scalar, relative effective sample size of the samples in the search.
-        judged: bool scalar, whether enough samples and held-out chains count to tell
-            its gain.
+        judged: bool scalar, whether enough samples and held-out chains are effective to
+            estimate its gain.
         accepted: bool scalar, whether the unit is worth keeping: it was judged, and its
             gain is more than two errors.
     """
@@ -50,7 +50,7 @@ class Growth(NamedTuple):
 
     @classmethod
     def placeholder(cls, phases, held_out_chains):
-        """Returns zeros of its shapes, not accepted, for a loop to begin with."""
+        """Returns zeros of the same shapes, not accepted, as a loop's first value."""
         refit = Refit.placeholder(phases, held_out_chains)
         zero = tf.constant(0.0)
         weights = tf.zeros_like(refit.visible_bias)
@@ -78,12 +78,12 @@ def grow(
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        phases: `Phases`; its samples are the model's, of equal weight.
+        phases: `Phases` with samples of the model, of equal weight.
         held_out_chains: `Descended`, other samples (J, V) of the model.
         seed: int or integer tensor of shape (2,).
-        objective, l2, num_starts, lbfgs_iterations: of the search, see `find_units`.
-        line_search: bool, whether the unit may count less than once.
-        learn_temperature, drift, bias_steps, gibbs_steps: of the fit, see `refit`.
+        objective, l2, num_starts, lbfgs_iterations: for the search, see `find_units`.
+        line_search: bool, whether the unit's coefficient may be less than 1.
+        learn_temperature, drift, bias_steps, gibbs_steps: for the fit, see `refit`.
 
     Returns:
         `Growth`.
@@ -125,7 +125,7 @@ def grow(
 
 
 def _coefficient(unit, phases, l2):
-    """Returns how often, from 0 to 1, a unit should count, (1,)."""
+    """Returns the best coefficient of a unit, from 0 to 1, (1,)."""
     return best_coefficients(
         weighted_mean(unit.softplus(phases.visible), phases.weights),
         unit.softplus(phases.samples),
@@ -138,8 +138,8 @@ def _coefficient(unit, phases, l2):
 def _starts(phases, count, seed):
     """Returns `HiddenUnits` to start from: near examples, and small random ones.
 
-    The former are on for an example and off for the mean. The latter end in the same
-    local optimum time after time, or at 0 where the penalty outweighs the curvature.
+    The former are on for an example and off for the mean. The latter often end in the
+    same local optimum, or at 0 if the penalty outweighs the curvature.
     """
     mean = weighted_mean(phases.visible, phases.weights)
     small = count // 2

@@ -1,4 +1,4 @@
-"""Fits visible biases, and a temperature, until the model's means are the data's."""
+"""Fits visible biases, and a temperature, until the model's means equal the data's."""
 
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class MatchedModel(NamedTuple):
         scale: scalar, factor of all coefficients.
         visible: tensor (C, V), states of the chains.
         acceptance: scalar, share of the Metropolis steps accepted.
-        followed: scalar, what following `drift` has gained, nats.
+        followed: scalar, gain from following `drift`, nats.
     """
 
     bias: tf.Tensor
@@ -45,7 +45,7 @@ class MatchedModel(NamedTuple):
 
 
 def total_softplus(potentials, visible):
-    """Returns `sum_i c_i sp(w_i' v + d_i)`, (B,): what the temperature multiplies."""
+    """Returns `sum_i c_i sp(w_i' v + d_i)`, (B,), which the temperature multiplies."""
     natural = potentials.hidden_natural(visible)
     return tf.reduce_sum(potentials.hidden.log_partition(natural), -1)
 
@@ -61,27 +61,26 @@ def match_means(
     drift=None,
     total=None,
 ):
-    """Moves visible biases until the model's visible means are given ones.
+    """Moves visible biases until the model's visible means equal the given ones.
 
     Biases `b` (and a factor `s` of all coefficients) are natural parameters, with
     statistics v (and `total_softplus`) whose covariance C under the model is the
-    likelihood's curvature. After each sweep of the chains they take the step
-    `C^-1 (target - mean) / k`, the k-th, so that later sweeps average out the
-    chance of earlier ones; the chains' weights follow at once, as chains that have
-    yet to move would lead it too far. It ends as
-    `(target - mean)' C^-1 (target - mean)` is what mere chance would leave.
+    likelihood's curvature. After the k-th sweep of the chains they take the step
+    `C^-1 (target - mean) / k`, so later sweeps average out the noise of earlier
+    ones. The chains' weights follow at once, because chains that have yet to move
+    would lead too far. Fitting ends when `(target - mean)' C^-1 (target - mean)` is no
+    larger than chance explains.
 
     Args:
         potentials: `Potentials` of binary visible units.
-        target: tensor (V,), the means wanted.
+        target: tensor (V,), the desired means.
         visible: tensor (C, V), C known, states of chains.
-        log_weights: tensor (C,), which make them samples of the model.
+        log_weights: tensor (C,), with which the states are samples of the model.
         seed: int or integer tensor of shape (2,).
         max_sweeps: int ≥ 1.
-        drift: tensor (V,), what the target has moved since the biases were fitted:
-            a model that did nothing but follow gains `drift' C^-1 drift / 2`. `None`
-            for 0.
-        total: scalar, mean of `total_softplus` wanted, or `None` to leave s at 1.
+        drift: tensor (V,), how far the target has moved since the biases were fitted:
+            a model that only follows it gains `drift' C^-1 drift / 2`. `None` for 0.
+        total: scalar, desired mean of `total_softplus`, or `None` to leave s at 1.
 
     Returns:
         `MatchedModel`.
@@ -122,7 +121,7 @@ def match_means(
         return state, tf.reduce_mean(tf.cast(accepted, tf.float32))
 
     def refreshed(index, state, log_weights):
-        """Resamples where fewer than half of the chains count."""
+        """Resamples if fewer than half of the chains are effective."""
 
         def resample():
             rows = resampled_rows(log_weights, random.fold_in(resampling, index))
@@ -142,7 +141,7 @@ def match_means(
     x, mean = moments(state, shares)
     covariance = tf.matmul(x, shares[:, tf.newaxis] * x, transpose_a=True)
     covariance -= mean[:, tf.newaxis] * mean
-    # Fewer chains than dimensions leave directions that none of them varies in.
+    # With fewer chains than dimensions there are directions without variance.
     dimensions = tf.cast(tf.shape(mean)[0], tf.float32)
     share = dimensions / (dimensions + count)
     variance = tf.linalg.diag_part(covariance)
@@ -159,7 +158,7 @@ def match_means(
         direction = solved(difference)
         misfit = tf.reduce_sum(difference * direction) * count / dimensions
         direction /= tf.cast(index + 1, tf.float32)
-        if total is not None:  # coupling changes the covariance: in small steps
+        if total is not None:  # coupling changes the covariance: take small steps
             largest = _SCALE_STEP * position[-1]
             direction *= tf.minimum(1.0, largest / tf.abs(direction[-1]))
         position += direction

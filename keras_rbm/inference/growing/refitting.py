@@ -1,4 +1,4 @@
-"""What follows a change of the hidden layer: biases that fit, and the gain of both."""
+"""Fits biases after a change of the hidden layer, and estimates the gain of both."""
 
 import functools
 from typing import NamedTuple
@@ -11,24 +11,24 @@ from keras_rbm.inference.growing.reweighting import Descended, carry_over, weigh
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import FractionalParameters
 
-#: Nats: a change that could gain so much makes modes that the model did not have.
+#: Nats: a change that could gain more creates modes that the model did not have.
 _LARGE_GAIN = 1.0
 
 
 class Refit(NamedTuple):
-    """A changed model after its fit, beside the one before the change.
+    """A changed and refitted model, compared with the one before the change.
 
     Attributes:
         visible_bias: tensor (V,), fitted.
         scale: scalar, factor of all coefficients.
         visible: tensor (S, V), samples.
-        held_out_chains: `Descended`, (J, V), samples that had no part in the choice.
+        held_out_chains: `Descended`, (J, V), samples not used to choose the change.
         log_ratio: scalar, log of the new model's Z over the old one's.
-        gain: scalar, of the mean log-likelihood of the data by the change, nats,
+        gain: scalar, gain in the data's mean log-likelihood from the change, nats,
             beyond what following the data gains.
         gain_error: scalar, its standard error, and that of `log_ratio`.
-        judge_ess: scalar, relative effective sample size of the held-out chains, had
-            they gone from model to model in one step.
+        judge_ess: scalar, relative effective sample size that the held-out chains
+            would have after a single step from model to model.
         acceptance: scalar, share of Metropolis steps accepted.
     """
 
@@ -44,7 +44,7 @@ class Refit(NamedTuple):
 
     @classmethod
     def placeholder(cls, phases, held_out_chains):
-        """Returns zeros of its shapes, for a loop to begin with."""
+        """Returns zeros of the same shapes, as a loop's first value."""
         bias = tf.zeros_like(phases.samples[0])
         zero = tf.constant(0.0)
         scalars = [zero] * 5
@@ -64,28 +64,28 @@ def refit(
     learn_temperature=False,
     before=None,
 ):
-    """Fits the visible biases after a change, and estimates what both have gained.
+    """Fits the visible biases after a change, and estimates the gain of both.
 
     Args:
-        changed: `Potentials` after the change, with the biases before.
-        change: function of states (B, V), by how much the change has made `log p*`
-            larger, (B,).
-        phases: `Phases`; its samples are of the model before, of equal weight.
-        held_out_chains: `Descended`, other samples (J, V) of it.
+        changed: `Potentials` after the change, with the previous biases.
+        change: function of states (B, V) that returns the increase of `log p*` by the
+            change, (B,).
+        phases: `Phases` with samples of the previous model, of equal weight.
+        held_out_chains: `Descended`, other samples (J, V) of the previous model.
         seed: int or integer tensor of shape (2,).
-        drift: tensor (V,), how far the data's means are from those that the biases
-            before were fitted to. The biases follow, which gains a little with each
-            batch, and loses as much on the others: no merit of the change.
-        bias_steps: int ≥ 1, sweeps at most.
+        drift: tensor (V,), how far the data's means are from those that the previous
+            biases were fitted to. Following them gains a little on each batch and loses
+            as much on the others, so it is not counted as a gain of the change.
+        bias_steps: int ≥ 1, maximum number of sweeps.
         gibbs_steps: int ≥ 1, sweeps of the held-out chains.
         learn_temperature: bool, whether the coefficients' scale is fitted too.
         before: `Potentials` before the change, with the units of `changed`, some of
-            which may count 0 times, or `None`. The held-out chains go by models in
-            between.
+            which may count 0 times, or `None`. The held-out chains pass through models
+            in between.
 
     Returns:
         `Refit`. The gain is estimated from the held-out chains: the samples of the
-        phases have chosen the change, and think too well of it.
+        phases were used to choose the change, and would overestimate it.
     """
     total = None
     if learn_temperature:
@@ -137,7 +137,7 @@ def refit(
 
 
 def _between(before, after, t):
-    """Returns the model `p*_before^(1 - t) p*_after^t` of two with the same units."""
+    """Returns the model `p*_before^(1 - t) p*_after^t`; both have the same units."""
 
     def mixed(first, second):
         return (1.0 - t) * first + t * second

@@ -1,4 +1,4 @@
-"""Samples of one model carried over to another, and the ratio of their log Z."""
+"""Carries samples of one model over to another, and estimates the ratio of their Z."""
 
 import math
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from keras_rbm import random
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.gibbs import gibbs_chain
 
-#: Relative effective sample size that a step of samples from model to model leaves:
-#: of a small change, and of a large one, whose modes samples must find as they form.
+#: Relative effective sample size that remains after a step from model to model: for a
+#: small change, and for a large one, whose modes samples must find as they form.
 _KEPT, _KEPT_OF_LARGE = 0.5, 0.97
-#: A change is large if a single step would leave less than that.
+#: A change is large if a single step would leave less than this.
 _LARGE = 0.3
-#: Families of samples, in effect, below which the next ones have families of their own:
-#: fewer would not tell how much they differ.
+#: Least effective number of families. With fewer, whose spread would not be known, each
+#: sample becomes a family of its own.
 _LEAST_FAMILIES = 30
-#: How many times as many sweeps samples make in each step of a large change.
+#: Factor of the number of sweeps in each step of a large change.
 _SWEEPS_OF_LARGE = 2
 #: Steps at most.
 _STEPS = 100
@@ -25,7 +25,7 @@ _HALVINGS = 20
 
 
 class Descended(NamedTuple):
-    """Samples with families: those of one may be copies, where sweeps do not mix.
+    """Samples in families: those of one family may be copies, if sweeps do not mix.
 
     Attributes:
         visible: tensor (S, V).
@@ -37,19 +37,19 @@ class Descended(NamedTuple):
 
     @classmethod
     def independent(cls, visible):
-        """Returns samples each of which is a family of its own."""
+        """Returns samples that are each a family of their own."""
         return cls(visible, tf.range(visible.shape[0]))
 
 
 class CarriedOver(NamedTuple):
-    """Samples of a model, beside the one that they come from.
+    """Samples of a new model, carried over from an old one.
 
     Attributes:
         samples: `Descended`.
         log_ratio: scalar, log of the new model's Z over the old one's.
         error: scalar, standard error of `log_ratio`.
-        ess: scalar, relative effective sample size of the old samples, had they gone
-            in one step, from 1 / S to 1; 0 where the change of one is not a number.
+        ess: scalar, relative effective sample size that the old samples would have
+            after a single step, from 1 / S to 1; 0 if the change of one is NaN.
     """
 
     samples: Descended
@@ -71,12 +71,12 @@ def weighted_mean(values, weights):
 
 
 def effective_sample_size(log_weights):
-    """Returns (sum u)^2 / sum u^2 of states of weights u, a scalar from 1 to S."""
+    """Returns (sum u)^2 / sum u^2 for states with weights u, a scalar from 1 to S."""
     return 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights)))
 
 
 def resampled_rows(log_weights, seed):
-    """Returns indices (S,) of as many states, each as often as its weight says.
+    """Returns indices (S,) of S states, drawn in proportion to their weights.
 
     Args:
         log_weights: tensor (S,), S known.
@@ -93,11 +93,11 @@ def resampled_rows(log_weights, seed):
 
 
 def random_rows(rows, weights, count, seed):
-    """Draws rows with replacement, each as often as its weight says.
+    """Draws rows with replacement, in proportion to their weights.
 
     Args:
         rows: tensor (N, V).
-        weights: tensor (N,), a sum of 1.
+        weights: tensor (N,) that sum to 1.
         count: int.
         seed: int or integer tensor of shape (2,).
 
@@ -113,29 +113,31 @@ def random_rows(rows, weights, count, seed):
 def carry_over(
     samples, change, potentials, seed, *, num_sweeps, between=None, is_large=False
 ):
-    """Makes samples of one model samples of another, by sequential Monte Carlo [1].
+    """Turns samples of a model into samples of another by sequential Monte Carlo [1].
 
-    They are resampled with weights `exp(change)`, as `Z_new p_new = Z_old p_old
-    exp(change)`, which moves mass between modes where sweeps do not, and then make
-    sweeps. Bridge sampling [2] between before and after estimates `Z_new / Z_old`.
-    Where the weights would leave fewer than half of the samples, they go by models
-    between the two, `p*_old exp(t change)`, in steps that leave half each; where fewer
-    than three in ten, in steps that leave 97 %, with twice as many sweeps: a mode that
-    forms on the way is met only there. The error is that between families of samples
-    with one ancestor, also those of earlier calls: sweeps that do not mix leave copies,
-    which err alike; where they do mix, nothing is lost by adding up within families.
+    Samples are resampled with weights `exp(change)`, because `Z_new p_new = Z_old p_old
+    exp(change)`, and then make sweeps. Resampling moves mass between modes where sweeps
+    do not. Bridge sampling [2] between before and after estimates `Z_new / Z_old`.
+
+    If the weights would leave fewer than half of the samples, they pass through models
+    between the two, `p*_old exp(t change)`, in steps that leave half each. If fewer
+    than three in ten would remain, steps leave 97 % and make twice as many sweeps:
+    only there do samples meet a mode that forms on the way. The error is that between
+    families of samples with a common ancestor, also one from earlier calls. Sweeps that
+    do not mix leave copies with the same errors; if they mix, adding up within families
+    loses nothing.
 
     Args:
-        samples: `Descended`, S known, of the old model. For the estimate to be honest
-            they must have had no part in the choice of the new one.
-        change: function of states (B, V), by how much the new `log p*` is larger, (B,).
+        samples: `Descended`, S known, of the old model. For an honest estimate they
+            must not have been used to choose the new model.
+        change: function of states (B, V) that returns the increase of `log p*`, (B,).
         potentials: `Potentials`, the new model.
         seed: int or integer tensor of shape (2,).
         num_sweeps: int ≥ 1.
         between: function of t in [0, 1] that returns the `Potentials` of
             `p*_old exp(t change)`, or `None` for a single step.
-        is_large: bool scalar, whether the change is known to be large: samples of the
-            old model cannot tell, where the new one has modes that it lacks.
+        is_large: bool scalar, whether the change is known to be large. Samples of the
+            old model cannot tell if the new one has modes that the old one lacks.
 
     Returns:
         `CarriedOver`.
@@ -189,11 +191,11 @@ def carry_over(
 
 
 def _step_size(change, rest, kept):
-    """Returns how far from 0 to `rest` a step may go, 1 / 100 at least."""
+    """Returns how far from 0 to `rest` a step may go, at least 1 / 100."""
 
     def keeps(size):
         few = effective_sample_size(size * change) < kept * change.shape[0]
-        return ~few  # also where it is not a number
+        return ~few  # also true for NaN
 
     def halve(index, low, high):
         middle = 0.5 * (low + high)
@@ -210,9 +212,9 @@ def _step_size(change, rest, kept):
 
 
 def _bridged(before, after, parents):
-    """Returns log(Z after / Z before) of both models' log weights, and each part of it.
+    """Returns log(Z after / Z before) from both models' log weights, and its parts.
 
-    Parts (S,) are what each state before adds, with those that come from it.
+    The parts, (S,), are what each state before adds, together with its descendants.
     """
     before, after = (
         tf.cast(part, tf.float64)[tf.newaxis, tf.newaxis] for part in (before, after)

@@ -28,7 +28,7 @@ class BeliefPropagation(IterativeInference):
     Args:
         method: `"sum_product"` (marginals), `"max_product"` (most probable joint
             state) or `"mixed_product"` (most probable visible state).
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0. Mixed-product stops at a fixed point and ignores it.
         damping: float in [0, 1), of messages; not for mixed-product.
 
@@ -99,7 +99,7 @@ class MeanField(IterativeInference):
     bound of log Z need not mean a better prediction.
 
     Args:
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a mean that counts as converged.
         damping: float in [0, 1), weight of the old natural parameters.
         starts: list of starts, or `None` for `["input"]` where x has one column for
@@ -193,7 +193,7 @@ def _checked(starts):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Exact(Inference):
-    """Enumeration of the smaller layer: the truth, for tiny models.
+    """Exact inference by enumerating the smaller layer, for tiny models.
 
     Example:
 
@@ -245,11 +245,11 @@ def get(identifier):
 
     Args:
         identifier: str (`"belief_propagation"`, `"sum_product"`, `"max_product"`,
-            `"mixed_product"`, `"mean_field"`, `"exact"`), a serialised config, or
+            `"mixed_product"`, `"mean_field"`, `"exact"`), a serialized config, or
             an `Inference`.
 
     Raises:
-        ValueError: if it stands for none.
+        ValueError: if the identifier is unknown.
 
     Example:
 

@@ -10,20 +10,20 @@ from keras_rbm.inference.messages.beliefs import check_options
 
 
 class Inference(Configured, abc.ABC):
-    """A way to get `Beliefs` from `Potentials`, as a serialisable object.
+    """A way to get `Beliefs` from `Potentials`, as a serializable object.
 
     A subclass implements `__call__` and `get_config`, and is registered with Keras.
     """
 
-    #: Whether the beliefs are of the most probable state, not marginals;
+    #: Whether the beliefs are of the most probable state, not marginals.
     finds_state = False
-    #: and whether that is one of both layers, or of the visible one.
+    #: Whether that state is of both layers, not only of the visible one.
     is_joint = False
-    #: Whether it takes binary units only.
+    #: Whether it takes only binary units.
     binary_only = True
-    #: Whether XLA compiles it in any case, on its own.
+    #: Whether it always compiles itself with XLA.
     is_compiled = False
-    #: What it may change between calls, a list of variables.
+    #: Variables that may change between calls.
     variables = ()
 
     @abc.abstractmethod
@@ -37,7 +37,7 @@ class Inference(Configured, abc.ABC):
         """
 
     def given(self, features):
-        """Returns the inference of models of these examples, by default itself.
+        """Returns the inference for the models of these examples, by default itself.
 
         Args:
             features: tensor (B, X), the models' input, or `None`.
@@ -46,16 +46,16 @@ class Inference(Configured, abc.ABC):
 
 
 class IterativeInference(Inference):
-    """Base of what sweeps until convergence.
+    """Base class of inference that sweeps until convergence.
 
     Args:
-        max_iterations: int ≥ 1, sweeps at most.
+        max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a belief that counts as converged.
         damping: float in [0, 1), weight of the old values.
 
     Attributes:
         max_iterations: int; may be set at any time, without a new trace. Models that
-            share the object share it.
+            share the object share this value.
     """
 
     def __init__(self, max_iterations, tolerance, damping):

@@ -7,10 +7,10 @@ beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `b
     visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
 
 are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
-in place of four transcendental functions. Max-product puts a maximum in place of each
-sum. `s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are
-logarithms of products of eight ratios, where those cannot overflow; where the ratios
-themselves might, `log_messages` takes their logarithms.
+in place of four transcendental functions. Max-product replaces each sum by a maximum.
+`s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are computed
+as logarithms of products of eight ratios if these cannot overflow; if the ratios
+themselves might, `log_messages` works with their logarithms.
 """
 
 import functools
@@ -51,22 +51,22 @@ def sum_product(
 ):
     """Approximates the marginals of a binary model by loopy belief propagation [1].
 
-    Exact where the non-zero weights form a tree, after as many sweeps as its
-    diameter. Each model of a batch stops by itself, whatever the others do.
+    Exact if the non-zero weights form a tree, after as many sweeps as its
+    diameter. Each model of a batch stops independently of the others.
 
     Args:
         potentials: `Potentials` of binary units.
-        max_iterations: int ≥ 1, sweeps (messages both ways) at most; a tensor or
-            variable can change without a new trace.
+        max_iterations: int ≥ 1, maximum number of sweeps (messages both ways); a
+            tensor or variable can change without a new trace.
         tolerance: float ≥ 0; a model has converged when no belief changed by as much
-            in a sweep. 0 makes all `max_iterations`.
+            in a sweep. With 0 all `max_iterations` sweeps are made.
         damping: float in [0, 1), weight of the old messages to visible units, in the
             logarithmic domain; fixed points stay the same.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
 
     Returns:
-        `Beliefs`, `log_partition` is the Bethe estimate (a bound neither way).
+        `Beliefs`; `log_partition` is the Bethe estimate (not a bound).
 
     Raises:
         ValueError: if a unit is not binary or an option is out of range.
@@ -101,11 +101,11 @@ def max_product(
 ):
     """Approximates the most probable joint state (v, h) by belief propagation.
 
-    Exact where the non-zero weights form a tree and the maximum is unique. A unit
-    is 1 in the decoded state if its belief, a normalised max-marginal, exceeds 1/2.
+    Exact if the non-zero weights form a tree and the maximum is unique. A unit
+    is 1 in the decoded state if its belief, a normalized max-marginal, exceeds 1/2.
 
     Args:
-        potentials: as all other arguments, see `sum_product`.
+        potentials: like all other arguments, see `sum_product`.
 
     Returns:
         `Beliefs`: `pairwise` is `v h'` of the decoded state, `log_partition` its
@@ -160,7 +160,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
             )  # fmt: skip
 
         beliefs = in_chunks(chunk, filled, pairwise)
-        # `tf.cond` has no place for None.
+        # `tf.cond` cannot return None.
         return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
 
     beliefs = for_weights(models.kernel, run)
@@ -187,7 +187,7 @@ def _chunk(
         b, c: tensors (n, V) and (n, H).
         weights: tensor (n,).
         max_iterations, tolerance: scalar tensors.
-        sums: bool, whether messages sum over a state, or take the largest.
+        sums: bool, whether messages sum over a state, or take the maximum.
         block: int, how many ratios to multiply before taking a logarithm.
         damping, pairwise: as in `sum_product`.
 
@@ -227,7 +227,7 @@ def _chunk(
         new = sweep(r, visible, hidden)
         before = tf.where(count == 0, b, visible)
         change = tf.maximum(_change(new[1], before), _change(new[2], hidden))
-        # XLA's maximum passes over NaN, which has not converged.
+        # XLA's maximum ignores NaN, which has not converged.
         change = tf.where(tf.reduce_all(new[1] == new[1], -1), change, float("inf"))
         r = tf.where(going[:, tf.newaxis, tf.newaxis], new[0], r)
         visible = tf.where(going[:, tf.newaxis], new[1], visible)
@@ -237,7 +237,7 @@ def _chunk(
         return count + 1, r, visible, hidden, iterations, residual
 
     rows = b.shape[0]
-    # Nothing comes from the visible units yet: s = 1.
+    # There are no messages from the visible units yet: s = 1.
     silent = tf.fill(b.shape, -HUGE)
     _, r, visible, hidden, iterations, residual = tf.while_loop(
         lambda count, *state: tf.reduce_any(active(*state[3:])),

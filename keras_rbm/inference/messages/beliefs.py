@@ -1,4 +1,4 @@
-"""What approximate inference returns, and how it takes many models at once."""
+"""The result of approximate inference, and its input as a batch of models."""
 
 import numbers
 from typing import NamedTuple
@@ -11,26 +11,26 @@ from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
 _LARGEST_WEIGHT = 80.0
-#: Before the first sweep, in the place of infinity: finite, since some formats that a
-#: model is exported to choose between two values by products with 0 and 1.
+#: Used instead of infinity before the first sweep, because some export formats choose
+#: between two values by products with 0 and 1.
 HUGE = tf.float32.max
 
 
 class Beliefs(NamedTuple):
     """Approximate marginals of a model, or of a batch of B models.
 
-    Without a batch dimension in the potentials there is none here. Of units that are
-    not binary (`mean_field` only) beliefs are means, of categories their probabilities,
-    q columns a unit.
+    If the potentials have no batch dimension, these have none either. For units that
+    are not binary (`mean_field` only) beliefs are means; for categorical units they are
+    the probabilities of the categories, q columns per unit.
 
     Attributes:
         visible: tensor (B, V), beliefs that a visible unit is 1.
         hidden: tensor (B, H), likewise.
         pairwise: beliefs that both units are 1 (means of `t(v) t(h)'`): the weighted
             mean over the models, (V, H), or those of each model, (B, V, H), or `None`,
-            as asked for.
-        log_partition: tensor (B,), estimate of log Z in nats; the routine says
-            which.
+            as requested.
+        log_partition: tensor (B,), estimate of log Z in nats; its kind depends on
+            the routine.
         num_iterations: int32 tensor (B,), sweeps made.
         converged: bool tensor (B,).
         residual: tensor (B,), largest change of a belief in the last sweep.
@@ -46,7 +46,7 @@ class Beliefs(NamedTuple):
 
 
 class BinaryModels(NamedTuple):
-    """The potentials of B binary models with one kernel, as float32 tensors.
+    """The potentials of B binary models with the same kernel, as float32 tensors.
 
     Attributes:
         kernel: tensor (V, H).
@@ -86,7 +86,7 @@ class BinaryModels(NamedTuple):
 
 
 def batch_of_models(potentials, weights=None):
-    """Returns B models, one if there is no batch, as float32 tensors, with weights.
+    """Returns B models (one if there is no batch) as float32 tensors, with weights.
 
     Args:
         potentials: `Potentials`.
@@ -119,7 +119,7 @@ def batch_of_models(potentials, weights=None):
 
 
 def static_size(potentials, batch):
-    """Returns the number of models as an int where it is known, else `batch`."""
+    """Returns the number of models as an int if it is known, else `batch`."""
     for bias in (potentials.visible_bias, potentials.hidden_bias):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
             return bias.shape[0]
@@ -127,7 +127,7 @@ def static_size(potentials, batch):
 
 
 def odds_of(kernel):
-    """Returns exp(W), finite: of larger weights the logarithms are taken instead."""
+    """Returns exp(W), clipped to be finite: larger weights are used as logarithms."""
     return tf.exp(tf.clip_by_value(kernel, -_LARGEST_WEIGHT, _LARGEST_WEIGHT))
 
 
@@ -172,8 +172,8 @@ def checked_weights(weights):
 
 
 def as_limits(max_iterations, tolerance):
-    """Returns the two as tensors: other values then need no new trace."""
-    # A variable becomes its value: a trace must not depend on an object that may go.
+    """Returns the two as tensors, so other values need no new trace."""
+    # A variable becomes its value: a trace must not depend on a deleted object.
     max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)
     max_iterations = tf.maximum(max_iterations, 1)
     return max_iterations, tf.cast(float(tolerance), tf.float32)

@@ -11,12 +11,12 @@ from keras_rbm.inference.messages.log_messages import LARGEST_WEIGHT
 _BLOCK = 8
 #: Beyond this weight a product of eight ratios may leave the range of float32.
 _LARGEST_BLOCKED_WEIGHT = 10.0
-#: The bias of units that only fill up a block.
+#: The bias of units that only pad a block.
 _OFF = -80.0
 
 
 def padded(models):
-    """Returns the models with units that are off, up to a multiple of a block."""
+    """Returns the models, padded to a multiple of a block by units that are off."""
     visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
     return BinaryModels(
         tf.pad(models.kernel, [[0, visible], [0, hidden]]),
@@ -29,7 +29,7 @@ def padded(models):
 def for_weights(kernel, run):
     """Returns `run(block)` for the largest block that is safe with these weights.
 
-    0 stands for no products at all, but sums of logarithms.
+    Block 0 means no products at all, but sums of logarithms.
     """
     known = tf.get_static_value(kernel)
     if known is not None:  # constants, as in a model that is exported
@@ -45,10 +45,10 @@ def for_weights(kernel, run):
 
 
 def products(array, block, axis):
-    """Returns the products of `block` entries along an axis, one in every so many."""
+    """Returns products of `block` entries each, evenly spaced along an axis."""
     return functools.reduce(tf.multiply, tf.split(array, block, axis))
 
 
 def sum_of_logs(array, block, axis):
-    """Returns the sum of the logarithms along an axis, a multiple of `block` long."""
+    """Returns the sum of logarithms along an axis, whose size `block` divides."""
     return tf.reduce_sum(tf.math.log(products(array, block, axis)), axis)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
 
-#: Numbers in a chunk's (rows, V, H) array of messages: what a cache holds.
+#: Numbers in a chunk's (rows, V, H) array of messages, so that it fits into a cache.
 CHUNK_SIZE = 2**20
 #: Rows of a chunk of small models when the size of the batch is not known.
 _MOST_ROWS = 16
@@ -13,13 +13,13 @@ _MOST_ROWS = 16
 def in_chunks(function, models, pairwise):
     """Applies inference to a few models at a time, so that memory stays bounded.
 
-    The loop is plain graph: one compilation of `function`, for chunks of a fixed
+    XLA does not compile the loop: one compilation of `function`, for chunks of a fixed
     size, serves every batch size, and two chunks may run at a time.
 
     Args:
-        function: of `BinaryModels` of one chunk, returns their `Beliefs`.
+        function: takes the `BinaryModels` of one chunk and returns their `Beliefs`.
         models: `BinaryModels`.
-        pairwise: `"mean"`, `"each"` or `None`, what `function` returns of pairs.
+        pairwise: `"mean"`, `"each"` or `None`, what `function` returns for pairs.
 
     Returns:
         `Beliefs` of all models.
@@ -72,7 +72,7 @@ def in_chunks(function, models, pairwise):
 
 
 def _filled_up(models, total):
-    """Returns `total` models: copies of the last, without weight, at the end."""
+    """Returns `total` models, padded with copies of the last one of weight 0."""
     count = tf.shape(models.visible_bias)[0]
     index = tf.minimum(tf.range(total), count - 1)
     return BinaryModels(

@@ -1,4 +1,4 @@
-"""Message passing with logarithms of odds ratios, for weights that exp overflows.
+"""Message passing with logarithms of odds ratios, for weights whose exp overflows.
 
 With the cavity log-odds `a = log-odds of the sender - log of its receiver's message` a
 message is `log r = sp(W + a) - sp(a)`, sp the softplus for sum-product and the positive
@@ -21,7 +21,7 @@ LARGEST_WEIGHT = 40.0
 def propagate(
     kernel, b, c, weights, max_iterations, tolerance, *, sums, damping, pairwise
 ):
-    """Runs belief propagation on a few models; arguments as of the chunks there.
+    """Runs belief propagation on a few models; arguments as in `belief_propagation`.
 
     `kernel` (V, H) is W itself; `sums` is True for sum-product, False for max-product.
     """

@@ -32,23 +32,23 @@ def mean_field(
 ):
     """Approximates a model by independent units.
 
-    Updates one layer given the other, binary ones by `v = sigmoid(W h + b)`,
-    `h = sigmoid(v' W + c)`, from `h = sigmoid(c)`; others by the means m of their
-    statistics, of natural parameters `eta_v = b + W m_h` and `eta_h = c + W' m_v`.
-    A model with strong weights has several fixed points, and the start decides which
-    one is found. Without damping no update lowers the bound
+    Updates one layer given the other: binary layers by `v = sigmoid(W h + b)`,
+    `h = sigmoid(v' W + c)`, starting from `h = sigmoid(c)`; others by the means m of
+    their statistics, with natural parameters `eta_v = b + W m_h` and
+    `eta_h = c + W' m_v`. A model with strong weights has several fixed points; the
+    start decides which one is found. Without damping no update lowers the bound
 
         log Z ≥ m_v' W m_h + sum A(eta_v) - (eta_v - b)' m_v
                            + sum A(eta_h) - (eta_h - c)' m_h,
 
-    of binary units `v' W h + b' v + c' h + S(v) + S(h)` with S the entropy.
+    for binary units `v' W h + b' v + c' h + S(v) + S(h)` with S the entropy.
 
     Args:
-        potentials: `Potentials`, units of any types.
-        max_iterations: int ≥ 1, sweeps (both layers) at most; may be a tensor or
-            variable.
+        potentials: `Potentials` with units of any types.
+        max_iterations: int ≥ 1, maximum number of sweeps (both layers); may be a
+            tensor or variable.
         tolerance: float ≥ 0; a model has converged when no mean changed by as much
-            in a sweep. Where sweeps are slow to settle the limit may be further off.
+            in a sweep. If sweeps converge slowly, the limit may be further away.
         damping: float in [0, 1), weight of the old natural parameters.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
@@ -58,11 +58,11 @@ def mean_field(
             model by model.
 
     Returns:
-        `Beliefs`, `log_partition` is the lower bound.
+        `Beliefs`; `log_partition` is the lower bound.
 
     Raises:
-        ValueError: if an option is out of range, or the partition function of two
-            layers without limits is not finite.
+        ValueError: if an option is out of range, or both layers are unbounded and the
+            partition function is not finite.
 
     Example:
 

@@ -1,6 +1,6 @@
 """Mixed-product belief propagation: the most probable visible state.
 
-Messages to hidden units depend on the decoded state `v` only, so none are stored:
+Messages to hidden units depend only on the decoded state `v`, so none are stored:
 the log-odds of `v_i` are `F(v with v_i = 0) - F(v with v_i = 1)`, and a sweep sets all
 visible units to their better value at once.
 """
@@ -26,15 +26,15 @@ from keras_rbm.inference.messages.chunks import in_chunks
 
 
 def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mean"):
-    """Approximates argmax p(v), hidden units summed out, by message passing [1].
+    """Approximates argmax p(v), with hidden units summed out, by message passing [1].
 
-    Starts at v = 0 and returns the state of lowest free energy on its way. A fixed
-    point cannot be improved by changing one unit; it need not be the global optimum.
-    A cycle of two states ends the search.
+    Starts at v = 0 and returns the state of lowest free energy that it has visited. A
+    fixed point cannot be improved by changing one unit; it need not be the global
+    optimum. A cycle of two states ends the search.
 
     Args:
         potentials: `Potentials` of binary units.
-        max_iterations: int ≥ 1, sweeps at most; may be a tensor or variable.
+        max_iterations: int ≥ 1, maximum number of sweeps; may be a tensor or variable.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
 
@@ -81,7 +81,7 @@ def _search(potentials, max_iterations):
         def chunk(part):
             return _chunk(filled.kernel, odds, *part[1:3], max_iterations, block=block)
 
-        # `tf.cond` has no place for None.
+        # `tf.cond` cannot return None.
         return in_chunks(chunk, filled, None)._replace(pairwise=tf.zeros(()))
 
     beliefs = for_weights(models.kernel, run)
@@ -95,7 +95,7 @@ def _search(potentials, max_iterations):
 @functools.partial(tf.function, autograph=False, jit_compile=True)
 def _chunk(kernel, odds, b, c, max_iterations, *, block):
     """Searches for the states of a few models; `odds` is exp(kernel)."""
-    if not block:  # large weights: by logarithms, exactly
+    if not block:  # large weights: use logarithms, exactly
         kernel, b, c = (tf.cast(x, tf.float64) for x in (kernel, b, c))
     inverse = 1.0 / odds
 
@@ -106,7 +106,7 @@ def _chunk(kernel, odds, b, c, max_iterations, *, block):
         return -tf.reduce_sum(v * b, -1) - tf.reduce_sum(softplus(hidden), -1)
 
     def better_values(v, hidden):
-        """Returns every unit's better value, the others fixed."""
+        """Returns every unit's better value, with the others fixed."""
         if not block:
             without = hidden[:, tf.newaxis, :] - v[:, :, tf.newaxis] * kernel
             gain = softplus(without + kernel) - softplus(without)

@@ -25,26 +25,26 @@ from keras_rbm.models.workflow.layer_variables import (
 class DBM(DeepModel):
     """Deep Boltzmann machine [1].
 
-    `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers meet
-    even ones only, so the model is an RBM whose visible layer is `(v, h_2, ...)` and
-    whose hidden layer `(h_1, h_3, ...)`: `potentials` returns that, and learning rules,
-    samplers and estimates of log Z take it as any other. In the positive phase the
-    layers above the data are inferred: layers 2, 4, … enter with their means, or, if
-    not all of them are binary, with states drawn from mean field. Joint training,
-    without pretraining, wants the centred gradient [2, 3]:
+    `-E(v, h_1, h_2, ...) = v' W_1 h_1 + h_1' W_2 h_2 + ... + biases`. Odd layers are
+    connected only to even ones, so the model is an RBM whose visible layer is
+    `(v, h_2, ...)` and whose hidden layer is `(h_1, h_3, ...)`. `potentials` returns
+    this RBM, for learning rules, samplers and estimates of log Z. In the positive phase
+    the layers above the data are inferred: layers 2, 4, … enter with their means or, if
+    they are not all binary, with states drawn from mean field. Joint training,
+    without pretraining, needs the centered gradient [2, 3]:
     `rule=PersistentContrastiveDivergence(centered=True)`.
 
     Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
-    side by side from below, (B, sum of hidden units). As a layer it is not trained by
-    what follows it: see `to_classifier`.
+    side by side from below, (B, sum of hidden units). As a layer of another model it is
+    not trained: see `to_classifier`.
 
     Args:
         hidden_units: list of at least two ints ≥ 1, from below.
         visible: str or `keras_rbm.units` object, type of the visible units.
         hidden: the same for the hidden units; or a list, one for each layer.
         inference: str or `keras_rbm.inference.Inference` that yields marginals:
-            `MeanField`, or for binary units `BeliefPropagation("sum_product")`, which
-            training then takes its positive moments from.
+            `MeanField`, or for binary units `BeliefPropagation("sum_product")`, from
+            which training then takes its positive moments.
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds the default initial weights, sampling, shuffling.
         kernel_initializer: Keras initializer; by default normal, 0.01.
@@ -54,9 +54,9 @@ class DBM(DeepModel):
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
-        kernels: list of variables (V, H_1), (H_1, H_2), …; of units of several
-            categories their rows count.
-        visible_bias: variable (V,), and what else such units have, as in `RBM`.
+        kernels: list of variables (V, H_1), (H_1, H_2), …; categorical units count
+            with one row per category.
+        visible_bias: variable (V,), and the units' other variables, as in `RBM`.
         hidden_biases: list of variables (H_1,), (H_2,), …
         base_rate: variable (V,), see `RBM`.
 
@@ -158,7 +158,7 @@ class DBM(DeepModel):
         return layer_parameters(self, layered.template(0), self.visible)
 
     def _initializer(self, layer):
-        """Returns the initializer of a kernel, of its own seed."""
+        """Returns the initializer of a kernel, with its own seed."""
         return reseeded(self.kernel_initializer, layer)
 
     @property
@@ -180,8 +180,8 @@ class DBM(DeepModel):
             visible: tensor (B, V).
 
         Returns:
-            `Potentials`: even hidden layers visible, odd ones hidden, whose biases
-            (B, …) hold the input from v.
+            `Potentials`: even hidden layers are visible, odd ones hidden; the hidden
+            biases (B, …) include the input from v.
         """
         self._assert_built("posterior")
         visible = as_floats("visible", visible, (None, self._sizes[0]))
@@ -233,17 +233,17 @@ class DBM(DeepModel):
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
-            optimizer, rule: as of `DBN.compile`.
-            epochs: int ≥ 1, or a list of one for each layer.
+            optimizer, rule: as for `DBN.compile`.
+            epochs: int ≥ 1, or a list with one for each layer.
             **kwargs: `batch_size`, `validation_data`, `callbacks`, `sample_weight`,
-                `verbose`, as of `DBN.fit`. Callbacks that score a model of p(v) do not
-                fit these RBMs.
+                `verbose`, as for `DBN.fit`. Callbacks that score a model of p(v) do not
+                work with these RBMs.
 
         Returns:
             list of `keras.callbacks.History`, one for each layer.
 
         Raises:
-            ValueError: if a layer is not binary; `fit` trains such models as they are.
+            ValueError: if a layer is not binary; train such models directly with `fit`.
 
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
@@ -254,18 +254,18 @@ class DBM(DeepModel):
     def to_classifier(self, num_classes: int, *, dropout: float = 0.0) -> keras.Model:
         """Returns a feed-forward network that starts with this model's weights.
 
-        Each layer has the input from below, and that from above by the features of a
-        copy of this model, which is not trained [1].
+        Each layer has the input from below, and from above the features of a copy of
+        this model, which is not trained [1].
 
         Args:
             num_classes: int ≥ 2.
             dropout: float in [0, 1), share of units dropped before each layer.
 
         Returns:
-            `keras.Model`, of which compile and fit are as of any classifier.
+            `keras.Model`. Compile and fit it like any classifier.
 
         Raises:
-            ValueError: if a layer is not binary, or the model not built.
+            ValueError: if a layer is not binary, or the model is not built.
 
         References:
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.

@@ -14,29 +14,29 @@ from keras_rbm.models.rbm import RBM
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class DBN(StackedModel):
-    """Deep belief network: RBMs stacked, each trained on the features of the last [1].
+    """Deep belief network: stacked RBMs, each trained on the features of the last [1].
 
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
-    down: of three, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way up,
-    `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
-    greedily from below; an upper RBM learns from states of the layer below, which are
-    drawn again in every epoch: that raises the bound `log_likelihood_bound`.
+    down: for three RBMs, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way
+    up, `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
+    greedily from below. An upper RBM learns from states of the layer below, which are
+    drawn again in every epoch: this raises the bound `log_likelihood_bound`.
 
     Called on data, the model returns the features of the top, `E[h | v]` layer by
     layer, (B, hidden units of the top).
 
     Args:
-        rbms: list of `RBM`, from the data upwards, or of ints ≥ 1, for RBMs of so many
-            binary hidden units. Those above the first are built for the width below
-            them. They stay usable on their own, `dbn.rbms[0]`.
-        seed: int or `None`, of the first RBM that is made here; `seed + 1` is of the
-            second, and so on.
+        rbms: list of `RBM`, from the data upwards, or of ints ≥ 1, for RBMs with that
+            many binary hidden units. Those above the first are built for the width
+            below them. They stay usable on their own, `dbn.rbms[0]`.
+        seed: int or `None`, the seed of the first RBM that is created here; the second
+            gets `seed + 1`, and so on.
         **kwargs: `name`, as for `keras.Model`.
 
     Raises:
-        ValueError: if there is none, or one's visible layer is not the hidden layer of
-            the one below: another width or unit type.
-        TypeError: if one is not an `RBM`.
+        ValueError: if the list is empty, or a visible layer differs from the hidden
+            layer below it in width or unit type.
+        TypeError: if an element is not an `RBM`.
 
     Example:
 
@@ -76,8 +76,8 @@ class DBN(StackedModel):
         those that have not been with the defaults.
 
         Args:
-            optimizer: as of `RBM.compile`; each RBM gets a copy. Or a list, one for
-                each. A pipeline that reads an optimizer's iterations reads those
+            optimizer: as for `RBM.compile`; each RBM gets a copy. Or a list, one for
+                each. A pipeline that reads an optimizer's iterations must read those
                 of a copy: `dbn.rbms[0].optimizer.iterations`.
             rule: str or learning rule, likewise.
             **kwargs: other arguments of `RBM.compile`.
@@ -105,10 +105,10 @@ class DBN(StackedModel):
     ) -> list[keras.callbacks.History | None]:
         """Trains the RBMs one after the other, from below.
 
-        An RBM above the first whose visible biases are all 0 still starts at the base
-        rate of its features (`RBM.adapt`). A stack that was loaded from a file skips
-        the RBMs that are done: `epochs=[0, 20]`. A script that may be cut, and is run
-        again, gives each RBM a backup that stays when it is done:
+        An RBM above the first whose visible biases are still all 0 starts at the base
+        rate of its features (`RBM.adapt`). For a stack that was loaded from a file,
+        skip the RBMs that are done: `epochs=[0, 20]`. In a script that may be
+        interrupted and run again, give each RBM a backup that is kept when it is done:
 
         ```python
         def backup(index):
@@ -120,12 +120,12 @@ class DBN(StackedModel):
 
         Args:
             x: array (N, V), or a `tf.data.Dataset` of batches.
-            epochs: int, or a list of one for each RBM; 0 leaves an RBM as it is.
-            batch_size: int, of arrays.
+            epochs: int, or a list with one for each RBM; 0 leaves an RBM unchanged.
+            batch_size: int, for arrays.
             validation_data: array or dataset, like x.
             callbacks: list of callbacks for the training of every RBM, or a function
-                of the RBM's index that returns such a list, as callbacks need that
-                write files.
+                of the RBM's index that returns such a list, which callbacks that write
+                files need.
             sample_weight: array (N,), for arrays.
             verbose: as in Keras; the layer is named before it is trained.
 
@@ -170,11 +170,11 @@ class DBN(StackedModel):
             dropout: float in [0, 1), share of units dropped before each layer.
 
         Returns:
-            `keras.Sequential` of `Dense` layers, a copy: sigmoid ones of the RBMs'
-            hidden units, and a softmax. Compile and fit it as any classifier.
+            `keras.Sequential` of `Dense` layers, a copy: sigmoid layers for the RBMs'
+            hidden units, and a softmax. Compile and fit it like any classifier.
 
         Raises:
-            ValueError: if a hidden layer is not binary, or the model not built.
+            ValueError: if a hidden layer is not binary, or the model is not built.
         """
         self._assert_built("to_classifier")
         return classifier(self.rbms, num_classes, dropout)
@@ -200,7 +200,7 @@ class DBN(StackedModel):
 
 
 def _made(rbms, seed):
-    """Returns the list with RBMs in the place of numbers of hidden units."""
+    """Returns the list with numbers of hidden units replaced by RBMs."""
     if not isinstance(rbms, (list, tuple)):
         return rbms
     seed = seed_number(seed)
@@ -222,19 +222,19 @@ def _checked(rbms):
         )
     if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
         raise ValueError(
-            f"Expected at least one RBM, each once. Received: {len(rbms)} of them."
+            f"Expected at least one RBM, each only once. Received: {len(rbms)} RBMs."
         )
     for below, rbm in zip(rbms, rbms[1:], strict=False):
         width = rbm.num_visible or rbm._visible_width
         if width not in (None, below.hidden_units):
             raise ValueError(
-                f"Expected an RBM of {below.hidden_units} visible units on one of "
+                f"Expected an RBM with {below.hidden_units} visible units on one with "
                 f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
                 f"{width}."
             )
         if below.hidden.hidden_only:
             raise ValueError(
-                "Expected hidden units below another RBM that can be visible, too. "
+                "Expected hidden units that can be visible, too, below another RBM. "
                 f"Received: '{below.name}' with hidden={below.hidden!r}. Use "
                 "hidden='gaussian', or such units at the top only."
             )

@@ -1,4 +1,4 @@
-"""What follows from a deep model's potentials: features, scores, samples."""
+"""Features, scores and samples of deep models, from their potentials."""
 
 import tensorflow as tf
 
@@ -24,12 +24,12 @@ from keras_rbm.rules import MaximumLikelihood
 
 
 class DeepModel(WithInference, UnconditionalModel):
-    """A model of p(v) with several hidden layers, inferred given v.
+    """A model of p(v) with several hidden layers, which are inferred given v.
 
-    A subclass makes its variables, `visible` and `hidden` (a list of types), `_sizes`
+    A subclass sets its variables, `visible` and `hidden` (a list of types), `_sizes`
     and `_rows` (the layers' columns of states and rows of kernels, from the data
     upwards) and `_inference`, and implements `potentials`, `posterior`, `gradients`,
-    `descend`. Called on data it returns `E[h | v]` of all hidden layers, side by side
+    `descend`. Called on data, it returns `E[h | v]` of all hidden layers, side by side
     from below.
     """
 
@@ -45,21 +45,21 @@ class DeepModel(WithInference, UnconditionalModel):
     def _check_rule(self, rule, optimizer=None):
         if isinstance(rule, MaximumLikelihood):
             raise ValueError(
-                "Expected a model whose visible layer are the data, for "
+                "Expected a model whose visible layer is only the data, for "
                 f"MaximumLikelihood. Received: {type(self).__name__} '{self.name}'. "
                 "Use the rule 'pcd'."
             )
         super()._check_rule(rule, optimizer)
         if getattr(rule, "sparsity_cost", 0.0):
             raise ValueError(
-                "Expected no sparsity target for a deep model: it would reach every "
-                f"second hidden layer only. Received: {rule!r}. Leave it out."
+                "Expected no sparsity target for a deep model: it would reach only "
+                f"every second hidden layer. Received: {rule!r}. Leave it out."
             )
 
     def _complete(self, visible, seed):
         """Returns `(v, h_2, h_4, …)` by mean field, (B, V + H_2 + …).
 
-        Of binary layers the means stand for the states; others are drawn.
+        Binary layers enter with their means; others are drawn.
         """
         posterior = self.posterior(visible)
         beliefs = self._mean_field(posterior)
@@ -99,7 +99,7 @@ class DeepModel(WithInference, UnconditionalModel):
         _, *hidden = layered.both_sides(
             tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, sizes
         )
-        # Training is the rules' matter: nothing flows back through the sweeps.
+        # Rules train the model: no gradient flows back through the sweeps.
         features = tf.stop_gradient(tf.concat(hidden, 1))
         return tf.cast(features, self.compute_dtype)
 
@@ -113,7 +113,7 @@ class DeepModel(WithInference, UnconditionalModel):
             x: array (B, V).
 
         Returns:
-            tensor (B, V), of categories the probabilities, q columns a unit.
+            tensor (B, V); for categorical units the probabilities, q columns per unit.
         """
         values = self._visible_values(x, "reconstruct")
         return map_rows(self._reconstruct, values)
@@ -147,7 +147,7 @@ class DeepModel(WithInference, UnconditionalModel):
         Args:
             x: array (B, V).
             log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it by now (`"exact"`, by default `"ais"`,
+                name of a method to compute it with (`"exact"`, by default `"ais"`,
                 with which the bound is optimistic).
 
         Returns:
@@ -162,12 +162,12 @@ class DeepModel(WithInference, UnconditionalModel):
     ) -> inference_module.LogPartition:
         """Computes or estimates `log Z`, as `RBM.log_partition` does.
 
-        `initial_visible` is not taken: chains are states of all layers.
+        `initial_visible` is not supported: chains are states of all layers.
         """
         if initial_visible is not None:
             raise ValueError(
                 "Expected no initial_visible: the chains are states of all layers. "
-                "Received: initial_visible. Leave it out, and give steps= of chains."
+                "Received: initial_visible. Leave it out, and pass steps= instead."
             )
         return super().log_partition(method, **kwargs)
 
@@ -195,7 +195,7 @@ class DeepModel(WithInference, UnconditionalModel):
             tensor (num_samples, V).
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` comes without
+            ValueError: if a count or shape is wrong, or `clamp` is given without
                 `initial_visible`.
         """
         self._assert_built("sample")
@@ -219,7 +219,7 @@ class DeepModel(WithInference, UnconditionalModel):
         return chains[:, : self._sizes[0]]
 
     def endpoints(self):
-        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
         x = [rows(self._sizes[0])]
         transform = Endpoint(named("features", self.call), x)
         energy = named("free_energy", self._variational_free_energy)

@@ -1,4 +1,4 @@
-"""What the RBMs of a stack learn from."""
+"""The data that the RBMs of a stack learn from."""
 
 import tensorflow as tf
 
@@ -13,9 +13,9 @@ _ROWS_AT_ONCE = 1000
 class Features:
     """The data that a stack learns from, or a hidden layer of it given the data.
 
-    Of a hidden layer these are natural parameters, given the means of the layer below.
+    For a hidden layer these are natural parameters, given the means of the layer below.
     States are drawn from them by the layer's own units: again in each epoch of
-    training, once for validation.
+    training, but only once for validation.
     """
 
     def __init__(self, data, weights, batch_size, units=None):
@@ -26,7 +26,7 @@ class Features:
 
     @classmethod
     def of(cls, data, weights=None, batch_size=None):
-        """Returns the features that data are; raises an error for other sources."""
+        """Returns data as features; raises an error for other sources."""
         if is_array(data):
             data, _, weights = as_arrays(data, None, weights)
         elif not isinstance(data, tf.data.Dataset):
@@ -36,13 +36,13 @@ class Features:
             )
         elif weights is not None:
             raise ValueError(
-                "Expected sample_weight with arrays only. Received: sample_weight "
-                "with a dataset. Make elements (x, (), weight)."
+                "Expected sample_weight only with arrays. Received: sample_weight "
+                "with a dataset. Make its elements (x, (), weight)."
             )
         return cls(data, weights, batch_size)
 
     def above(self, rbm):
-        """Returns the features of an RBM for these."""
+        """Returns an RBM's features of these features."""
 
         def natural(rows):
             rows = tf.cast(rows, tf.float32)
@@ -65,7 +65,7 @@ class Features:
         return mean, moments(drawn)[1]
 
     def for_fit(self, key):
-        """Returns arguments of `RBM.fit`; `key` is a number of the epoch."""
+        """Returns arguments for `RBM.fit`; `key` returns a number for the epoch."""
         batches = self.data
         if self.units is None:
             if not is_array(batches):
@@ -82,7 +82,7 @@ class Features:
         return {"x": self._drawn(batches, redraw=True, iterations=key)}
 
     def fixed(self):
-        """Returns batches that are the same in each epoch, as validation data."""
+        """Returns batches that are the same in each epoch, for validation."""
         batches = self.data
         if is_array(batches):
             parts = batches if self.weights is None else (batches, self.weights)
@@ -94,7 +94,7 @@ class Features:
         return self._drawn(batches, redraw=False, iterations=None)
 
     def _drawn(self, batches, **options):
-        """Returns batches of states, drawn from those of natural parameters."""
+        """Returns batches of states, drawn given batches of natural parameters."""
 
         def states(natural, key):
             shape = (tf.shape(natural)[0], self.units.num_units)
@@ -109,7 +109,7 @@ class Features:
 
 
 def _with_first(function, element):
-    """Returns an element with `function` of its first component."""
+    """Returns an element with `function` applied to its first component."""
     first, *rest = element
     if isinstance(first, tuple):
         first, *rest = first

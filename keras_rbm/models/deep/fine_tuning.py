@@ -29,7 +29,7 @@ def classifier(rbms, num_classes, dropout):
             )
     if rbms[0].kernel.shape[0] != rbms[0]._visible_width:
         raise ValueError(
-            "Expected visible units that are one number each, as the inputs of a "
+            "Expected visible units that are one number each, like the inputs of a "
             f"network. Received: {rbms[0].visible!r}. Use the model as a layer instead."
         )
     network = keras.Sequential([keras.Input(rbms[0].kernel.shape[:1])])
@@ -38,7 +38,7 @@ def classifier(rbms, num_classes, dropout):
             network.add(keras.layers.Dropout(dropout))
         dense = keras.layers.Dense(rbm.hidden_units, activation="sigmoid")
         network.add(dense)
-        # Not the RBM's own kernel: its units may standardise what they see.
+        # Not the RBM's own kernel: its units may standardize their input.
         rows = np.eye(rbm.kernel.shape[0], dtype="float32")
         exact = rbm.potentials()._replace(kernel=tf.convert_to_tensor(rbm.kernel))
         inputs = exact.hidden_natural(np.vstack([0.0 * rows[:1], rows]))
@@ -51,7 +51,7 @@ def classifier(rbms, num_classes, dropout):
 
 
 def joint_classifier(model, num_classes, dropout):
-    """Returns a network whose sigmoid layers see the layer below and that above.
+    """Returns a network whose sigmoid layers see the layers below and above.
 
     Args:
         model: `DBM`.

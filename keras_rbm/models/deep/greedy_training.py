@@ -15,7 +15,7 @@ from keras_rbm.models.workflow.training_data import training_data
 
 
 def compile_each(rbms, optimizer, rule, options):
-    """Compiles RBMs with copies of an optimizer and a rule, or one of a list each."""
+    """Compiles RBMs with copies of an optimizer and a rule, or one each from lists."""
     optimizers = [
         None if each is None else _copy(optimizer_for(each))
         for each in one_each(optimizer, "optimizer", len(rbms))
@@ -118,6 +118,6 @@ def one_each(value, name, count):
     if len(value) != count:
         raise ValueError(
             f"Expected one {name}, or a list of {count}, one for each RBM. Received: "
-            f"{len(value)} of them."
+            f"a list of {len(value)}."
         )
     return list(value)

@@ -8,11 +8,11 @@ from keras_rbm.units.joined_parameters import name_beside
 
 
 def checked_sizes(hidden_units):
-    """Returns numbers of hidden units, at least two, as ints of Python."""
+    """Returns numbers of hidden units, at least two, as Python ints."""
     if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
         raise ValueError(
             "Expected a list of at least two numbers of hidden units. Received: "
-            f"hidden_units={hidden_units!r}. With one hidden layer it is an RBM."
+            f"hidden_units={hidden_units!r}. Use an RBM for one hidden layer."
         )
     for count in hidden_units:
         check_counts(hidden_units=count)
@@ -27,7 +27,7 @@ def joint_kernel(kernels):
 
     Returns:
         tensor (units in layers 0, 2, …, units in layers 1, 3, …), 0 between layers
-        that are not neighbours.
+        that are not neighbors.
     """
     sizes = [kernel.shape[0] for kernel in kernels] + [kernels[-1].shape[1]]
 
@@ -46,7 +46,7 @@ def joint_kernel(kernels):
 
 
 def layer_kernels(kernel, sizes):
-    """Returns the kernels between neighbouring layers, of a joint one: its inverse.
+    """Returns the kernels between neighboring layers: the inverse of `joint_kernel`.
 
     Args:
         kernel: tensor as `joint_kernel` returns it.
@@ -67,7 +67,7 @@ def layer_kernels(kernel, sizes):
 
 
 def connections(sizes):
-    """Returns where a joint kernel is not 0, or `None` if all units are connected."""
+    """Returns 1 where a joint kernel is not 0, or `None` if all units are connected."""
     if len(sizes) <= 3:
         return None
     ones = [np.ones(pair, np.float32) for pair in zip(sizes, sizes[1:], strict=False)]
@@ -75,7 +75,7 @@ def connections(sizes):
 
 
 def both_sides(even, odd, sizes):
-    """Returns the list of layers, given the units of the even and of the odd ones."""
+    """Returns the list of layers, given the units of the even and the odd layers."""
     layers = [None] * len(sizes)
     layers[0::2] = tf.split(even, sizes[0::2], -1)
     layers[1::2] = tf.split(odd, sizes[1::2], -1)
@@ -83,17 +83,17 @@ def both_sides(even, odd, sizes):
 
 
 def template(layer):
-    """Returns the names of a layer's variables, `{}` for the unit's name of each."""
+    """Returns a layer's variable names, with `{}` for the unit's name of a variable."""
     return "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
 
 
 def by_layer(gradients, types, sizes):
-    """Returns gradients of the layers' variables, of those of the two sides.
+    """Returns gradients of the layers' variables, given those of the two sides.
 
     Args:
         gradients: dict of the sides' names, `kernel`, `visible_bias`, … to tensors.
-        types: list of `Unit`, the layers' from the data upwards.
-        sizes: list of ints, their rows.
+        types: list of `Unit`, the layers' types from the data upwards.
+        sizes: list of ints, the layers' rows.
     """
     biases = both_sides(gradients["visible_bias"], gradients["hidden_bias"], sizes)
     kernels = layer_kernels(gradients["kernel"], sizes)

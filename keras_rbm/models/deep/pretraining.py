@@ -1,4 +1,4 @@
-"""Layer-by-layer training of what will be one deep Boltzmann machine."""
+"""Layer-by-layer pretraining of a deep Boltzmann machine."""
 
 import keras
 import tensorflow as tf
@@ -13,7 +13,7 @@ def _no_model():
     def refuse(self):
         raise AttributeError(
             "Expected a model of p(v). Received: a layer in pretraining. Score the "
-            "deep model."
+            "deep model instead."
         )
 
     return property(refuse)
@@ -23,7 +23,8 @@ def _no_model():
 class TiedRBM(RBM):
     """An RBM whose layers count several times, copies with the same weights.
 
-    It predicts and is saved as any RBM; it has no score, as it is no model of p(v).
+    It predicts and is saved like any RBM. It has no scores, because it is not a model
+    of p(v).
 
     Args:
         hidden_units: int ≥ 1, of one copy.
@@ -86,7 +87,7 @@ class TiedRBM(RBM):
 
 
 def tied_rbms(dbm):
-    """Returns untrained RBMs of a deep Boltzmann machine's layers, from below."""
+    """Returns untrained RBMs for a deep Boltzmann machine's layers, from below."""
     sizes = [dbm.kernel.shape[0] if dbm.built else dbm.num_visible, *dbm.hidden_units]
     top = len(dbm.hidden_units) - 1
     return [

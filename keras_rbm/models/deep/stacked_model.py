@@ -1,4 +1,4 @@
-"""What follows from a stack of RBMs: features, a likelihood's bound, samples."""
+"""Features, a bound of the likelihood, and samples of a stack of RBMs."""
 
 import numpy as np
 import tensorflow as tf
@@ -23,9 +23,9 @@ from keras_rbm.models.workflow.stored_model import StoredModel
 
 
 class StackedModel(StoredModel):
-    """A model of p(v) by `rbms`, from the data upwards, of which the top is a prior.
+    """A model of p(v) by `rbms`, from the data upwards, whose top RBM is a prior.
 
-    Called on data it returns the features of the top, layer by layer in means.
+    Called on data, it returns the features of the top, computed by means in each layer.
     """
 
     def _parts(self):
@@ -58,11 +58,11 @@ class StackedModel(StoredModel):
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         self.rbms[0]._assert_built(method)
-        if not self.built:  # the first RBM has been, on its own
+        if not self.built:  # the first RBM was built on its own
             self.build((None, self.rbms[0]._visible_width))
 
     def endpoints(self):
-        """Returns what the exported model answers: a dict of name to `Endpoint`."""
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
         visible = [rows(self.rbms[0]._visible_width)]
         transform = Endpoint(named("features", self.call), visible)
 
@@ -79,7 +79,7 @@ class StackedModel(StoredModel):
             x: array (B, V).
 
         Returns:
-            tensor (B, V), of categories the probabilities, q columns a unit.
+            tensor (B, V); for categorical units the probabilities, q columns per unit.
         """
         rows = self.rbms[0]._visible_rows(x, "reconstruct")
         states = self._way_up_in_means(rows)
@@ -124,14 +124,14 @@ class StackedModel(StoredModel):
     ) -> tf.Tensor:
         """Estimates the variational lower bound of `log p(v)`.
 
-        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` of two RBMs, the mean
-        over samples of the way up. Tight where q is the posterior.
+        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` for two RBMs, the mean
+        over samples of the way up. It is tight if q is the posterior.
 
         Args:
             x: array (B, V).
             log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
                 annealed importance sampling, with which the bound is optimistic.
-            num_samples: int ≥ 1, ways up for each example.
+            num_samples: int ≥ 1, samples of the way up for each example.
             seed: int.
 
         Returns:
@@ -152,7 +152,7 @@ class StackedModel(StoredModel):
         return total / num_samples
 
     def _way_up(self, states, seed):
-        """Returns the states below the top RBM, and log p - log q of those below."""
+        """Returns the top RBM's visible states, and log p - log q of layers below."""
         gain = tf.zeros(len(states), tf.float64)
         for level, rbm in enumerate(self.rbms[:-1]):
             potentials = rbm.potentials()

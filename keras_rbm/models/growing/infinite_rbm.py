@@ -14,19 +14,19 @@ from keras_rbm.models.workflow.inputs import check_input_shape
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class InfiniteRBM(GenerativeModel):
-    """Restricted Boltzmann machine with as many hidden units as the data ask for.
+    """Restricted Boltzmann machine with as many hidden units as the data require.
 
     `log p(v) = b' v + sum_i c_i log(1 + exp(v' w_i + d_i)) - log Z`: unit i counts
     `c_i = alpha q_i` times, where `q` is a distribution over unit weights and the
-    temperature `alpha` the sum of all c_i [1]. With c_i = 1 it is an RBM. The rule
-    `FrankWolfe` adds one unit a step; until then the visible units are independent.
+    temperature `alpha` is the sum of all c_i [1]. With all c_i = 1 it is an RBM. The
+    rule `FrankWolfe` adds one unit per step; until then visible units are independent.
 
-    There is room for `max_hidden_units`; computation grows with those in use only.
+    There is room for `max_hidden_units`; computation grows only with those in use.
     Called on data, the model returns `E[h | v] = c_i sigmoid(v' w_i + d_i)`,
     (B, units in use).
 
     Args:
-        max_hidden_units: int ≥ 1, where growing ends.
+        max_hidden_units: int ≥ 1, the size at which growing ends.
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds unit searches, sampling and shuffling.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
@@ -68,7 +68,7 @@ class InfiniteRBM(GenerativeModel):
     ):
         check_counts(max_hidden_units=max_hidden_units)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
-        self.supports_jit = False  # growing slices would be compiled again each time
+        self.supports_jit = False  # XLA would compile again for each size
         self.max_hidden_units = int(max_hidden_units)
         self.visible = self.hidden = units.Bernoulli()
         self._first_units = 1
@@ -109,7 +109,7 @@ class InfiniteRBM(GenerativeModel):
 
     @property
     def hidden_units(self):
-        """int: hidden units in use; 1 for a new model, whose unit counts 0 times."""
+        """int: hidden units in use; 1 for a new model, whose unit has coefficient 0."""
         self._assert_built("hidden_units")
         return int(self.num_units.numpy())
 
@@ -122,7 +122,8 @@ class InfiniteRBM(GenerativeModel):
     def potentials(self, features=None) -> inference.Potentials:
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
-        Outside of a `tf.function` binary units if all count once, as an RBM's.
+        Outside of a `tf.function` these are binary units, as in an RBM, if all count
+        once.
         """
         self._assert_built("potentials")
         potentials = self._growing_potentials()
@@ -149,7 +150,7 @@ class InfiniteRBM(GenerativeModel):
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
-            optimizer: has no part in `FrankWolfe`; it counts the steps.
+            optimizer: only counts the steps; `FrankWolfe` does not use it otherwise.
             rule: str or `keras_rbm.rules.FrankWolfe`.
             **kwargs: see `RBM.compile`; `jit_compile=True` and distribution
                 strategies are not supported.
@@ -178,14 +179,15 @@ class InfiniteRBM(GenerativeModel):
             )
 
     def fit(self, *args, **kwargs) -> keras.callbacks.History:
-        """Grows the model: as `RBM.fit`, until there is no room for more units.
+        """Grows the model, like `RBM.fit`, until there is no room for more units.
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
-        `batch_size` is given, and then cut into batches of about that size, the last
-        at least half as large: a unit that fits a few rows left over fits chance.
+        `batch_size` is given. Then it is split into batches of about that size, the
+        last at least half as large: a unit fitted to a few remaining rows would fit
+        noise.
 
         Raises:
-            ValueError: if there is no room to begin with, the model is not trainable,
+            ValueError: if there is no room at the start, the model is not trainable,
                 or the data cannot be states of binary units; nothing is changed then.
         """
         if not self.trainable:
@@ -196,13 +198,13 @@ class InfiniteRBM(GenerativeModel):
         if self.built and self.is_full:
             raise ValueError(
                 f"Expected room for more than {self.hidden_units} hidden units. "
-                f"Received: max_hidden_units={self.max_hidden_units}. Go on in a "
+                f"Received: max_hidden_units={self.max_hidden_units}. Continue with a "
                 "larger model: InfiniteRBM.from_rbm(model, max_hidden_units=...)."
             )
         return super().fit(*args, **kwargs)
 
     def _batch_size_for(self, count, wanted):
-        """Returns a batch size near that wanted which leaves no small last batch."""
+        """Returns a batch size near the wanted one that leaves no small last batch."""
         steps = max(1, round(count / (wanted or count)))
         while True:
             size = -(-count // steps)
@@ -225,8 +227,8 @@ class InfiniteRBM(GenerativeModel):
             coefficient: scalar ≥ 0, how often the unit counts.
 
         Raises:
-            ValueError: if there is no room, or a value is not finite or of another
-                shape; checked outside of a `tf.function` only.
+            ValueError: if there is no room, or a value is not finite or has another
+                shape; checked only outside of a `tf.function`.
         """
         unit_editing.insert_unit(self, weights, bias, coefficient)
 
@@ -237,22 +239,22 @@ class InfiniteRBM(GenerativeModel):
             index: int from 0, or scalar integer tensor.
 
         Raises:
-            ValueError: if there is no such unit; checked outside of a `tf.function`
-                only.
+            ValueError: if there is no unit at the index; checked only outside of a
+                `tf.function`.
         """
         unit_editing.remove_unit(self, index)
 
     def set_coefficient(self, index, value) -> None:
-        """Sets how often a hidden unit counts; arguments as of the others."""
+        """Sets how often a hidden unit counts; arguments as for the other methods."""
         unit_editing.set_coefficient(self, index, value)
 
     def to_rbm(self, approximate: bool = False) -> RBM:
-        """Returns the RBM that this model is, for example to train it further.
+        """Returns this model as an RBM, for example to train it further.
 
         Args:
-            approximate: bool. A unit with c between whole numbers is no unit of an
-                RBM. If `True` what it counts beyond them becomes a unit with weights
-                `c w` and bias `c d`, c that rest: `2^(c-1) (1 + e^(c a)) <=
+            approximate: bool. An RBM has no unit with a c between whole numbers. If
+                `True`, the fractional part, called c here, becomes a unit with weights
+                `c w` and bias `c d`: `2^(c-1) (1 + e^(c a)) <=
                 (1 + e^a)^c <= 1 + e^(c a)` for 0 < c <= 1 [1, proposition 3.2].
 
         Returns:
@@ -266,10 +268,10 @@ class InfiniteRBM(GenerativeModel):
 
     @classmethod
     def from_rbm(cls, rbm, max_hidden_units: int, **kwargs) -> "InfiniteRBM":
-        """Returns a model that goes on growing from a trained RBM.
+        """Returns a model that continues to grow from a trained RBM.
 
         Args:
-            rbm: `RBM` of binary units, or `InfiniteRBM`, for more room.
+            rbm: `RBM` of binary units, or an `InfiniteRBM` that needs more room.
             max_hidden_units: int, at least as many as the RBM has.
             **kwargs: as for the constructor.
 
@@ -281,7 +283,7 @@ class InfiniteRBM(GenerativeModel):
 
     @classmethod
     def from_config(cls, config):
-        # Layers that follow are built for the units in use, before weights are loaded.
+        # Later layers are built for the units in use, before weights are loaded.
         count = config.pop("num_units", 1)
         model = super().from_config(config)
         model._first_units = count

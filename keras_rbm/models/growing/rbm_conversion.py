@@ -1,4 +1,4 @@
-"""An RBM that grows, and the RBM that it is."""
+"""Converts an `InfiniteRBM` to an RBM, and back."""
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ def to_rbm(model, approximate):
     rest = coefficients - whole
     if rest.any() and not approximate:
         raise ValueError(
-            "Expected whole coefficients: others are no units of an RBM. "
+            "Expected whole coefficients: an RBM has no fractional units. "
             f"Received: coefficients from {coefficients.min():.3g} to "
             f"{coefficients.max():.3g}. Pass approximate=True for an RBM near it."
         )

@@ -1,7 +1,7 @@
-"""Adding, removing and weighing the hidden units of an `InfiniteRBM`.
+"""Adds, removes and weights the hidden units of an `InfiniteRBM`.
 
-The first `num_units` columns are in use; those after them are empty. The functions work
-inside a `tf.function`, too, where nothing is checked.
+The first `num_units` columns are in use; those after them are empty. The functions also
+work inside a `tf.function`, where they check nothing.
 """
 
 import numpy as np

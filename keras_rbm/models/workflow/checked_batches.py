@@ -1,4 +1,4 @@
-"""Batches that are looked at as they come, after the first one."""
+"""Checks of batches as they come, after the first one."""
 
 from typing import NamedTuple
 
@@ -15,18 +15,20 @@ from keras_rbm.models.workflow.inputs import (
 
 
 class BatchForm(NamedTuple):
-    """What batches must be. It knows no model: pipelines keep what they refer to.
+    """What batches must be.
+
+    It holds no reference to the model, because pipelines keep what they refer to.
 
     Attributes:
         x, y: `(width, unit)` of a part, see `check_rows`; `None` for a part that is
-            not looked at.
+            not checked.
     """
 
     x: tuple
     y: tuple | None = None
 
     def checked(self, data):
-        """Returns a source of batches that raises an error at one that is not so."""
+        """Returns a source of batches that raises an error at a bad batch."""
         if is_array(data):
             return data
         if isinstance(data, tf.data.Dataset):
@@ -35,10 +37,10 @@ class BatchForm(NamedTuple):
             return _CheckedLoader(data, self)
         if hasattr(data, "__next__"):
             return _checked_generator(data, self)
-        return data  # a distributed dataset, say: what it holds is out of reach
+        return data  # such as a distributed dataset, which cannot be checked
 
     def check(self, batch):
-        """Raises an error unless a batch of arrays is as it must be."""
+        """Raises an error unless a batch of arrays has this form."""
         x, y, weights = unpack(batch)
         for name, part, form in (("x", x, self.x), ("y", y, self.y)):
             if form is not None:
@@ -92,7 +94,7 @@ def _expect(condition, *message):
 
 
 class _CheckedLoader(keras.utils.PyDataset):
-    """A PyDataset whose batches are looked at."""
+    """A PyDataset whose batches are checked."""
 
     def __init__(self, loader, form):
         super().__init__(
@@ -122,7 +124,7 @@ def _checked_generator(batches, form):
 
 
 def _marked(batch, form):
-    """Returns a batch; an error of it comes with the marks that `explained` reads."""
+    """Returns a checked batch; errors have the marks that `explained` looks for."""
     try:
         form.check(batch)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What `compile` takes where the user says nothing."""
+"""Default arguments of `compile`."""
 
 import keras
 
@@ -6,15 +6,16 @@ from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
 from keras_rbm.models.workflow.initializers import keras_part
 
-#: Of Adam, for 64 visible units, and at most. Chosen by `examples/defaults.py`.
+#: Adam's learning rate for 64 visible units, and the largest. Chosen by
+#: `examples/defaults.py`.
 _RATE, _LARGEST_RATE = 0.03, 0.05
 
 
 def default_rate(num_visible):
-    """Returns Adam's learning rate where the user says nothing.
+    """Returns Adam's default learning rate.
 
     The more visible units there are, the further a step moves the input of a hidden
-    unit, as early steps of all its weights go the same way.
+    unit, because early steps of all its weights have the same direction.
     """
     return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
 
@@ -25,7 +26,7 @@ def optimizer_for(identifier):
     The rate of the default, `default_rate`, is set when the model is built.
 
     Raises:
-        ValueError: if it is a learning rule, or stands for no optimizer.
+        ValueError: if it is a learning rule, or not a known optimizer.
     """
     if identifier is None:
         return keras.optimizers.Adam()
@@ -39,11 +40,11 @@ def optimizer_for(identifier):
 
 
 def check_compile_options(metrics, run_eagerly, steps_per_execution, jit_compile):
-    """Raises an error unless `compile` can do with its further arguments.
+    """Raises an error unless the other arguments of `compile` are valid.
 
     Args:
-        metrics: list of what `metrics` and `weighted_metrics` were given.
-        run_eagerly, steps_per_execution, jit_compile: as of `compile`.
+        metrics: list of the arguments `metrics` and `weighted_metrics`.
+        run_eagerly, steps_per_execution, jit_compile: as for `compile`.
     """
     for given in metrics:
         if given is not None and not isinstance(given, (list, tuple, dict)):

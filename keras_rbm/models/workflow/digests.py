@@ -1,4 +1,4 @@
-"""Whether the numbers of a file are those that were saved: HDF5 does not tell."""
+"""Checksums that tell whether a file's numbers are those saved; HDF5 has none."""
 
 import json
 import zlib
@@ -18,7 +18,7 @@ def save_digests(store, values):
 def check_digests(store):
     """Raises a ValueError if a store's arrays are not those that were saved.
 
-    Files of before 2026-12 have no checksums.
+    Files from before 2026-12 have no checksums.
     """
     saved = _saved(store)
     for name in saved:
@@ -28,10 +28,10 @@ def check_digests(store):
 
 
 class OptimizerDigests(keras.Operation):
-    """Checksums of a model's optimizer's variables, which Keras saves and loads.
+    """Checksums of the variables of a model's optimizer, saved and loaded by Keras.
 
-    Keras goes by the names of attributes, and private ones come last: the optimizer
-    has been loaded when this is. It is no layer, so that the model does not list it.
+    Keras sorts attributes by name and private ones come last, so the optimizer is
+    loaded before this. It is not a layer, so the model does not list it.
 
     Args:
         owner: function that returns the model.
@@ -46,7 +46,7 @@ class OptimizerDigests(keras.Operation):
         save_digests(store, self._values())
 
     def load_own_variables(self, store):
-        """Raises a ValueError if the optimizer's variables are not those saved."""
+        """Raises a ValueError if the optimizer's variables differ from those saved."""
         saved, values = _saved(store), self._values()
         if saved.keys() == values.keys():  # else another optimizer: Keras has warned
             _check(values, saved)
@@ -81,5 +81,5 @@ def _saved(store):
 def _damaged(name):
     return ValueError(
         f"Expected {name} as it was saved. Received: other numbers: the file is "
-        "damaged. Nothing was loaded; take a copy of the file, or an earlier one."
+        "damaged. Nothing was loaded; use a copy of the file, or an earlier file."
     )

@@ -1,4 +1,4 @@
-"""A warning where training diverges and every number is still finite."""
+"""A warning if training diverges while all numbers are still finite."""
 
 import warnings
 
@@ -9,16 +9,16 @@ import tensorflow as tf
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.models.workflow.rows import as_rows, moments
 
-#: Nats a visible unit by which a loss may exceed that of independent units.
+#: Nats per visible unit by which a loss may exceed that of independent units.
 _MARGIN = 5.0
 _ROWS = 1000
 
 
 class Divergence(keras.callbacks.Callback):
-    """Warns once of an epoch whose loss is far above that of independent units.
+    """Warns once if an epoch's loss is far above that of independent units.
 
     Args:
-        visible: states (N, V), some of which, evenly spaced, are compared.
+        visible: states (N, V); some of these, evenly spaced, are compared.
     """
 
     def __init__(self, visible):
@@ -36,8 +36,8 @@ class Divergence(keras.callbacks.Callback):
             rate = float(self.model.optimizer.learning_rate)
             warnings.warn(
                 f"Training has diverged: the loss is {loss:.4g} nats in epoch "
-                f"{epoch + 1}, more than {_MARGIN:g} a visible unit above that of "
-                f"independent units. The learning rate is {rate:g}: take a smaller "
+                f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "
+                f"independent units. The learning rate is {rate:g}: use a smaller "
                 "one, and start from new weights.",
                 stacklevel=2,
             )

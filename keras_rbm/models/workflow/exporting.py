@@ -8,10 +8,10 @@ import tensorflow as tf
 
 
 class Endpoint(NamedTuple):
-    """A function that an exported model answers.
+    """A function of an exported model.
 
     Attributes:
-        function: of tensors; returns a dict of tensors.
+        function: takes tensors and returns a dict of tensors.
         signature: list of `tf.TensorSpec`, its arguments with their names.
     """
 
@@ -20,7 +20,7 @@ class Endpoint(NamedTuple):
 
 
 def export_saved_model(model, filepath, verbose=None, **kwargs):
-    """Writes a model's `endpoints()` as a SavedModel; arguments as of `export`."""
+    """Writes a model's `endpoints()` as a SavedModel; arguments as for `export`."""
     model._assert_built("export")
     if kwargs:
         raise ValueError(
@@ -35,7 +35,7 @@ def export_saved_model(model, filepath, verbose=None, **kwargs):
     endpoints = model.endpoints()
     for name, (function, signature) in endpoints.items():
         archive.add_endpoint(name, _with_names(function, signature), signature)
-    # What `keras.layers.TFSMLayer` calls by default: one tensor, as the model returns.
+    # `keras.layers.TFSMLayer` calls it by default: it returns one tensor, as the model.
     signature = endpoints["serving_default"].signature
     archive.add_endpoint("serve", _with_names(model.call, signature), signature)
     archive.write_out(filepath, verbose=bool(verbose))
@@ -69,7 +69,7 @@ def named(name, function):
 
 
 def chain_endpoints(sample, first):
-    """Returns the two endpoints that draw samples, with a seed and without.
+    """Returns the two endpoints that draw samples, with and without a seed.
 
     Args:
         sample: a model's `sample(first, *, steps, seed)`.

@@ -9,17 +9,17 @@ import tensorflow as tf
 
 from keras_rbm.replicas import all_sum, num_replicas
 
-#: What an error from inside a `tf.function` begins with, and where it ends.
+#: Marks of the beginning and the end of an error from inside a `tf.function`.
 MARK, END = "This step cannot be taken:", "(end)"
 _LOG = "step_fault"
 _NOTHING = "The step has changed nothing: the model is as it was before."
 
 
 class StepFault:
-    """What was found wrong with a step: a bit for each part that is."""
+    """The faults that were found in a step: a bit for each bad part."""
 
     def __init__(self):
-        # No weight of the model: this object holds it, which Keras does not track.
+        # Not a weight of the model: Keras does not track this object.
         self.variable = keras.Variable(
             0,
             dtype="int32",
@@ -41,12 +41,12 @@ class StepFault:
         return tf.equal(self.found, 0)
 
     def begin(self, variables):
-        """Keeps the values of what a step changes before it is known to be sound."""
+        """Keeps the values of variables that a step changes before it is checked."""
         before = [(v, tf.convert_to_tensor(v)) for v in variables]
         self._before[threading.get_ident()] = before
 
     def look_at(self, *parts, first_bit=0):
-        """Takes note of which parts, bools (), are not sound, in any replica."""
+        """Records which parts, bools (), are not sound in any replica."""
         counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
         found = self.found
         for bit, count in enumerate(counts, first_bit):
@@ -60,7 +60,7 @@ class StepFault:
             tf.cond(sound, lambda: _none_of(change()), lambda: None)
             return
         # Under a strategy an optimizer cannot run in a branch: the step ends here,
-        # after all that it has changed is taken back.
+        # after all its changes are reverted.
         taken_back = [
             variable.assign(tf.where(sound, variable, value))
             for variable, value in self._before[threading.get_ident()]
@@ -71,13 +71,13 @@ class StepFault:
             change()
 
     def unless_bad(self, *tensors):
-        """Returns tensors; zeros in an unsound step of replicas, as it ends early."""
+        """Returns tensors; zeros in a bad step of replicas, because it ends early."""
         if num_replicas() == 1:
             return tensors
         return [tf.where(self.sound, tensor, 0.0) for tensor in tensors]
 
     def end(self):
-        """Takes back what a step has changed that is not sound; returns its logs."""
+        """Reverts the changes of a bad step; returns its logs."""
         before = self._before.pop(threading.get_ident())
         if num_replicas() > 1:
             return {}
@@ -91,18 +91,18 @@ class StepFault:
 
 
 def lies_in(part, low=None, high=None):
-    """Returns whether all values are finite, and not outside of limits; a bool ()."""
+    """Returns a bool (): whether all values are finite and within the limits."""
     large = part.dtype.max
     low, high = -large if low is None else low, large if high is None else high
-    return tf.reduce_all((part >= low) & (part <= high))  # not so for NaN
+    return tf.reduce_all((part >= low) & (part <= high))  # false for NaN
 
 
 def _none_of(_):
-    """Returns nothing, as both branches must."""
+    """Returns `None`, because both branches must return the same."""
 
 
 def reporting(model, function):
-    """Returns a function of an iterator that ends in a ValueError after a bad step."""
+    """Returns a function of an iterator that raises a ValueError after a bad step."""
 
     def run(iterator):
         with explained(model):
@@ -117,7 +117,7 @@ def reporting(model, function):
 
 @contextlib.contextmanager
 def explained(model=None):
-    """Turns an error from inside TensorFlow, of bad data or a bad step, into ours."""
+    """Turns a TensorFlow error about bad data or a bad step into a ValueError."""
     try:
         yield
     except tf.errors.OpError as error:

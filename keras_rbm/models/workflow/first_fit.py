@@ -1,4 +1,4 @@
-"""Where the visible units start when a model is fitted for the first time."""
+"""The start of the visible units when a model is fitted for the first time."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_rbm.models.workflow.rows import moments, row_chunks
 
-#: Rows of an array, evenly spaced, that the start is computed from.
+#: Number of evenly spaced rows of an array from which the start is computed.
 _ROWS = 10_000
 
 
@@ -27,7 +27,7 @@ def is_new(model):
 
 
 class FirstFit(keras.callbacks.Callback):
-    """Starts a new model at the data, when nothing stands in the way of training.
+    """Starts a new model at the data, after all checks have passed.
 
     Args:
         batches: list of `(x, y, sample_weight)`, checked.
@@ -44,7 +44,7 @@ class FirstFit(keras.callbacks.Callback):
 def _start_at_data(model, batches):
     """Fits the isolated visible units of a new model to data, as `adapt` does.
 
-    What is seen in training still counts as the first: see `examples_seen`.
+    `examples_seen` does not change: it counts only the examples of training.
     """
     if model.grows or not model.trainable or not is_new(model):
         return
@@ -68,9 +68,9 @@ def _start_at_data(model, batches):
 
 
 def _variables(model):
-    """Returns a dict of the visible units' variables that may be set, and initializers.
+    """Returns a dict of the visible units' variables to set, with their initializers.
 
-    Their bias is left out if the user has said how it starts.
+    The bias is left out if the user has chosen its initializer.
     """
     made = {
         name: (getattr(model, f"visible_{name}"), initializer)
@@ -82,7 +82,7 @@ def _variables(model):
 
 
 def _chunks(model, batches):
-    """Yields visible states, some rows each, but those of weight 0."""
+    """Yields visible states, some rows at a time, without those of weight 0."""
     for x, y, weights in batches:
         visible = model._split_batch(x, y)[1]
         if weights is not None:

@@ -1,4 +1,4 @@
-"""What Keras has for a model: initializers, that go by its seed, regularizers."""
+"""Initializers with a model's seed, and other Keras objects as arguments."""
 
 import keras
 
@@ -11,7 +11,7 @@ def normal(seed):
 def reseeded(initializer, number=1):
     """Returns an initializer like this one that does not draw the same numbers.
 
-    What Keras takes beside its own, functions and arrays, comes back as it is.
+    Other initializers that Keras accepts, functions and arrays, are returned unchanged.
     """
     if not isinstance(initializer, keras.initializers.Initializer):
         return initializer
@@ -22,14 +22,14 @@ def reseeded(initializer, number=1):
 
 
 def keras_part(get, name, identifier):
-    """Returns what one of Keras' `get` functions makes of an argument.
+    """Returns the object that one of Keras' `get` functions finds for an argument.
 
     Raises:
-        ValueError: if it makes nothing of it.
+        ValueError: if it finds none.
     """
     try:
         part = get(identifier)
-    except Exception as error:  # Keras' own are of many kinds
+    except Exception as error:  # Keras raises errors of many types
         raise _no_part(name, identifier) from error
     layer = isinstance(part, keras.Layer)
     if layer or (

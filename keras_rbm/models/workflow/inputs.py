@@ -1,4 +1,4 @@
-"""What comes into a model from outside: looking at it, and checking it."""
+"""Checks and conversions of a model's inputs."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_rbm.checks import is_int
 
-#: Can be iterated over, and hold no batches.
+#: Types that can be iterated over, but hold no batches.
 _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
 
 
@@ -18,15 +18,15 @@ def is_array(data):
 
 
 def first_batches(data, rows=1):
-    """Returns the first batches of a source of them, and the source with all of them.
+    """Returns the first batches of a source, and the source with all its batches.
 
     Args:
         data: `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
         rows: int ≥ 1, how many examples are enough.
 
     Returns:
-        `(batches, data)`: a list of at least one, and the data, where a generator that
-        was peeked into is chained again.
+        `(batches, data)`: a list of at least one batch, and the data. A generator is
+        returned with its first batches put back.
     """
     check_source(data)
     batches, count = [], 0
@@ -42,7 +42,7 @@ def first_batches(data, rows=1):
 
 
 def check_source(data):
-    """Raises a TypeError unless batches can be drawn from data that is no array."""
+    """Raises a TypeError unless `data` is a source of batches, not an array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
     iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
     check_dense(data)
@@ -54,7 +54,7 @@ def check_source(data):
 
 
 def check_dense(data, name="x"):
-    """Raises a TypeError if data are sparse, of SciPy or TensorFlow, or ragged."""
+    """Raises a TypeError if data are sparse (SciPy or TensorFlow) or ragged."""
     if hasattr(data, "toarray"):
         kind, cure = "sparse matrix", f"{name}.toarray()"
     elif isinstance(data, tf.SparseTensor):
@@ -70,7 +70,7 @@ def check_dense(data, name="x"):
 
 
 def check_input_shape(shape, model):
-    """Raises a ValueError unless a model can be built, or is, for such inputs."""
+    """Raises a ValueError unless a model is or can be built for inputs of a shape."""
     known = isinstance(shape, (tuple, list, tf.TensorShape)) and len(shape) > 0
     if not known or not all(size is None or is_int(size) for size in shape):
         raise ValueError(
@@ -94,7 +94,7 @@ def check_input_shape(shape, model):
 
 
 def warn_of_means(chunks, unit, name):
-    """Warns if rows are no states of units but means, which have no likelihood."""
+    """Warns if rows are not states of units but means, which have no likelihood."""
     for rows in chunks:
         states = np.asarray(unit.is_state(np.asarray(rows)))
         if not states.all():
@@ -103,8 +103,8 @@ def warn_of_means(chunks, unit, name):
             some = name if own is unit else f"column {column} of {name}"
             warnings.warn(
                 f"Expected {some} to be states of {type(own).__name__} units, whole "
-                "numbers. Received: values between them, for which what is returned is "
-                "no log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
+                "numbers. Received: values between them, for which the result is not a "
+                "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
                 f"{name} > 0.5.",
                 stacklevel=4,
             )
@@ -122,8 +122,8 @@ def check_no_labels(targets):
     if words or len(shape) == 1 or (single and values.max(initial=0) > 1):
         raise ValueError(
             "Expected y of shape (examples, units), states 0 and 1. Received: "
-            f"y.shape={tuple(shape)}, dtype {targets.dtype}. Of classes make such "
-            "states: keras.utils.to_categorical(labels); of words number them first: "
+            f"y.shape={tuple(shape)}, dtype {targets.dtype}. Turn classes into states: "
+            "keras.utils.to_categorical(labels). Number words first: "
             "keras.layers.StringLookup, or np.unique(labels, return_inverse=True)[1]."
         )
 
@@ -159,8 +159,8 @@ def _as_array(part, name):
         if hasattr(part, "columns"):
             raise ValueError(
                 f"Expected {name} to be numbers. Received: a frame with words. Turn "
-                "them into numbers by keras_rbm.units.from_dataframe(frame), which "
-                "says what units they are, too."
+                "them into numbers with keras_rbm.units.from_dataframe(frame), which "
+                "also returns their unit types."
             ) from error
         raise ValueError(
             f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
@@ -193,14 +193,14 @@ def check_weights(weights):
 def unpack(data):
     """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
 
-    A distributed dataset has no place for `None`.
+    A distributed dataset cannot hold `None`.
     """
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     return x, None if isinstance(y, tuple) and not y else y, sample_weight
 
 
 def with_weights(x, y, sample_weight, batch_size):
-    """Returns arrays as what Keras takes: with weights and no y, as a dataset.
+    """Returns arrays as Keras takes them: as a dataset if there are weights but no y.
 
     Keras drops `sample_weight` from arrays without `y`.
 
@@ -215,7 +215,7 @@ def with_weights(x, y, sample_weight, batch_size):
 
 
 def _chained(first, rest):
-    # Not itertools.chain: Keras takes generators only.
+    # Not itertools.chain: Keras takes only generators.
     yield from first
     yield from rest
 

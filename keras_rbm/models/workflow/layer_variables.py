@@ -1,4 +1,4 @@
-"""The variables of a layer of units, and the parameters that they make."""
+"""The variables of a layer of units, and the parameters made from them."""
 
 import tensorflow as tf
 
@@ -10,7 +10,7 @@ def unit_types(visible, hidden):
     visible, hidden = units.get(visible), units.get(hidden)
     if visible.hidden_only:
         raise ValueError(
-            "Expected visible units that data can be fitted to. Received: visible="
+            "Expected visible units that can be fitted to data. Received: visible="
             f"{visible!r}, which can only be hidden. Use visible='gaussian'."
         )
     return visible, hidden
@@ -22,11 +22,11 @@ def are_binary(*types):
 
 
 def add_units(model, template, unit, count, bias_initializer=None):
-    """Makes the variables of so many units, as attributes of the model.
+    """Creates the variables of `count` units, as attributes of the model.
 
     Args:
         model: `RuleModel`.
-        template: str, the variables' names with `{}` for the unit's name of each, such
+        template: str, the variables' names, with `{}` for the unit's name of each, such
             as `"hidden_{}"`.
         unit: `Unit`.
         count: int, columns of states.
@@ -45,11 +45,11 @@ def add_units(model, template, unit, count, bias_initializer=None):
 
 
 def layer_parameters(model, template, unit, **given):
-    """Returns the parameters that the variables of `add_units` make.
+    """Returns the parameters made from the variables of `add_units`.
 
     Args:
         model, template, unit: see `add_units`.
-        **given: tensors in the place of variables, such as a `bias`.
+        **given: tensors to use instead of variables, such as a `bias`.
     """
     values = {
         name: tf.cast(getattr(model, template.format(name)), model.variable_dtype)

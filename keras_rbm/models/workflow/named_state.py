@@ -9,7 +9,7 @@ _KIND = "kind"
 
 
 def save_named(store, variables, kind):
-    """Writes a dict of variables, and what they are of, into a Keras weights store."""
+    """Writes a dict of variables, and their kind, into a Keras weights store."""
     for name, variable in variables.items():
         store[name] = variable
     store[_KIND] = np.frombuffer(kind.encode(), np.uint8)
@@ -20,14 +20,14 @@ def load_named(store, required, optional, kind):
     """Assigns variables from a Keras weights store, after checking all of them.
 
     Args:
-        store: what Keras hands to `load_own_variables`.
-        required: dict of name to variable; each must be there.
-        optional: dict of name to variable; those there are restored.
-        kind: str, what they are of. Files of before 2026-12 do not say it.
+        store: the store that Keras passes to `load_own_variables`.
+        required: dict of name to variable; each must be in the store.
+        optional: dict of name to variable; those in the store are restored.
+        kind: str, the kind of model. Files from before 2026-12 do not have it.
 
     Raises:
-        ValueError: if one is missing or of another shape, or they are of another kind
-            of model, or not what was saved; nothing is assigned then.
+        ValueError: if a variable is missing or has another shape, if they are from
+            another kind of model, or not what was saved; nothing is assigned then.
     """
     names = set(store.keys())
     if _KIND in names:
@@ -35,7 +35,7 @@ def load_named(store, required, optional, kind):
         if saved != kind:
             raise ValueError(
                 f"Expected the variables of a model of one kind: {kind}. Received: a "
-                f"file of a {saved}. Nothing was loaded; load the model it is of with "
+                f"file of a {saved}. Nothing was loaded; load its own model with "
                 "keras.saving.load_model, or convert it (InfiniteRBM.to_rbm)."
             )
     missing = sorted(set(required) - names)
@@ -59,7 +59,7 @@ def load_named(store, required, optional, kind):
 
 
 def kind_of(model):
-    """Returns what a model's variables are of: its own class, and its units'."""
+    """Returns the kind of a model: its class, and the classes of its units."""
     own = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
     visible, hidden = (
         ", ".join(dict.fromkeys(type(unit).__name__ for unit in tf.nest.flatten(side)))
@@ -69,7 +69,7 @@ def kind_of(model):
 
 
 def snapshot(model):
-    """Returns all that a file may change of a model, for `restore`."""
+    """Returns everything in a model that loading a file may change, for `restore`."""
     required, optional = model.state()
     variables = [*required.values(), *optional.values()]
     if model.compiled:
@@ -78,7 +78,7 @@ def snapshot(model):
 
 
 def restore(model, taken):
-    """Puts a model back to what `snapshot` has taken."""
+    """Restores a model to a `snapshot`."""
     model._fit_start, values = taken
     for variable, value in values:
         variable.assign(value)

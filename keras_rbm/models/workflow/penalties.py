@@ -1,4 +1,4 @@
-"""What Keras' regularizers of the variables add to the gradients of a step."""
+"""The gradients of the variables' Keras regularizers."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ from keras_rbm.replicas import num_replicas
 def regularized(gradients, variables):
     """Returns gradients plus those of the variables' regularizers.
 
-    Under a strategy each replica adds its share, as gradients are summed.
+    Under a strategy each replica adds only its share, because gradients are summed.
     """
     result = []
     for gradient, variable in zip(gradients, variables, strict=True):

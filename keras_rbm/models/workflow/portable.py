@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_rbm.elementary import basic_operations
 
-#: Endpoints that draw random numbers, as only TensorFlow draws them.
+#: Endpoints that draw random numbers, which only TensorFlow can draw.
 _RANDOM = ("sample", "sample_stateful")
 
 
@@ -19,8 +19,8 @@ class Format(NamedTuple):
     Attributes:
         title: str, its name.
         suffix: str, how a path must end.
-        modules: tuple of str, what it takes to write it, beside TensorFlow.
-        keras: tuple of two ints, from which version on Keras writes it of such models.
+        modules: tuple of str, modules needed to write it, besides TensorFlow.
+        keras: tuple of two ints, the first Keras version that writes it for a model.
     """
 
     title: str
@@ -96,10 +96,10 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
         model: a built model.
         filepath: path to write.
         format: str, a key of `FORMATS`.
-        name: str, the endpoint's.
+        name: str, the endpoint's name.
         endpoint: `Endpoint`.
         verbose: as in Keras.
-        **kwargs: of Keras' exporter.
+        **kwargs: for Keras' exporter.
 
     Raises:
         ValueError: if the endpoint cannot be converted.
@@ -108,24 +108,24 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
     options = {"input_signature": endpoint.signature}
     if (
         format == "litert"
-    ):  # what goes beyond it takes TensorFlow beside the interpreter
+    ):  # other operations would need TensorFlow beside the interpreter
         options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
     try:
         wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)
-        if format == "onnx":  # the converter passes over operations it does not know
+        if format == "onnx":  # the converter ignores operations it does not know
             importlib.import_module("onnx").checker.check_model(str(filepath))
     except Exception as error:
         reason = str(error).strip().partition("\n")[0][:300]
         raise ValueError(
             f"Expected an endpoint that {FORMATS[format].title} can hold. Received: "
             f"endpoint={name!r} of {type(model).__name__} '{model.name}'; the "
-            f"converter says: {reason!r}. Export a SavedModel, which holds all "
+            f"converter says: {reason!r}. Export a SavedModel, which can hold all "
             "endpoints (format='tf_saved_model'), or set another inference."
         ) from error
 
 
 class _OneEndpoint(keras.Model):
-    """A model whose `call` is one endpoint of another, its variables constants."""
+    """A model whose `call` is one endpoint of another, with variables as constants."""
 
     def __init__(self, model, function):
         super().__init__(name=model.name)
@@ -143,9 +143,9 @@ class _OneEndpoint(keras.Model):
 
 @contextlib.contextmanager
 def _inlined_functions():
-    """Has a trace contain the operations of each `tf.function`, not a call of it.
+    """Makes a trace contain the operations of each `tf.function`, not a call of it.
 
-    No converter knows what XLA is to compile.
+    Converters do not know functions that XLA must compile.
     """
     before = tf.config.functions_run_eagerly()
     tf.config.run_functions_eagerly(True)

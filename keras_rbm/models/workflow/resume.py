@@ -1,4 +1,4 @@
-"""Private callbacks that let an interrupted `fit` go on as if never stopped."""
+"""Private callbacks that let an interrupted `fit` continue as if never stopped."""
 
 import json
 import os
@@ -9,14 +9,14 @@ import keras
 
 
 class EpochKey(keras.callbacks.Callback):
-    """A number for each epoch, a function of the model's saved state only.
+    """A number for each epoch that depends only on the model's saved state.
 
-    It is taken when the epoch begins: the pipeline that shuffles by it runs beside
-    the training steps, and would read `optimizer.iterations` at any moment.
+    It is read when the epoch begins: the pipeline that shuffles by it runs beside
+    the training steps, and would read `optimizer.iterations` at any time.
 
     Attributes:
-        read: function that returns it. It knows nothing of the model: `tf.data` keeps
-            the Python functions it calls, and all they refer to, for good.
+        read: function that returns it. It holds no reference to the model: `tf.data`
+            keeps the Python functions it calls, and all they refer to, forever.
     """
 
     def __init__(self):
@@ -31,11 +31,11 @@ class EpochKey(keras.callbacks.Callback):
 
 
 class ResumeCheck(keras.callbacks.Callback):
-    """Mends a backup whose weights and whose record are not of the same epoch.
+    """Repairs a backup whose weights and record are not from the same epoch.
 
-    `BackupAndRestore` writes the weights, then the record of the epoch; in the end it
-    removes one, then the other. Killed in between, it would train epochs twice, or
-    none of them; the optimizer's iterations, saved with the weights, tell.
+    `BackupAndRestore` writes the weights, then the record of the epoch; at the end it
+    removes one, then the other. If it was killed in between, epochs would be trained
+    twice, or not at all. The optimizer's iterations, saved with the weights, tell.
     """
 
     def __init__(self, initial_epoch):
@@ -58,15 +58,15 @@ class ResumeCheck(keras.callbacks.Callback):
             epochs = int(epochs)
             warnings.warn(
                 f"The backup's weights are of epoch {epochs}, its record says "
-                f"{recorded}: it was interrupted while writing. Training goes on after "
-                f"epoch {epochs}.",
+                f"{recorded}: it was interrupted while writing. Training continues "
+                f"after epoch {epochs}.",
                 stacklevel=2,
             )
             model._initial_epoch = self.initial_epoch + epochs
 
 
 def extended(callbacks, *own):
-    """Returns callbacks, in any form that Keras takes but one, with more at the end."""
+    """Returns callbacks, in any form but a CallbackList, with more at the end."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         raise TypeError(
             "Expected callbacks as a list. Received: a CallbackList. Pass its "
@@ -87,8 +87,8 @@ def extended(callbacks, *own):
 
 
 def _drop_torn_record(callback):
-    """Removes a backup's record that was cut as it was written: `ResumeCheck` tells."""
-    # Private, yet the only way to the file; Keras would end in an error of JSON.
+    """Removes a backup's record that was not written completely; see `ResumeCheck`."""
+    # Private, but the only way to the file; Keras would fail with a JSON error.
     path = getattr(callback, "_training_metadata_path", None)
     if path is None or not os.path.exists(path):
         return

@@ -23,7 +23,7 @@ def as_rows(data):
 
 
 def as_values(data):
-    """Returns the same as an array of numbers, not copied where it is one already."""
+    """Returns the same as an array of numbers, not copied if it already is one."""
     if isinstance(data, tf.data.Dataset):
         _check_elements(data)
         batches = list(_batches(data))
@@ -60,8 +60,8 @@ def _check_elements(dataset):
     spec = first_spec(dataset)
     if not isinstance(spec, tf.TensorSpec) or spec.dtype == tf.string:
         raise TypeError(
-            "Expected a dataset of arrays of numbers, or of tuples that begin so. "
-            f"Received: element_spec={dataset.element_spec!r:.200}. Map it to such."
+            "Expected a dataset of numeric arrays, or of tuples that begin with one. "
+            f"Received: element_spec={dataset.element_spec!r:.200}. Map it to these."
         )
 
 
@@ -73,7 +73,7 @@ def _batches(dataset):
 
 
 def row_chunks(data):
-    """Yields float32 tensors of some rows each, of an array or a dataset."""
+    """Yields an array or a dataset as float32 tensors of some rows each."""
     if isinstance(data, tf.data.Dataset):
         _check_elements(data)
         yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
@@ -90,7 +90,7 @@ def row_chunks(data):
 
 
 def map_rows(function, values):
-    """Applies a function of float32 tensors (B, V) to many rows, some at a time."""
+    """Applies a function of float32 tensors (B, V) to many rows, in parts."""
     if not tf.executing_eagerly() or len(values) <= _ROWS_AT_ONCE:
         return function(tf.cast(values, tf.float32))
     return tf.concat([function(rows) for rows in row_chunks(values)], 0)

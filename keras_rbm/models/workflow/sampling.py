@@ -1,4 +1,4 @@
-"""Samples of a model by Markov chains, with the checks of their arguments."""
+"""Samples of a model by Markov chains, with checks of their arguments."""
 
 import tensorflow as tf
 

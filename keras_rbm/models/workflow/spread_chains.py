@@ -8,10 +8,10 @@ from keras_rbm.checks import check_counts
 
 
 def share_of_chains(model, num_chains, initial_visible):
-    """Returns a number of chains that the replicas can share, rounded up.
+    """Returns `num_chains`, rounded up to a number that the replicas can share.
 
     Raises:
-        ValueError: if the states given cannot be shared.
+        ValueError: if the given states cannot be shared.
     """
     check_counts(2, num_chains=num_chains)
     replicas = model.distribute_strategy.num_replicas_in_sync

@@ -15,7 +15,7 @@ from keras_rbm.models.workflow.portable import check_portable, export_portable
 
 
 class StoredModel(keras.Model):
-    """A Keras model of which no file is lost, and no half of one is loaded.
+    """A Keras model whose files are saved and loaded completely or not at all.
 
     A subclass implements `endpoints()`, for `export`, and `_parts()`.
     """
@@ -29,8 +29,8 @@ class StoredModel(keras.Model):
     ) -> None:
         """Saves the model as `keras.Model.save` does.
 
-        The file is written beside its place and then renamed: if that fails, a file
-        that was there before is still whole.
+        The file is written under another name and then renamed: if writing fails, an
+        existing file is not changed.
         """
         _check_suffix(filepath, ".keras", "save", zipped)
         with _written_beside(filepath, overwrite) as place:
@@ -39,7 +39,7 @@ class StoredModel(keras.Model):
     def save_weights(
         self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
     ) -> None:
-        """Saves all variables, as `keras.Model.save_weights`; written as by `save`."""
+        """Saves all variables, as `keras.Model.save_weights`, written as by `save`."""
         if max_shard_size is not None:
             super().save_weights(filepath, overwrite, max_shard_size)
             return
@@ -68,23 +68,23 @@ class StoredModel(keras.Model):
         endpoint: str = "serving_default",
         **kwargs,
     ) -> None:
-        """Exports the model as what needs no keras_rbm to be loaded.
+        """Exports the model to a format that is loaded without keras_rbm.
 
         A SavedModel's endpoints take batches of any size and return dicts of tensors;
         see the guide "Deploy a model" for those of each model. `sample` with a seed
-        returns what the model's own `sample` with that seed does. `sample_stateful`
-        draws again at each call, and the same series of draws after each loading.
+        returns the same as the model's own `sample` with that seed. `sample_stateful`
+        draws again at each call, with the same series of draws after each loading.
         Written as by `save`.
 
         Args:
             filepath: str or path: a directory to write for a SavedModel, else a file
                 that ends in `.onnx`, `.tflite` or `.xml`.
-            format: `"tf_saved_model"` with all endpoints, or with one of them `"onnx"`,
-                `"litert"` or `"openvino"`, as far as the installed Keras writes them.
+            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
+                `"openvino"` with one endpoint, if the installed Keras writes them.
             verbose: as in Keras.
-            endpoint: str, which one to write in the other formats; one without random
+            endpoint: str, the endpoint to write in the other formats, without random
                 numbers.
-            **kwargs: of the other formats, as in Keras (`input_signature`,
+            **kwargs: for the other formats, as in Keras (`input_signature`,
                 `opset_version`, `optimizations`, …).
 
         Raises:
@@ -107,7 +107,7 @@ class StoredModel(keras.Model):
             export_portable(self, place, format, endpoint, function, verbose, **kwargs)
 
     def quantize(self, *args, **kwargs):
-        """Not supported: quantization is of Keras' own layers, which these are not."""
+        """Not supported: Keras quantizes only its own layers."""
         raise ValueError(
             "Expected a model of Keras' own layers to quantize. Received: "
             f"{type(self).__name__} '{self.name}'. Quantize its to_classifier(), or "
@@ -141,7 +141,7 @@ class StoredModel(keras.Model):
 
 
 def _check_suffix(filepath, suffix, method, zipped=None):
-    """Raises a ValueError unless a path ends as the format's do."""
+    """Raises a ValueError unless a path ends as its format requires."""
     if zipped is not False and not str(filepath).endswith(suffix):
         raise ValueError(
             f"Expected a path that ends in '{suffix}'. Received: filepath="
@@ -151,7 +151,7 @@ def _check_suffix(filepath, suffix, method, zipped=None):
 
 
 def _check_weights_path(filepath):
-    """Raises an error unless a path ends as those that weights are read from."""
+    """Raises an error unless a path ends like a file that weights are read from."""
     if not str(as_path(filepath)).endswith((".h5", ".keras", ".weights.json")):
         raise ValueError(
             "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
@@ -161,13 +161,13 @@ def _check_weights_path(filepath):
 
 @contextlib.contextmanager
 def _written_beside(filepath, overwrite):
-    """Yields a path beside `filepath`; what is there in the end is renamed to it."""
+    """Yields a path beside `filepath`; its file or directory is then renamed to it."""
     place = as_path(filepath)
     remote = "://" in str(filepath)
     if remote or (place.exists() and not overwrite):  # then Keras asks the user
         yield filepath
         return
-    # Keras goes by the ending, which stays.
+    # The ending is kept: Keras reads the format from it.
     beside = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
     try:
         yield beside
@@ -178,7 +178,7 @@ def _written_beside(filepath, overwrite):
 
 @contextlib.contextmanager
 def _files_beside(filepath):
-    """Yields a path in a folder beside `filepath`; its files are moved there then."""
+    """Yields a path in a new folder; its files are then moved beside `filepath`."""
     place = as_path(filepath)
     folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
     folder.mkdir()
@@ -191,7 +191,7 @@ def _files_beside(filepath):
 
 
 def _replace(beside, place):
-    """Renames a file or directory, over another one if there is one."""
+    """Renames a file or directory, and replaces an existing one."""
     if not place.is_dir():
         os.replace(beside, place)
         return

@@ -1,4 +1,4 @@
-"""What data a Boltzmann machine takes, and the checks of it."""
+"""The data that a Boltzmann machine takes, and their checks."""
 
 import tensorflow as tf
 
@@ -17,7 +17,7 @@ from keras_rbm.models.workflow.rows import as_rows, as_values, row_chunks
 
 
 class TakesData:
-    """Gives a Boltzmann machine the checks of what comes into it from outside."""
+    """Adds the checks of input data to a Boltzmann machine."""
 
     def _check_batch(self, x, y):
         """Raises a ValueError unless a batch fits the model; changes nothing."""
@@ -29,12 +29,12 @@ class TakesData:
         return BatchForm((self._visible_width, self.visible))
 
     def _feature_form(self):
-        """Returns the `BatchForm` of what the model is called on."""
+        """Returns the `BatchForm` of the model's inputs."""
         unit = self.visible if self.visible.encodes else None
         return BatchForm((self._visible_width, unit))
 
     def _check_prediction(self):
-        """Raises a ValueError if the model as it is cannot predict."""
+        """Raises a ValueError if the model cannot predict in its present state."""
 
     def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""
@@ -53,7 +53,7 @@ class TakesData:
         return values
 
     def _visible_states(self, data, method, name="x"):
-        """Returns the same for a likelihood: warns of values that are no states."""
+        """Returns the same for a likelihood: warns of values that are not states."""
         values = self._visible_values(data, method, name)
         warn_of_means(row_chunks(values), self.visible, name)
         return values
@@ -68,7 +68,7 @@ class TakesData:
         return x, y, sample_weight
 
     def _checked_features(self, x, method, batch_size=None):
-        """Returns data that the model can be called on, checked as far as can be."""
+        """Returns data that the model can be called on, checked as far as possible."""
         self._assert_built(method)
         self._check_prediction()
         if batch_size is not None:
@@ -87,7 +87,7 @@ class TakesData:
         return self._feature_form().checked(x)
 
     def _checked_feature_batch(self, x):
-        """Returns a batch that the model can be called on; it has to be an array."""
+        """Returns a checked batch, an array that the model can be called on."""
         self._assert_built("predict_on_batch")
         self._check_prediction()
         values = as_values(x)
@@ -95,11 +95,11 @@ class TakesData:
         return values
 
     def _data_names(self):
-        """Returns what an error calls the visible states and the features."""
+        """Returns names of the visible states and the features for error messages."""
         return ("y", "x") if self.conditional else ("x", "features")
 
     def _data_soundness(self, features, visible, weights):
-        """Returns bools (): whether each of the three is what it must be."""
+        """Returns three bools (): whether each of the arguments is valid."""
         return (
             tf.reduce_all(self.visible.contains(visible)),
             tf.constant(True) if features is None else lies_in(features),

@@ -1,4 +1,4 @@
-"""What `fit` makes of its data: checked parts, before anything is changed."""
+"""Checks and splits the data of `fit`, before anything is changed."""
 
 import numbers
 from typing import NamedTuple
@@ -15,16 +15,16 @@ from keras_rbm.models.workflow.inputs import (
     with_weights,
 )
 
-#: Of a new model are read, to start at.
+#: Number of rows that are read from a source to start a new model at.
 _ROWS = 1000
 
 
 class TrainingData(NamedTuple):
-    """Data for `fit`, with first batches to build a model for and start it at.
+    """Data for `fit`, with the first batches, for which a model is built and started.
 
     Attributes:
-        start: list of `(x, y, sample_weight)`, the first batches; all of it, of arrays.
-        x, y, sample_weight: arrays, or `x` a source of batches only.
+        start: list of `(x, y, sample_weight)`, the first batches; for arrays, all data.
+        x, y, sample_weight: arrays; or only `x`, a source of batches.
         validation: validation data as Keras takes them, or `None`.
     """
 
@@ -35,7 +35,7 @@ class TrainingData(NamedTuple):
     validation: object
 
     def shuffled(self, batch_size, epoch_key):
-        """Returns arrays as batches in an order that is a function of the epoch."""
+        """Returns arrays as batches, in an order that depends on the epoch."""
         if not is_array(self.x):
             return self
         parts = self.x if self.y is None else (self.x, self.y)
@@ -47,9 +47,9 @@ class TrainingData(NamedTuple):
         return self._replace(x=batches, y=None, sample_weight=None)
 
     def with_checked_validation(self, form):
-        """Returns the data, of which each validation batch is looked at.
+        """Returns the data with a check of each validation batch.
 
-        The training step looks at its own batch.
+        The training step checks its own batch.
         """
         if self.validation is None:
             return self
@@ -107,20 +107,20 @@ def _split(parts, share):
 
 
 def check_alone(x, y):
-    """Raises an error unless x is a source of batches, and y is not given beside it."""
+    """Raises an error unless x is a source of batches, given without y."""
     check_source(x)
     if y is not None:
         raise TypeError(
-            f"Expected x as an array beside y. Received: x of type {type(x).__name__}. "
+            f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
             "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
         )
 
 
 def _check_no_split(x, validation_split):
-    """Raises a ValueError if a share of what is no array should be split off."""
+    """Raises a ValueError if validation data should be split off from a non-array."""
     if validation_split:
         raise ValueError(
-            "Expected an array, to split validation data from. Received: "
+            "Expected an array from which to split validation data. Received: "
             f"validation_split={validation_split} with {type(x).__name__}. "
             "Pass validation_data."
         )

@@ -1,4 +1,4 @@
-"""Models that predict by an inference."""
+"""Models that predict with an inference object."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ from keras_rbm.models.workflow.layer_variables import are_binary
 
 
 class WithInference:
-    """Gives a Boltzmann machine an inference that can be exchanged at any time."""
+    """Adds to a Boltzmann machine an inference that can be replaced at any time."""
 
     def _check_inference(self, inference):
         """Raises a ValueError if the model cannot predict by this inference."""
@@ -16,11 +16,11 @@ class WithInference:
         if inference.binary_only and not are_binary(*types):
             raise ValueError(
                 f"Expected inference='mean_field' for units {types!r:.200}. Received: "
-                f"inference={inference!r}, which is for binary units only."
+                f"inference={inference!r}, which is only for binary units."
             )
 
     def _check_prediction(self):
-        """Raises a ValueError if mean field would run away, as Z is not finite."""
+        """Raises a ValueError if mean field would diverge because Z is not finite."""
         if not are_binary(*tf.nest.flatten([self.visible, self.hidden])):
             features = None
             if self.conditional:
@@ -29,9 +29,9 @@ class WithInference:
 
     @property
     def inference(self):
-        """`keras_rbm.inference.Inference` that the model predicts by.
+        """`keras_rbm.inference.Inference` that the model predicts with.
 
-        Assign another one, or its name, at any time; the rule has to fit it.
+        Another one, or its name, may be assigned at any time, if the rule fits it.
         """
         return self._inference
 

@@ -443,7 +443,7 @@ def test_arguments_of_any_number_type():
 
 def test_equalized_betas_of_other_shapes():
     for rates in ([0.5], [0.5, 0.5, 0.5], [[0.5, 0.5]], 0.5):
-        with pytest.raises(ValueError, match="betas and one swap rate less"):
+        with pytest.raises(ValueError, match="one swap rate fewer than betas"):
             inference.equalized_betas([0.0, 0.5, 1.0], rates)
 
 

@@ -338,7 +338,7 @@ def test_gaussian_data():
     ("make", "error", "message"),
     [
         (lambda: DBN([]), ValueError, "at least one RBM"),
-        (lambda: DBN([RBM(3)] * 2), ValueError, "each once"),
+        (lambda: DBN([RBM(3)] * 2), ValueError, "each only once"),
         (lambda: DBN([RBM(3), keras.layers.Dense(3)]), TypeError, "list of RBM"),
         (lambda: DBN(RBM(3)), TypeError, "list of RBM"),
         (lambda: DBN(None), TypeError, "list of RBM"),

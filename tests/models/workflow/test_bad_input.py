@@ -207,7 +207,7 @@ def test_one_rule_for_two_unbuilt_models():
     rule = keras_rbm.rules.PersistentContrastiveDivergence()
     first, second = keras_rbm.RBM(3), keras_rbm.RBM(3)
     first.compile(rule=rule)
-    with pytest.raises(ValueError, match="rule of the model's own"):
+    with pytest.raises(ValueError, match="new rule object for each model"):
         second.compile(rule=rule)
 
 
@@ -271,7 +271,7 @@ def test_other_arguments(rbm, case):
 @pytest.mark.parametrize("seed", ["text", 0.5, True, 2**64, DATA])
 def test_seeds(seed):
     for make in (keras_rbm.RBM, lambda n, **k: keras_rbm.DBN([n], **k)):
-        with pytest.raises(ValueError, match="Expected seed as an int of 64 bits"):
+        with pytest.raises(ValueError, match="Expected seed as a 64-bit int"):
             make(3, seed=seed)
     assert keras_rbm.RBM(3, seed=np.int64(2)).seed == 2
 
