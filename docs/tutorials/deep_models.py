@@ -3,7 +3,7 @@
 #
 # The hidden units of one RBM can be the data of another. A deep belief network (`DBN`)
 # is a stack of RBMs, trained one after the other. Its weights are a good start for a
-# classifier when labels are few. Half a minute on 2 cores.
+# classifier when labels are few.
 
 # %%
 import keras

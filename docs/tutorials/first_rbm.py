@@ -2,7 +2,7 @@
 # # A first RBM
 #
 # Train an RBM on handwritten digits, look at what it has learned, and estimate its
-# likelihood with an error. About a minute on 2 cores.
+# likelihood with an error.
 
 # %%
 import pathlib

@@ -3,8 +3,7 @@
 #
 # Sequences of one protein family differ in most letters but fold alike. An RBM with one
 # categorical unit per site learns which letters go together. Hidden units become
-# motifs, strong couplings point to sites that touch, and samples are new sequences. A
-# minute on 2 cores.
+# motifs, strong couplings point to sites that touch, and samples are new sequences.
 
 # %%
 import keras

@@ -2,8 +2,7 @@
 # # Real-valued data
 #
 # With Gaussian visible units an RBM is a density of real numbers. Here it learns the
-# measurements of benign breast tumors, draws new rows, and finds unusual ones. Half a
-# minute on 2 cores.
+# measurements of benign breast tumors, draws new rows, and finds unusual ones.
 
 # %%
 import keras

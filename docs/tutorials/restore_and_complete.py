@@ -2,7 +2,7 @@
 # # Restore and complete pictures
 #
 # A conditional RBM learns p(clean picture | noisy picture) and removes the noise. An
-# RBM completes the missing half of a picture by sampling. About a minute on 2 cores.
+# RBM completes the missing half of a picture by sampling.
 
 # %%
 import keras

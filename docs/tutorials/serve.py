@@ -2,7 +2,7 @@
 # # Serve a model
 #
 # Export a trained model as a TensorFlow SavedModel that loads without this library. It
-# has endpoints that predict, reconstruct, score and sample. Half a minute.
+# has endpoints that predict, reconstruct, score and sample.
 
 # %%
 import keras

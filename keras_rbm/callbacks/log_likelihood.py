@@ -32,8 +32,8 @@ class LogLikelihood(keras.callbacks.Callback):
         seed: int, the same for every estimate, so differences between estimates come
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
-        method: str, see `log_partition`; `"bidirectional"` takes twice as long and
-            covers more of the model.
+        method: str, see `log_partition`; `"bidirectional"` takes as long, and
+            its error accounts for modes that chains miss on their way forward.
 
     Raises:
         TypeError: if the data are neither an array of numbers nor a dataset.

@@ -61,7 +61,7 @@ def estimate_log_partition(
     | `"reverse_ais"` | anneals model samples back | weights behave well |
     | `"tempering"` | bridges tempered replicas | they exchange, travel and mix |
     | `"bethe"` | `sum_product`, binary units | never: error not known |
-    | `"mean_field"` | a lower bound, binary units | never |
+    | `"mean_field"` | a lower bound | never |
 
     `"ais"` also anneals back, from states that the search found, to check whether its
     chains have missed any; `"reverse_ais"` also anneals forwards. With

@@ -22,7 +22,7 @@ def pareto_k(log_weights):
 
     Returns:
         float64 tensor () or (B,). Minus infinity if the tail does not vary; infinity
-        if M < 25, because the tail then has fewer than five weights.
+        if M ≤ 20, because the tail then has fewer than five weights.
 
     References:
         1. Zhang, Stephens. A new and efficient estimation method for the generalized

@@ -6,21 +6,21 @@ import tensorflow as tf
 
 
 def traced_by_size(function):
-    """Makes a `tf.function` of a function whose first argument is `Potentials`.
+    """Makes a `tf.function` of a function of `Potentials` and other tensors.
 
-    Each size of model has one of its own: TensorFlow warns of a single one that it
-    traces too often where a script scores models of several sizes.
+    Each size of its arguments has one of its own: TensorFlow warns of a single one that
+    it traces too often where a script scores models of several sizes.
     """
 
     @functools.cache
-    def traced(*size):
+    def traced(*sizes):
         return tf.function(functools.partial(function), autograph=False)
 
     @functools.wraps(function)
     def call(potentials, *args):
-        sides = potentials.visible, potentials.hidden
-        ranks = [side.bias.shape.rank for side in sides]
-        shape = tuple(potentials.kernel.shape)
-        return traced(*shape, *map(type, sides), *ranks)(potentials, *args)
+        types = type(potentials.visible), type(potentials.hidden)
+        leaves = tf.nest.flatten((potentials, args))
+        sizes = [str(getattr(leaf, "shape", None)) for leaf in leaves]
+        return traced(*types, *sizes)(potentials, *args)
 
     return call

@@ -19,7 +19,7 @@ _LARGE = 0.3
 _LEAST_FAMILIES = 30
 #: Factor of the number of sweeps in each step of a large change.
 _SWEEPS_OF_LARGE = 2
-#: Steps at most.
+#: The least step is 1 / `_STEPS`.
 _STEPS = 100
 _HALVINGS = 20
 

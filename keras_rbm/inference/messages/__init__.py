@@ -1,1 +1,1 @@
-"""Inference by messages and mean field: beliefs of binary models."""
+"""Inference by messages and mean field: beliefs of a model's units."""
