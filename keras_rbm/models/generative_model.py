@@ -82,7 +82,7 @@ class GenerativeModel(UnconditionalModel):
         return map_rows(self.potentials().free_energy, values)
 
     def pseudo_log_likelihood(self, x) -> tf.Tensor:
-        """Computes `sum_i log p(v_i | all other v)`, of units with finitely many states.
+        """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
 
         Args:
             x: array (B, V).
