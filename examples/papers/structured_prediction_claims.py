@@ -22,9 +22,8 @@ def table(published, cells, figure, converged):
         figure: dict of learner to a dict of the side of the square to error.
         converged: dict of corruption to the share that converged in the last epoch.
     """
-    lines = pages.head(
-        "claim", "published", "here, fixed", "here, fresh", "", "command"
-    )
+    columns = "published", "here, fixed", "here, fresh", "verdict", "command"
+    lines = pages.head("claim", *columns)
     count = len(next(iter(published.values())))
     theirs = [{name: row[k] for name, row in published.items()} for k in range(count)]
     for first, others in BETTER:
@@ -43,7 +42,8 @@ def table(published, cells, figure, converged):
         shown = [f"{good} of {of}" for good, of in met]
         claim = f"errors of {learner}, at or below print"
         verdict = _verdict([good / max(of, 1) for good, of in met])
-        lines.append(pages.row(claim, "", *shown, verdict, COMMAND))
+        own = f"`--learners {learner}`"
+        lines.append(pages.row(claim, "tasks", *shown, verdict, own))
     sizes = sorted(figure["MLE-BP"])
     ahead = [s for s in sizes if figure["MLE-BP"][s] < figure["CD-10"].get(s, 101.0)]
     claim = "figure 3: MLE-BP beats CD-10 unless the image is nearly covered"
