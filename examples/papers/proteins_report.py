@@ -15,9 +15,12 @@ UNITS = {
     "bernoulli": "binary",
 }
 
-HEADER = """# Protein families: the models of Tubiana, Cocco & Monasson (2019)
+TITLE = """# Protein families: the models of Tubiana, Cocco & Monasson (2019)
 
 {summary}
+"""
+
+HEADER = """## How it was run
 
 ```bash
 python examples/papers/proteins.py train --data folder
@@ -29,10 +32,6 @@ domain (7,503 sequences of 31 sites, 50 hidden units) and the Kunitz domain (8,0
 53, 100 hidden units) that the authors publish. PCD-10 with 200 chains, batches of 100,
 Adam from 0.003 falling to 0 along a cosine; penalty L1b; sequences weighted by 1 / the
 number within 10 % of their sites. log Z is annealed both ways at 20,000 temperatures.
-"""
-
-CLAIMS = """## What the paper says, and what is found here
-
 """
 
 LENGTH = """## How long to train
@@ -67,8 +66,8 @@ def write(folder, page):
     )
     full = {r["family"]: r for r in whole if not _is_open(r["training"])}
     parts = [r for r in records if r["rows"] != "all"]
-    lines = [HEADER.format(summary=_summary(full, parts)), CLAIMS.strip(), ""]
-    lines += [*_claims(full), "", LENGTH.strip(), ""]
+    lines = [TITLE.format(summary=_summary(full, parts)), *_claims(full), "", HEADER]
+    lines += [LENGTH.strip(), ""]
     lines += [*_lengths(whole), "", HELD_OUT.strip(), ""]
     lines += [*_held_out(parts), ""]
     if any(_is_open(record["training"]) for record in records):
@@ -97,7 +96,7 @@ def _summary(full, parts):
 
 
 def _claims(full):
-    lines = pages.head("claim", "published", "here", "holds, fails")
+    lines = pages.head("claim", "published", "here", "verdict")
     for family, record in full.items():
         score = record["training"]
         here = _interval(score)
