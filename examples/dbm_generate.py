@@ -3,7 +3,7 @@
     python examples/dbm_generate.py
     python examples/dbm_generate.py --dataset mnist
 
-Joint training of two hidden layers from small random weights, by the centred gradient.
+Joint training of two hidden layers from small random weights, by the centered gradient.
 Prints the variational bound of the test set's log-likelihood with its error, and writes
 `samples.png` (what chains make of test images in 1000 sweeps), `scores.json` and
 `model.keras`.

@@ -4,7 +4,7 @@ A contrastive divergence step cannot be faster than the matrix products in it:
 CD-k needs 2k + 1 between the layers and 2 for the moments, S-DCP a moment for each
 inner step. The first table puts the step, as `fit` runs it, beside those products
 alone in a `tf.function`; the second beside scikit-learn's BernoulliRBM (PCD-1,
-float32). The third puts S-DCP and centred rules beside the plain rule of as many
+float32). The third puts S-DCP and centered rules beside the plain rule of as many
 sweeps. Whatever is compared is timed in turns
 in one process; the tables have medians and, in brackets, the least.
 
@@ -176,7 +176,7 @@ def main():
     for name, rule, other in (
         ("S-DCP(6, 4) : CD-24", sdcp(6, 4), cd(24)),
         ("CS-DCP(6, 4) : S-DCP(6, 4)", sdcp(6, 4, centered=True), sdcp(6, 4)),
-        ("centred CD-24 : CD-24", cd(24, centered=True), cd(24)),
+        ("centered CD-24 : CD-24", cd(24, centered=True), cd(24)),
     ):
         epoch = epoch_of(other, data, 200, hidden)
         print(f"| {name} | {compare(rule, data, 200, hidden, epoch, repeats)} |")

@@ -1,9 +1,9 @@
-"""The best RBM of 500 hidden units on binarised MNIST in 20 minutes on 2 cores.
+"""The best RBM of 500 hidden units on binarized MNIST in 20 minutes on 2 cores.
 
     python examples/papers/best_rbm.py
 
 Published, for CD-25 in far more time: -86.3 nats by AIS (Salakhutdinov, Murray 2008).
-Centred PCD, with a learning rate that falls to 0 so that the chains come to rest where
+Centered PCD, with a learning rate that falls to 0 so that the chains come to rest where
 the model is. The scores go to a file in `--records`, and the page beside it.
 """
 
@@ -67,7 +67,7 @@ def main():
     pages.write_record(records / f"{name}.json", record)
     best_rbm_report.write(records, records.with_suffix(".md"))
     print(f"""
-MNIST, binarised at random, test set, nats per example, after {minutes:.1f} minutes:
+MNIST, binarized at random, test set, nats per example, after {minutes:.1f} minutes:
   {likelihood:8.2f}  [{record["lower"]:.2f}, {record["upper"]:.2f}]  AIS
   {record["raise"]:8.2f}  ± {record["raise_error"]:.2f}  RAISE, 100 examples
             (AIS on the same: {record["of_the_same"]:.2f})""")
@@ -82,7 +82,7 @@ def parse_arguments():
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--gibbs-steps", type=int, default=1)
-    parser.add_argument("--plain", action="store_true", help="not centred")
+    parser.add_argument("--plain", action="store_true", help="not centered")
     records = pathlib.Path("docs/results/best_rbm")
     parser.add_argument("--records", type=pathlib.Path, default=records)
     return parser.parse_args()

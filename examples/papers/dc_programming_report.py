@@ -36,7 +36,7 @@ python examples/papers/dc_programming.py large --set omniglot_drawings --data fo
 python examples/papers/dc_programming.py report
 ```
 
-CD, PCD, CG (centred CD), S-DCP and CS-DCP (centred S-DCP), all with as many Gibbs
+CD, PCD, CG (centered CD), S-DCP and CS-DCP (centered S-DCP), all with as many Gibbs
 sweeps a batch, the same starts and plain gradient descent at a fixed rate. Figures are
 mean log-likelihoods in nats.
 """
@@ -73,7 +73,7 @@ LARGE = """## {title}: likelihoods by annealed importance sampling
 sweeps a batch (S-DCP: {inner_steps} inner steps of {inner}), start *{start}*, rate
 {rate}. (The paper: up to 200 epochs, 10 trials, annealing with 10,000 temperatures.)
 
-Test set binarised once at random, training pixels drawn again in each epoch; 100
+Test set binarized once at random, training pixels drawn again in each epoch; 100
 chains, {temperatures} temperatures. *90 %* is the first scored epoch with
 `L >= L0 + 0.9 (L* - L0)`, L0 the common start, L* the best of all rules at this rate;
 ± is the standard error over the seeds, without that of AIS, which is optimistic the

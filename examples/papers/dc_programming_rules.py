@@ -10,7 +10,7 @@ RULES = ("CD", "PCD", "CG", "S-DCP", "CS-DCP")
 def make_rule(name, gibbs_steps, inner_steps, num_chains):
     """Returns a rule that makes `gibbs_steps` sweeps a batch.
 
-    S-DCP shares them among its inner steps; CG is centred CD.
+    S-DCP shares them among its inner steps; CG is centered CD.
     """
     if name in ("S-DCP", "CS-DCP"):
         if gibbs_steps % inner_steps:
