@@ -4,6 +4,7 @@ Tutorials run while the site is built; the richest picture that one draws is its
 """
 
 import base64
+import html
 import io
 import json
 import pathlib
@@ -29,16 +30,14 @@ class Gallery:
     def begin(self):
         self._start = time.perf_counter()
 
-    def add(self, page, html):
+    def add(self, page, content):
         """Makes the card of a tutorial that has just been rendered."""
-        pictures = _PICTURE.findall(html)
-        words = pathlib.Path(page.file.abs_src_path).read_text().split("# %%")[1]
-        words = words.replace("\n# ", "\n").replace("`", "").split("\n#\n")[1]
-        sentences = re.split(r"(?<=[.?])\s", " ".join(words.split()))[:-1]
+        pictures = _PICTURE.findall(content)
+        title = html.escape(page.title)
         self.cards[page.file.src_uri] = (
             f'<a class="card" href="../{page.url}">'
-            + (_image(max(pictures, key=len), page.title) if pictures else "")
-            + f"<strong>{page.title}</strong><span>{' '.join(sentences)}</span>"
+            + (_image(max(pictures, key=len), title) if pictures else "")
+            + f"<strong>{title}</strong><span>{html.escape(_introduction(page))}</span>"
             + f"<em>{self._seconds(page.file.src_uri):.0f} s on 2 cores</em></a>"
         )
 
@@ -55,6 +54,19 @@ class Gallery:
             _TIMES.parent.mkdir(exist_ok=True)
             _TIMES.write_text(json.dumps(times))
         return times[name]
+
+
+def _introduction(page):
+    """Returns the paragraph below a tutorial's title."""
+    text = pathlib.Path(page.file.abs_src_path).read_text(encoding="utf-8")
+    cell = text.split("# %%")[1].replace("\n# ", "\n").replace("`", "")
+    paragraphs = cell.split("\n#\n")
+    if len(paragraphs) < 2:
+        raise ValueError(
+            f"Expected a title, an empty line and a paragraph at the top of "
+            f"{page.file.src_uri}. Received: {cell!r:.200}."
+        )
+    return " ".join(paragraphs[1].split())
 
 
 def _image(encoded, title):

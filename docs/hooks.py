@@ -31,7 +31,9 @@ def on_config(config):
             (archive,) = pathlib.Path(folder).glob("*.tgz")
             with tarfile.open(archive) as package:
                 content = package.extractfile("package/es5/tex-svg.js").read()
-        _SCRIPT.write_bytes(content)
+        part = _SCRIPT.with_suffix(".part")
+        part.write_bytes(content)
+        part.replace(_SCRIPT)
     return config
 
 

@@ -18,7 +18,9 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-_PROGRESS = re.compile(r"^Epoch |━|^.*\r|\x08|^Downloading|downloaded and prepared")
+_PROGRESS = re.compile(
+    r"^Epoch \d+/\d+|━|^.*\r|\x08|^Downloading|downloaded and prepared"
+)
 
 
 def outputs(text, name):
@@ -34,13 +36,19 @@ def outputs(text, name):
         yield block, "".join(row for row in lines if not _PROGRESS.search(row))
 
 
-def alike(one, other, tolerance=0.2):
-    """Returns whether texts are equal up to their numbers, and these are close."""
+def alike(one, other, tolerance=0.1):
+    """Returns whether texts are equal, whole numbers too, and other numbers close."""
     if _NUMBER.split(one.rstrip()) != _NUMBER.split(other.rstrip()):
         return False
     numbers = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
-    pairs = [(float(a), float(b)) for a, b in numbers]
-    return all(abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0) for a, b in pairs)
+    return all(_close(a, b, tolerance) for a, b in numbers)
+
+
+def _close(one, other, tolerance):
+    if one.lstrip("-").isdigit() and other.lstrip("-").isdigit():
+        return one == other
+    one, other = float(one), float(other)
+    return abs(one - other) <= tolerance * max(abs(one), abs(other)) + 0.02
 
 
 def write(path):
@@ -49,8 +57,10 @@ def write(path):
     done, end = "", 0
     for block, output in outputs(text, path.name):
         done += text[end : block.start()] + f"```python\n{block['code']}```\n"
-        done += f"\n```text\n{output.rstrip()}\n```\n" if output.strip() else ""
-        end = block.end()
+        end = block.end("code") + len("```\n")
+        if output.strip():
+            done += f"\n```text\n{output.rstrip()}\n```\n"
+            end = block.end()
     path.write_text(done + text[end:], encoding="utf-8")
 
 

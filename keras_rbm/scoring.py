@@ -154,14 +154,22 @@ def score_report(
         )
         for method, z in parts.items()
     }
-    quote, stderr = _quote(scores), math.nan
-    count = energies.shape[0]
-    if count > 1:
-        log_z = next(iter(parts.values())).value  # of a CRBM one for each example
-        spread = float(tf.math.reduce_std(energies + tf.cast(log_z, tf.float64)))
-        stderr = spread / math.sqrt(count - 1)
-        quote += f" Other examples would differ: ± {stderr:.3f} over these {count}."
+    quote, method = _quote(scores)
+    stderr = _stderr(energies, parts.get(method))
+    if math.isfinite(stderr):
+        count = energies.shape[0]
+        quote += f" Standard error over these {count} examples: {stderr:.3f}."
     return ScoreReport(scores, parts, free, quote, stderr)
+
+
+def _stderr(energies, z):
+    """Returns the standard error of the mean log-likelihood over examples."""
+    if z is not None and z.value.shape.rank:  # of a CRBM: one for each example
+        energies += tf.cast(z.value, tf.float64)
+    count = energies.shape[0]
+    if count < 2:
+        return math.nan
+    return float(tf.math.reduce_std(energies)) / math.sqrt(count - 1)
 
 
 def _methods(model, conditional):
@@ -189,7 +197,7 @@ def _free_energies(model, rows, steps, seed):
 
 
 def _quote(scores):
-    """Returns a sentence that says which interval to quote."""
+    """Returns a sentence, which interval to quote, and its method or `None`."""
     known = {
         method: score
         for method, score in scores.items()
@@ -198,12 +206,13 @@ def _quote(scores):
     if not known:
         least = [(high, m) for m, (_, _, high) in scores.items() if math.isfinite(high)]
         if not least:
-            return "Quote none: no estimate has a known error."
+            return "Quote none: no estimate has a known error.", None
         high, method = min(least)
-        return (
+        sentence = (
             "Quote none: no interval is finite. The mean log-likelihood is at most "
             f"{high:.2f} nats, by {method!r}."
         )
+        return sentence, method
     best = min(known, key=_PREFERRED.index)
     value, low, high = known[best]
     against = [
@@ -212,10 +221,11 @@ def _quote(scores):
         if other_low > high or other_high < low
     ]
     if against and best != "exact":
-        return (
+        sentence = (
             f"Quote none: {best!r} and {', '.join(map(repr, against))} contradict each "
             "other. Anneal at ten times as many temperatures."
         )
+        return sentence, best
     if best == "exact":
-        return f"Quote {value:.3f} nats: log Z is enumerated."
-    return f"Quote {value:.3f} nats, [{low:.3f}, {high:.3f}], by {best!r}."
+        return f"Quote {value:.3f} nats: log Z is enumerated.", best
+    return f"Quote {value:.3f} nats, [{low:.3f}, {high:.3f}], by {best!r}.", best

@@ -116,3 +116,16 @@ def _outputs(page, data_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda: strategy)
     assert outputs.BLOCK.search(text)
     yield from outputs.outputs(text, page)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("-23.43 nats", "-23.40 nats", True),
+        ("-23.43 nats", "-29.40 nats", False),
+        ("(200, 9)", "(161, 9)", False),
+        ("holds", "misses", False),
+    ],
+)
+def test_which_outputs_are_alike(one, other, alike):
+    assert outputs.alike(one, other) == alike

@@ -137,6 +137,12 @@ def contact_scores(couplings, num_units):
             "Expected couplings of shape (rows, rows), and rows that are a multiple of "
             f"num_units. Received: shape {couplings.shape}, num_units={num_units}."
         )
+    rounding = 1e-5 * np.max(np.abs(couplings), initial=0.0)
+    if not np.abs(couplings - couplings.T).max(initial=0.0) <= rounding:  # or NaN
+        raise ValueError(
+            "Expected symmetric, finite couplings. Received: couplings[r, s] that "
+            "differ from couplings[s, r], or NaN."
+        )
     shape = (num_units, rows // num_units, num_units, rows // num_units)
     norms = np.sqrt(np.square(couplings.reshape(shape)).sum((1, 3)))
     norms = 0.5 * (norms + norms.T)  # products of matrices are rounded

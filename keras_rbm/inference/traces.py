@@ -1,4 +1,4 @@
-"""Functions of a model, traced for each size of its layers."""
+"""Functions of a model, traced for each kind and size of its layers."""
 
 import functools
 
@@ -8,19 +8,26 @@ import tensorflow as tf
 def traced_by_size(function):
     """Makes a `tf.function` of a function of `Potentials` and other tensors.
 
-    Each size of its arguments has one of its own: TensorFlow warns of a single one that
-    it traces too often where a script scores models of several sizes.
+    Each size and type of its arguments has one of its own. TensorFlow warns of a single
+    one that it traces too often where a script scores models of several sizes, and
+    takes parameters for alike whose classes have one name.
     """
 
     @functools.cache
-    def traced(*sizes):
+    def traced(*kind):
+        # A partial is counted by itself, and not with others of the same code.
         return tf.function(functools.partial(function), autograph=False)
 
     @functools.wraps(function)
-    def call(potentials, *args):
-        types = type(potentials.visible), type(potentials.hidden)
-        leaves = tf.nest.flatten((potentials, args))
-        sizes = [str(getattr(leaf, "shape", None)) for leaf in leaves]
-        return traced(*types, *sizes)(potentials, *args)
+    def call(*args):
+        return traced(*map(_kind, args))(*args)
 
+    call.python_function = function
     return call
+
+
+def _kind(value):
+    """Returns types and shapes of a tree of tensors; of what is no tensor the value."""
+    if isinstance(value, (tuple, list)):
+        return type(value), *map(_kind, value)
+    return str(value.shape) if hasattr(value, "shape") else value

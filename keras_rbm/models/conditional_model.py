@@ -81,6 +81,7 @@ class ConditionalModel(ConditionalScores, WithInference, BoltzmannMachine):
         return rows
 
     def call(self, inputs):
+        inputs = tf.ensure_shape(inputs, (None, self.num_features))
         infer = self.inference.given(inputs)
         beliefs = infer(self.potentials(inputs), pairwise=None)
         # Rules train the model: no gradient flows back through the sweeps.

@@ -53,9 +53,10 @@ class ConditionalScores:
             method: `"bethe"`, the default for binary units (sum-product to 1e-3 or 100
                 sweeps, whatever the model's inference; its error is not known, and
                 large if `sum_product` does not converge, see `Beliefs.converged`),
-                `"mean_field"` (a lower bound), `"exact"` (enumerates up to 25 units),
-                `"ais"`, the default for others, `"bidirectional"` or `"reverse_ais"`
-                (annealing, `num_chains` chains for each example).
+                `"mean_field"` (a lower bound, the higher one of two starts), `"exact"`
+                (enumerates up to 25 units), `"ais"`, the default for others,
+                `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
+                each example).
             num_chains, betas, steps, seed, progress: for the annealing methods, see
                 `keras_rbm.inference.estimate_log_partition`.
 
@@ -78,7 +79,11 @@ class ConditionalScores:
             size = max(1, _CHAINS_AT_ONCE // num_chains)
         parts = []
         for first in range(0, len(rows), size):
-            potentials = self.potentials(rows[first : first + size])
+            features = rows[first : first + size]
+            potentials = self.potentials(features)
+            if method == "mean_field":
+                parts.append(_mean_field_bound(potentials, features))
+                continue
             part = inference_module.estimate_log_partition(
                 potentials,
                 method,
@@ -148,3 +153,16 @@ class ConditionalScores:
                 f"Expected x and v of equal length. Received: lengths {lengths}."
             )
         return rows, visible
+
+
+def _mean_field_bound(potentials, x):
+    """Returns the higher bound of two starts: from x, if it has the width of v."""
+    starts = ["independent"]
+    if x.shape[-1] == potentials.num_visible == potentials.visible.num_rows:
+        starts.append("input")
+    infer = inference_module.MeanField(max_iterations=100, starts=starts).given(x)
+    bound = infer(potentials, pairwise=None).log_partition
+    infinity = float("inf")
+    return inference_module.LogPartition.without_error(
+        bound, lower=bound, upper=infinity
+    )

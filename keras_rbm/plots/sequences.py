@@ -129,9 +129,9 @@ def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
             "Expected arrays (V, V) of one size, larger than the distance. Received: "
             f"shapes {shapes}, distance={distance}."
         )
-    rounding = 1e-5 * np.max(np.abs(scores))
-    # NaN is not even equal to itself
-    if not np.allclose(scores, scores.T, atol=rounding):
+    finite = np.isfinite(scores).all()
+    rounding = 1e-5 * np.abs(scores).max()
+    if not finite or np.abs(scores - scores.T).max() > rounding:
         raise ValueError(
             "Expected symmetric, finite scores. Received: scores[i, j] that differ "
             "from scores[j, i], or NaN."

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_rbm.checks import check_numbers
 from keras_rbm.random import HALF_STEP
 
 #: Below this location a continued fraction replaces differences.
@@ -77,18 +78,23 @@ class HalfGaussian(NamedTuple):
         return tf.where(self.location < _TAIL, outside, inside)
 
 
+@keras.saving.register_keras_serializable("keras_rbm")
 class AtLeast(keras.constraints.Constraint):
     """Holds the logarithm of a precision at that of the least one, or above."""
 
     def __init__(self, min_precision):
-        self.least = math.log(min_precision)
+        self.min_precision = min_precision
 
     def __call__(self, log_precision):
-        return tf.maximum(log_precision, self.least)
+        return tf.maximum(log_precision, math.log(self.min_precision))
+
+    def get_config(self):
+        return {"min_precision": self.min_precision}
 
 
 def check_precision(min_precision):
     """Raises a ValueError unless 0 < min_precision ≤ 1, where training starts."""
+    check_numbers(min_precision=min_precision)
     if not 0.0 < min_precision <= 1.0:
         raise ValueError(
             "Expected 0 < min_precision ≤ 1, the precision that training starts with. "

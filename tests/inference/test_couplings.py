@@ -133,6 +133,10 @@ def test_l1_block_makes_weights_sparse():
 
 
 def test_scores_are_symmetric_whatever_the_rounding():
-    noise = np.random.default_rng(0).normal(size=(60, 60))
-    scores = inference.contact_scores(noise @ noise.T + 1e-6 * noise, num_units=20)
+    noise = np.random.default_rng(0).normal(size=(60, 60)).astype("float32")
+    couplings = noise @ noise.T
+    scores = inference.contact_scores(couplings + 1e-6 * noise, num_units=20)
     np.testing.assert_array_equal(scores, scores.T)
+    for wrong in (couplings + 0.1 * noise, np.where(noise > 3.0, np.nan, couplings)):
+        with pytest.raises(ValueError, match="symmetric, finite couplings"):
+            inference.contact_scores(wrong, num_units=20)

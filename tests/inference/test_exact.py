@@ -11,8 +11,8 @@ from brute_force import (
 )
 from scipy import integrate
 
-from keras_rbm import inference
-from keras_rbm.inference import Potentials
+from keras_rbm import inference, units
+from keras_rbm.inference import Potentials, mean_field
 
 
 @pytest.mark.parametrize("sizes", [(10, 6), (4, 9), (1, 1), (7, 1), (1, 5)])
@@ -152,3 +152,19 @@ def test_nothing_to_enumerate():
     potentials = Potentials(tf.zeros((2, 2)), gaussian, gaussian)
     with pytest.raises(ValueError, match="at least one layer of units with finitely"):
         inference.exact_log_partition(potentials)
+
+
+def test_classes_of_one_name_are_told_apart():
+    """As when a notebook's cell runs again: TensorFlow goes by the names."""
+
+    def made(factor):
+        class Own(units.BernoulliParameters):
+            __slots__ = ()
+
+            def log_partition(self, natural):
+                return factor * super().log_partition(natural)
+
+        return Potentials(tf.zeros((3, 2)), Own(tf.zeros(3)), tf.zeros(2))
+
+    found = [mean_field(made(factor)).log_partition for factor in (1.0, 2.0)]
+    assert found[1] - found[0] > 1.0

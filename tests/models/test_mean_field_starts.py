@@ -93,7 +93,70 @@ def test_categories_start_at_the_states_of_the_input():
     np.testing.assert_allclose(crbm.predict(x, verbose=0), want.visible, atol=1e-5)
 
 
-@pytest.mark.parametrize("starts", [[], "input", ["x"], [None], 3])
+@pytest.mark.parametrize("starts", [[], "input", ["x"], [None], 3, [np.ones(3)]])
 def test_unknown_starts(starts):
     with pytest.raises(ValueError, match="Expected starts"):
         MeanField(starts=starts)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "float64"])
+def test_input_of_any_dtype(dtype):
+    crbm = kr.CRBM(3, visible="gaussian", num_visible=4, num_features=4, seed=0)
+    x = RNG.integers(0, 2, (5, 4))
+    want = crbm.predict(x.astype("float32"), verbose=0)
+    np.testing.assert_allclose(crbm(tf.constant(x.astype(dtype))), want, atol=1e-6)
+    np.testing.assert_allclose(crbm.predict(x.astype(dtype), verbose=0), want, 1e-6)
+
+
+def test_one_hot_input_of_categories_is_no_state():
+    unit = kr.units.Categorical(3)
+    crbm = kr.CRBM(2, visible=unit, num_visible=2, num_features=6, seed=0)
+    assert crbm.predict(np.eye(6), verbose=0).shape == (6, 6)
+
+
+def test_a_function_of_unknown_width_predicts_alike():
+    crbm = made(MeanField())
+    function = tf.function(crbm, input_signature=[tf.TensorSpec((None, None))])
+    np.testing.assert_allclose(function(tf.constant(X)), crbm(X), atol=1e-6)
+
+
+def test_starts_out_of_range_keep_the_bound():
+    crbm = made(MeanField(damping=0.5, max_iterations=100))
+    for kernel in (crbm.visible_kernel, crbm.hidden_kernel):
+        kernel.assign(tf.zeros_like(kernel))
+    exact = crbm.log_partition(X * 1e30, "exact").value
+    assert np.all(bounds(crbm, X * 1e30) <= exact + 1e-3)
+
+
+def test_a_start_that_is_not_finite_loses():
+    potentials = made(MeanField()).potentials(X)
+    want = mean_field(potentials, pairwise=None).log_partition
+    both = mean_field(potentials, pairwise=None, starts=[np.nan * X, None])
+    np.testing.assert_allclose(both.log_partition, want)
+
+
+def test_the_bound_of_log_z_is_the_higher_of_two():
+    crbm = made(MeanField())
+    found = crbm.log_partition(X, "mean_field").value
+    assert np.all(found >= bounds(crbm) - 1e-3)
+    assert np.all(found <= crbm.log_partition(X, "exact").value)
+
+
+def test_what_was_saved_without_starts_begins_where_it_did():
+    old = MeanField.from_config({"max_iterations": 7, "tolerance": 0.1, "damping": 0.0})
+    assert old.starts == ["independent"]
+    assert MeanField.from_config(MeanField().get_config()).starts is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda infer: kr.DBM([3, 2], inference=infer),
+        lambda infer: kr.RBM(3, num_visible=4).compile(
+            rule=kr.rules.MaximumLikelihood(infer)
+        ),
+    ],
+)
+def test_models_without_input_cannot_start_there(make):
+    with pytest.raises(ValueError, match="starts at the input"):
+        make(MeanField(starts=["input"]))

@@ -102,8 +102,9 @@ class MeanField(IterativeInference):
         max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a mean that counts as converged.
         damping: float in [0, 1), weight of the old natural parameters.
-        starts: list of starts, or `None` for `["input"]` where x has one column for
-            each row of the kernel, else `["independent"]`. `"independent"` is
+        starts: list of starts, or `None` for `["input"]` where x has as many columns as
+            the visible layer, whose units are one number each, else
+            `["independent"]`, which also saved objects of earlier versions take. It is
             `h = sigmoid(c(x))`; `"input"` takes x for the state of the visible units;
             a function of x returns means of the visible units, (B, rows). Of several
             starts the result with the highest bound is taken, example by example.
@@ -125,7 +126,7 @@ class MeanField(IterativeInference):
         super().__init__(max_iterations, tolerance, damping)
         if starts is not None:
             starts = _checked(starts)
-        self.starts = starts
+        self._starts = starts
 
     def given(self, features):
         made = copy.copy(self)  # it shares the limit of sweeps
@@ -143,13 +144,22 @@ class MeanField(IterativeInference):
             starts=self._visible_means(potentials),
         )
 
+    @property
+    def starts(self):
+        """List of starts, or `None` for the default; fixed once it is made."""
+        return None if self._starts is None else list(self._starts)
+
+    @property
+    def needs_input(self):
+        return self._starts is not None and self._starts != ["independent"]
+
     def _visible_means(self, potentials):
         """Returns the starts that `mean_field` takes."""
-        x = self._features
+        x, units = self._features, potentials.visible
         columns = None if x is None else x.shape[-1]
-        starts = self.starts
+        starts = self._starts
         if starts is None:
-            fits = columns == potentials.visible_bias.shape[-1]
+            fits = columns == potentials.num_visible == units.num_rows
             starts = ["input" if fits else "independent"]
         if columns != potentials.num_visible and "input" in starts:
             raise ValueError(
@@ -157,33 +167,42 @@ class MeanField(IterativeInference):
                 f"{potentials.num_visible}, for mean field from 'input'. Received: "
                 f"{columns} columns. Use MeanField(starts=['independent'])."
             )
-        return [self._means(start, potentials.visible, x) for start in starts]
-
-    def _means(self, start, units, x):
-        if start == "independent":
-            return None
-        return units.statistics(x).bias if start == "input" else start(x)
+        if x is not None:
+            x = tf.cast(x, units.bias.dtype)
+        return [_means(start, units, x) for start in starts]
 
     def get_config(self):
-        starts = self.starts
+        starts = self._starts
         if starts is not None:
             starts = [keras.saving.serialize_keras_object(start) for start in starts]
         return super().get_config() | {"starts": starts}
 
     @classmethod
     def from_config(cls, config):
-        starts = config.get("starts")
+        # What was saved before there were starts began at the hidden biases.
+        starts = config.get("starts", ["independent"])
         if starts is not None:
             made = [keras.saving.deserialize_keras_object(start) for start in starts]
             config = config | {"starts": made}
         return cls(**config)
 
 
+def _means(start, units, x):
+    """Returns the means of the visible units at a start, `None` for no such means."""
+    if start == "independent":
+        return None
+    return units.statistics(x).bias if start == "input" else start(x)
+
+
 def _checked(starts):
     """Returns starts as a list; raises a ValueError if one is unknown."""
     named = ("independent", "input")
+
+    def known(start):
+        return callable(start) or isinstance(start, str) and start in named
+
     sound = isinstance(starts, (list, tuple)) and len(starts) > 0
-    if not sound or not all(own in named or callable(own) for own in starts):
+    if not sound or not all(map(known, starts)):
         raise ValueError(
             "Expected starts, a list of 'independent', 'input' or functions of x. "
             f"Received: starts={starts!r}."

@@ -23,6 +23,8 @@ class Inference(Configured, abc.ABC):
     binary_only = True
     #: Whether it always compiles itself with XLA.
     is_compiled = False
+    #: Whether it starts at a model's input, which it then needs.
+    needs_input = False
     #: Variables that may change between calls.
     variables = ()
 

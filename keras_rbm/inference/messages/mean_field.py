@@ -18,6 +18,7 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.soundness import check_normalizable
+from keras_rbm.inference.traces import traced_by_size
 
 
 def mean_field(
@@ -119,7 +120,7 @@ class _Layer(NamedTuple):
         return own - tf.reduce_sum(inputs * self.means, -1)
 
 
-@tf.function(autograph=False)
+@traced_by_size
 def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, starts):
     """Returns the `Beliefs` from the start with the highest bound, of each model."""
     models, weights = batch_of_models(potentials, weights)
@@ -150,7 +151,7 @@ class _Fit(NamedTuple):
 
     def if_higher(self, other):
         """Returns this one where its bound is higher, elsewhere the other."""
-        higher = self.bound > other.bound
+        higher = (self.bound > other.bound) | ~tf.math.is_finite(other.bound)
 
         def choose(one, two):
             rows = tf.reshape(higher, [-1] + [1] * (one.shape.rank - 1))
@@ -189,6 +190,8 @@ def _from_start(models, start, max_iterations, tolerance, damping):
         means = tf.broadcast_to(tf.cast(start, kernel.dtype), tf.shape(visible.bias))
         h = _Layer.given(hidden, tf.matmul(means, kernel))
         v = visible_given(h)
+        if damping:  # of what an undamped sweep has made of the start
+            h = _Layer.given(hidden, tf.matmul(v.means, kernel))
     rows = tf.shape(visible.bias)[:1]
     v, h, iterations, residual = tf.while_loop(
         lambda v, h, *state: tf.reduce_any(active(*state)),
