@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Which likelihood to trust
 #
-# The training loss is not a likelihood. This page scores models whose true likelihood
-# is known, by every method. It shows how an estimate fails and how to notice it.
+# The training loss is not a likelihood. This page scores a model whose true likelihood
+# is known, by every method, and another whose first estimate fails. It shows how to
+# notice that.
 
 # %%
 import warnings

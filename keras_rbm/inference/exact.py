@@ -89,22 +89,27 @@ def _exact_moments(potentials):
     return _for_each_model(_moments, potentials, signature)
 
 
+def _named(units):
+    """Returns what a unit type is called where models are made."""
+    return type(units).__name__.removesuffix("Parameters")
+
+
 def _enumerates_visible(potentials):
     """Returns whether the visible layer is the one to enumerate."""
     sizes = finite_layers(potentials)
     if not sizes:
         raise ValueError(
             "Expected at least one layer of units with finitely many states. Received: "
-            f"{type(potentials.visible).__name__} and "
-            f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
+            f"{_named(potentials.visible)} and "
+            f"{_named(potentials.hidden)} units. Estimate log Z by 'ais' instead."
         )
     side = min(sizes, key=sizes.get)
     if sizes[side] > MAX_UNITS:
         raise ValueError(
             f"Expected a layer of at most {MAX_UNITS} binary units to enumerate, or "
             f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
-            f"{type(potentials.visible).__name__} and "
-            f"{type(potentials.hidden).__name__}. Estimate log Z by 'ais' instead."
+            f"{_named(potentials.visible)} and "
+            f"{_named(potentials.hidden)} units. Estimate log Z by 'ais' instead."
         )
     return side == "visible"
 
