@@ -31,6 +31,10 @@ import keras_rbm as kr
 CLASSIFIED = 460
 SETS = ("caltech101_silhouettes", "mnist")
 STRIDE = 20
+CHAINS = {
+    "cd": kr.rules.ContrastiveDivergence,
+    "pcd": kr.rules.PersistentContrastiveDivergence,
+}
 
 
 def main():
@@ -157,7 +161,7 @@ def is_done(record, settings):
     if not record.exists():
         return False
     before = json.loads(record.read_text())
-    other = {key: before[key] for key in settings if before[key] != settings[key]}
+    other = {k: before.get(k) for k in settings if before.get(k) != settings[k]}
     again = "For another run give other --records and --out."
     if other:
         raise SystemExit(f"{record} is there, with {other}. {again}")
@@ -217,13 +221,15 @@ def test_error(features):
 
 
 def train(args, size, start, folder, records):
-    """Runs CD-10 from the grown model or from a random start."""
+    """Runs CD-10 or PCD-10 from the grown model or from a random start."""
     rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
-    name = f"{args.set}.cd.{start}.{size}.{rates}.{args.epochs}"
+    name = f"{args.set}.{args.rule}.{start}.{size}.{rates}.{args.epochs}"
     record = records / f"{name}.json"
     settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
     settings |= {"last_rate": args.last_rate, "epochs": args.epochs}
     settings |= {"batch_size": args.cd_batch_size, "temperatures": args.temperatures}
+    if args.rule != "cd":
+        settings["rule"] = args.rule
     if is_done(record, settings):
         return
     print(f"\n{name}", flush=True)
@@ -234,7 +240,7 @@ def train(args, size, start, folder, records):
     else:
         rbm = kr.RBM(grown_units(records, args.set, size), seed=int(start))
         rbm.adapt(images)
-    rule = kr.rules.ContrastiveDivergence(10)
+    rule = CHAINS[args.rule](10)
     steps = args.epochs * -(-len(images) // args.cd_batch_size)
     rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, args.last_rate)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule, steps_per_execution=10)
@@ -288,6 +294,7 @@ def parse_arguments():
     command = commands.add_parser("train", parents=[shared])
     command.add_argument("--units", nargs="+", type=int, default=[CLASSIFIED])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
+    command.add_argument("--rule", choices=CHAINS, default="cd")
     command.add_argument("--epochs", type=int, default=10)
     command.add_argument("--rate", type=float, default=0.05, help="at first")
     command.add_argument("--last-rate", type=float, default=0.0, help="falls to it")

@@ -135,8 +135,9 @@ def _claims(records):
     for name in TITLES:
         runs = [record for record in records if record["set"] == name]
         points = [point for point in _points(stages(runs)) if "test" in point]
+        trained = [run for run in _trained(runs) if _rule(run) == "CD"]
         if points:
-            lines += claims.table(name, points, _trained(runs))
+            lines += claims.table(name, points, trained)
     return lines
 
 
@@ -178,8 +179,12 @@ def _trained(runs):
     return sorted(runs, key=lambda run: (*_setting(run), run["start"] != "fw"))
 
 
+def _rule(run):
+    return run.get("rule", "cd").upper()
+
+
 def _setting(run):
-    return run["size"], run["epochs"], run["last_rate"]
+    return _rule(run), run["size"], run["epochs"], run["last_rate"]
 
 
 def _tables(runs):
@@ -199,12 +204,13 @@ def _tables(runs):
             running = f"{point['validation_running']:.2f}"
             scored = _scores(point, point["minutes"])
             lines.append(pages.row(point["units"], running, *scored))
-    lines += ["", *pages.head("CD: units", "start", "epochs", "rate", *scores)]
+    lines += ["", *pages.head("rule", "units", "start", "epochs", "rate", *scores)]
     for run in trained:
         start = "grown" if run["start"] == "fw" else f"random, {run['start']}"
         rate = f"{run['rate']} to {run['last_rate']:g}"
         scored = _scores(run, run["seconds"] / 60.0)
-        lines.append(pages.row(run["units"], start, run["epochs"], rate, *scored))
+        setting = _rule(run), run["units"], start, run["epochs"], rate
+        lines.append(pages.row(*setting, *scored))
     return [*lines, ""]
 
 
@@ -257,8 +263,12 @@ def _draw(figure, points, trained):
     _draw_model(likelihood, error, "FW", points, "C0o-")
     grown = [run for run in trained if run["start"] == "fw"]
     random = [run for run in trained if run["start"] != "fw"]
-    _draw_model(likelihood, error, "CD, random starts", random, "C1s")
-    _draw_model(likelihood, error, "CD from FW", grown, "C2^")
+    for rule, marker in (("CD", "s"), ("PCD", "D")):
+        own = [[run for run in runs if _rule(run) == rule] for runs in (random, grown)]
+        if any(own):
+            label = f"{rule}, random starts", f"{rule} from FW"
+            _draw_model(likelihood, error, label[0], own[0], f"C1{marker}")
+            _draw_model(likelihood, error, label[1], own[1], f"C2{marker}")
     likelihood.set(xlabel="hidden units", ylabel="test log-likelihood, nats")
     gap.set(xlabel="hidden units", ylabel="training less validation, nats")
     error.set(xlabel="hidden units", ylabel="test error, %")

@@ -40,7 +40,13 @@ def script(monkeypatch):
 
 
 def arguments(**kwargs):
-    given = {"set": "mnist", "temperatures": 20, "max_units": 5, "batch_size": 300}
+    given = {
+        "set": "mnist",
+        "rule": "cd",
+        "temperatures": 20,
+        "max_units": 5,
+        "batch_size": 300,
+    }
     given |= {"samples": 100, "l2": 0.02, "halving": 20, "epochs": 2, "rate": 0.05}
     given |= {"begin": 0, "until": 10**9, "cd_batch_size": 50, "last_rate": 0.0}
     return SimpleNamespace(**given | kwargs)
