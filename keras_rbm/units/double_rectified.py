@@ -8,12 +8,11 @@ import tensorflow as tf
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.truncated import (
     LARGEST,
-    AtLeast,
     HalfGaussian,
-    check_precision,
+    HalfLineUnit,
     natural_for_mean,
 )
-from keras_rbm.units.unit import Unit, constant
+from keras_rbm.units.unit import constant
 
 
 class DoubleRectifiedStatistics(NamedTuple):
@@ -109,7 +108,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DoubleRectified(Unit):
+class DoubleRectified(HalfLineUnit):
     """Hidden units of two half-lines, each with its own mean and precision [1].
 
     Density proportional to `exp(eta h - theta |h| - gamma h² / 2)`, with `gamma` of the
@@ -136,21 +135,9 @@ class DoubleRectified(Unit):
            data. eLife 8, 2019.
     """
 
-    hidden_only = True
-
-    def __init__(self, min_precision=0.05):
-        check_precision(min_precision)
-        self.min_precision = float(min_precision)
-
     def variables(self):
         names = ("bias", "threshold", "log_precision", "log_precision_below")
         return {name: (constant(0.0), True) for name in names}
 
-    def constraint(self, name):
-        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
-
     def parameters(self, **values):
         return DoubleRectifiedParameters(**values)
-
-    def get_config(self):
-        return {"min_precision": self.min_precision}

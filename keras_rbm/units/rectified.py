@@ -8,12 +8,11 @@ import tensorflow as tf
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.truncated import (
     LARGEST,
-    AtLeast,
     HalfGaussian,
-    check_precision,
+    HalfLineUnit,
     natural_for_mean,
 )
-from keras_rbm.units.unit import Unit, constant
+from keras_rbm.units.unit import constant
 
 
 class RectifiedStatistics(NamedTuple):
@@ -68,7 +67,7 @@ class RectifiedParameters(LayerParameters, _Fields):
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class Rectified(Unit):
+class Rectified(HalfLineUnit):
     """Hidden units h ≥ 0: a Gaussian truncated at zero, with a learned precision [1].
 
     Density proportional to `exp(eta h - gamma h² / 2)` on h ≥ 0: with
@@ -93,24 +92,13 @@ class Rectified(Unit):
            Boltzmann machines. Physical Review Letters, 2017.
     """
 
-    hidden_only = True
     description = "numbers ≥ 0"
-
-    def __init__(self, min_precision=0.05):
-        check_precision(min_precision)
-        self.min_precision = float(min_precision)
 
     def variables(self):
         return {"bias": (constant(0.0), True), "log_precision": (constant(0.0), True)}
-
-    def constraint(self, name):
-        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
 
     def parameters(self, bias, log_precision):
         return RectifiedParameters(bias, log_precision)
 
     def contains(self, states):
         return (states >= 0) & (states < float("inf"))
-
-    def get_config(self):
-        return {"min_precision": self.min_precision}

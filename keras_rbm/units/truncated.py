@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_rbm.checks import check_numbers
 from keras_rbm.random import HALF_STEP
+from keras_rbm.units.unit import Unit
 
 #: Below this location a continued fraction replaces differences.
 _TAIL = -3.0
@@ -92,14 +93,29 @@ class AtLeast(keras.constraints.Constraint):
         return {"min_precision": self.min_precision}
 
 
-def check_precision(min_precision):
-    """Raises a ValueError unless 0 < min_precision ≤ 1, where training starts."""
-    check_numbers(min_precision=min_precision)
-    if not 0.0 < min_precision <= 1.0:
-        raise ValueError(
-            "Expected 0 < min_precision ≤ 1, the precision that training starts with. "
-            f"Received: min_precision={min_precision!r}. Leave it at 0.05."
-        )
+class HalfLineUnit(Unit):
+    """Base of hidden units that are Gaussian on half-lines, with a floor of precisions.
+
+    Args:
+        min_precision: float in (0, 1], the least precision; training starts at 1.
+    """
+
+    hidden_only = True
+
+    def __init__(self, min_precision=0.05):
+        check_numbers(min_precision=min_precision)
+        if not 0.0 < min_precision <= 1.0:
+            raise ValueError(
+                "Expected 0 < min_precision ≤ 1, the precision that training starts "
+                f"with. Received: min_precision={min_precision!r}. Leave it at 0.05."
+            )
+        self.min_precision = float(min_precision)
+
+    def constraint(self, name):
+        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
+
+    def get_config(self):
+        return {"min_precision": self.min_precision}
 
 
 def _below(x):
