@@ -1,6 +1,7 @@
 """Writes the page of `dc_programming.py`, and its figures, from its records."""
 
 import dc_programming_claims as claims
+import dc_programming_sensitivity as sensitivity
 import numpy as np
 import pages
 from dc_programming_rules import RULES
@@ -96,6 +97,7 @@ def write(folder, page):
     for settings, runs in _groups(large).items():
         named = dict(zip(SETTINGS, settings, strict=True))
         lines += _large_section(folder, named, runs)
+    lines += sensitivity.sections(folder, large)
     page.write_text("\n".join(lines))
     print(f"Wrote {page} from {len(records)} records.")
 
