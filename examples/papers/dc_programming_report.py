@@ -33,7 +33,7 @@ HEADER = """## How it was run
 python examples/papers/dc_programming.py small
 python examples/papers/dc_programming.py large --set mnist
 python examples/papers/dc_programming.py large --set omniglot_drawings --data folder \\
-    --rates 0.01 0.05 --seeds 0 --epochs 30
+    --rates 0.01 0.05 --seeds 0 --epochs 12
 python examples/papers/dc_programming.py report
 ```
 
