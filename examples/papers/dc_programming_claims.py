@@ -40,16 +40,13 @@ class _Curves:
 
     def first(self, rule, rate, goal):
         """Returns the first epoch at the goal or above, or `None`."""
-        return next(
-            (
-                epoch
-                for epoch, value in zip(
-                    self.epochs, self.curves[rule, rate], strict=True
-                )
-                if value >= goal
-            ),
-            None,
-        )
+        return first_epoch(self.epochs, self.curves[rule, rate], goal)
+
+
+def first_epoch(epochs, scores, goal):
+    """Returns the first epoch that was scored at the goal or above, or `None`."""
+    pairs = zip(epochs, scores, strict=True)
+    return next((epoch for epoch, score in pairs if score >= goal), None)
 
 
 def _shifting_bar(curves):
@@ -167,19 +164,9 @@ def _first_ninety(runs, rule):
     start = np.mean([run["log_likelihood"][0] for run in runs])
     goal = start + 0.9 * (max(max(run["log_likelihood"]) for run in runs) - start)
     own = [run for run in runs if run["rule"] == rule]
-    firsts = [
-        next(
-            (
-                epoch
-                for epoch, score in zip(
-                    run["epochs"], run["log_likelihood"], strict=True
-                )
-                if score >= goal
-            ),
-            run["epochs"][-1],
-        )
-        for run in own
-    ]
+    firsts = [first_epoch(run["epochs"], run["log_likelihood"], goal) for run in own]
+    ends = (run["epochs"][-1] for run in own)
+    firsts = [e if f is None else f for f, e in zip(firsts, ends, strict=True)]
     return np.mean(firsts)
 
 

@@ -239,9 +239,8 @@ def _lead(ahead, behind, goal):
 
 
 def first_epoch(run, goal):
-    """Returns the first epoch that was scored at the goal or above, or `None`."""
-    pairs = zip(run["epochs"], run["log_likelihood"], strict=True)
-    return next((epoch for epoch, score in pairs if score >= goal), None)
+    """Returns the first epoch of a run that was scored at the goal or above."""
+    return claims.first_epoch(run["epochs"], run["log_likelihood"], goal)
 
 
 def _draw_large(figure, curves, goal):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pages
+from dc_programming_rules import RULES
 
 #: Settings that are varied one at a time, and what a figure calls them.
 VARIED = {
@@ -10,7 +11,6 @@ VARIED = {
     "batch_size": "batch size",
     "start": "start: weights 0.01 or small, biases at the base rate or zero",
 }
-RULES = ("CD", "PCD", "CG", "S-DCP", "CS-DCP")
 _OTHERS = ("set", "gibbs_steps", "hidden_units", "temperatures")
 
 

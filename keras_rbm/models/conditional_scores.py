@@ -8,6 +8,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import as_rows
 
@@ -158,7 +159,7 @@ class ConditionalScores:
 def _mean_field_bound(potentials, x):
     """Returns the higher bound of two starts: from x, if it has the width of v."""
     starts = ["independent"]
-    if x.shape[-1] == potentials.num_visible == potentials.visible.num_rows:
+    if can_start_at(potentials, x):
         starts.append("input")
     infer = inference_module.MeanField(max_iterations=100, starts=starts).given(x)
     bound = infer(potentials, pairwise=None).log_partition

@@ -65,11 +65,8 @@ class MaximumLikelihood(LearningRule):
                 f"Received: inference={inference!r}, visible={model.visible!r}, "
                 f"hidden={model.hidden!r}. Use MeanField(), or the rule 'cd' or 'pcd'."
             )
-        if inference is not None and inference.needs_input and not model.conditional:
-            raise ValueError(
-                f"Expected inference for a model without input. Received: {inference!r}"
-                ", which starts at the input. Use MeanField()."
-            )
+        if inference is not None:
+            inference.check_input(model.conditional)
         if inference is not None and inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals for MaximumLikelihood. "

@@ -155,12 +155,10 @@ class MeanField(IterativeInference):
 
     def _visible_means(self, potentials):
         """Returns the starts that `mean_field` takes."""
-        x, units = self._features, potentials.visible
+        x, units, starts = self._features, potentials.visible, self._starts
         columns = None if x is None else x.shape[-1]
-        starts = self._starts
         if starts is None:
-            fits = columns == potentials.num_visible == units.num_rows
-            starts = ["input" if fits else "independent"]
+            starts = ["input" if can_start_at(potentials, x) else "independent"]
         if columns != potentials.num_visible and "input" in starts:
             raise ValueError(
                 "Expected an input with a column for each visible unit, "
@@ -185,6 +183,12 @@ class MeanField(IterativeInference):
             made = [keras.saving.deserialize_keras_object(start) for start in starts]
             config = config | {"starts": made}
         return cls(**config)
+
+
+def can_start_at(potentials, x):
+    """Returns whether x has the width of visible units that are one number each."""
+    columns = None if x is None else x.shape[-1]
+    return columns == potentials.num_visible == potentials.visible.num_rows
 
 
 def _means(start, units, x):

@@ -38,6 +38,14 @@ class Inference(Configured, abc.ABC):
             pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
         """
 
+    def check_input(self, conditional):
+        """Raises a ValueError if it needs an input and the model has none."""
+        if self.needs_input and not conditional:
+            raise ValueError(
+                f"Expected inference for a model without input. Received: {self!r}, "
+                "which starts at the input. Use MeanField()."
+            )
+
     def given(self, features):
         """Returns the inference for the models of these examples, by default itself.
 

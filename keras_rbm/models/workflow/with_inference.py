@@ -12,11 +12,7 @@ class WithInference:
 
     def _check_inference(self, inference):
         """Raises a ValueError if the model cannot predict by this inference."""
-        if inference.needs_input and not self.conditional:
-            raise ValueError(
-                f"Expected inference for a model without input. Received: {inference!r}"
-                ", which starts at the input. Use MeanField()."
-            )
+        inference.check_input(self.conditional)
         types = tf.nest.flatten([self.visible, self.hidden])
         if inference.binary_only and not are_binary(*types):
             raise ValueError(
