@@ -3,9 +3,9 @@
 import numpy as np
 import pages
 
-SMALL = "`dc_programming.py small`"
-MNIST = "`dc_programming.py large --set mnist`"
-DRAWINGS = "`dc_programming.py large --set omniglot_drawings --data folder`"
+SMALL = "`small`"
+MNIST = "`large --set mnist`"
+DRAWINGS = "`large --set omniglot_drawings`"
 RATES = (0.3, 0.5)
 #: Nats within which values count as about the same.
 SAME = 0.15

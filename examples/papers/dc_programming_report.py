@@ -68,7 +68,7 @@ SETTINGS = (
 #: What should come 90 % of the way before what.
 BEFORE = (("CS-DCP", "CG"), ("S-DCP", "CD"))
 
-LARGE = """## {title}: likelihoods by annealed importance sampling
+LARGE = """## {title}, rate {rate}: likelihoods by annealed importance sampling
 
 {hidden_units} hidden units, {epochs} epochs of batches of {batch_size}, {gibbs_steps}
 sweeps a batch (S-DCP: {inner_steps} inner steps of {inner}), start *{start}*, rate

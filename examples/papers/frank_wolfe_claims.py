@@ -19,7 +19,7 @@ def table(name, points, trained):
         trained: runs of CD.
     """
     title = TITLES[name]
-    grow, train = (f"`frank_wolfe.py {c} --set {name}`" for c in ("grow", "train"))
+    grow, train = (f"`{c} --set {name}`" for c in ("grow", "train"))
     first, last = points[0], points[-1]
     rows = [
         (
