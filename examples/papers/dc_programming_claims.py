@@ -1,5 +1,6 @@
 """The claims of Upadhya & Sastry (2017), beside what the records say."""
 
+import dc_programming_sensitivity as sensitivity
 import numpy as np
 import pages
 
@@ -16,13 +17,11 @@ def table(small, large):
     lines = pages.head("claim", "published", "here", "verdict", "command")
     lines += _shifting_bar(_Curves(small, "shifting_bar"))
     lines += _bars_and_stripes(_Curves(small, "bars_and_stripes"))
-    lines += _mnist([run for run in large if run["set"] == "mnist"])
+    mnist = [run for run in large if run["set"] == "mnist"]
+    lines += _mnist([run for run in mnist if not sensitivity.differs(run)])
     lines += _drawings([run for run in large if run["set"] == "omniglot_drawings"])
-    claim = "SSD with batches of 1,000: like CS-DCP, diverges by epoch 250"
-    lines.append(pages.row(claim, "figure 5", "not run", "open", ""))
-    claim = "larger d at d·K' = 24 learns faster; batches and starts matter little"
-    lines.append(pages.row(claim, "figures 6, 7", "not run", "open", ""))
-    return lines
+    lines.append(_spectral([run for run in mnist if run["batch_size"] == 1000]))
+    return lines + sensitivity.claims(mnist)
 
 
 class _Curves:
@@ -130,33 +129,29 @@ def _bars_and_stripes(curves):
 
 
 def _mnist(runs):
+    if not runs:
+        return []
+    last = max(run["epochs"][-1] for run in runs)
+    runs = [run for run in runs if run["epochs"][-1] == last]
     ends = {}
     for run in runs:
         ends.setdefault(run["rule"], []).append(run["log_likelihood"][-1])
-    if not ends:
-        return []
-    last = max(run["epochs"][-1] for run in runs)
     means = {rule: np.mean(values) for rule, values in ends.items()}
-    behind = ", ".join(f"{rule} {value:.1f}" for rule, value in means.items())
+    shown = ", ".join(f"{rule} {value:.1f}" for rule, value in means.items())
     spread = max(means.values()) - min(means.values())
     verdict = "**holds**" if spread < 3.0 else "fails"
-    before = _first_ninety(runs, "CG") - _first_ninety(runs, "CS-DCP")
-    return [
-        pages.row(
-            "MNIST, rate 0.01: CS-DCP comes 90 % of the way before CG",
-            "100 epochs",
-            f"{before:.0f} epochs of {last}",
-            "**holds**, by less" if before > 0 else "fails",
-            MNIST,
-        ),
-        pages.row(
-            "MNIST: all rules end at the same value",
-            "by epoch 200",
-            f"after {last} epochs {behind}",
-            verdict if last >= 200 else "open",
-            MNIST,
-        ),
-    ]
+    lines = []
+    if {"CG", "CS-DCP"} <= means.keys():
+        before = _first_ninety(runs, "CG") - _first_ninety(runs, "CS-DCP")
+        claim = "MNIST, rate 0.01: CS-DCP comes 90 % of the way before CG"
+        held = "**holds**" if before >= 80 else "**holds**, by less"
+        row = f"{before:.0f} epochs of {last}", held if before > 0 else "fails"
+        lines.append(pages.row(claim, "100 epochs", *row, MNIST))
+    claim = "MNIST: all rules end at the same value"
+    here = f"after {last} epochs {shown}"
+    verdict = verdict if last >= 200 else "open"
+    lines.append(pages.row(claim, "by epoch 200", here, verdict, MNIST))
+    return lines
 
 
 def _first_ninety(runs, rule):
@@ -189,6 +184,26 @@ def _drawings(runs):
             pages.row(f"{claim}, rate {rate}", "figure 4", here, verdict, DRAWINGS)
         )
     return lines
+
+
+def _spectral(runs):
+    """Spectral descent at its best rate against CS-DCP at its best."""
+    claim = "SSD with batches of 1,000: as good as CS-DCP, diverges by epoch 250"
+    command = "`large --batch-size 1000`"
+    two = [[run for run in runs if run["rule"] == rule] for rule in ("SSD", "CS-DCP")]
+    if not all(two):
+        return pages.row(claim, "figure 5", "not run", "open", command)
+    ours, rival = (max(own, key=lambda run: max(run["log_likelihood"])) for own in two)
+    shown = [
+        f"{run['rule']} at rate {run['rate']} best {max(run['log_likelihood']):.1f} at "
+        f"epoch {run['epochs'][int(np.argmax(run['log_likelihood']))]}, last "
+        f"{run['log_likelihood'][-1]:.1f} at {run['epochs'][-1]}"
+        for run in (ours, rival)
+    ]
+    close = abs(max(ours["log_likelihood"]) - max(rival["log_likelihood"])) < 3.0
+    fell = ours["log_likelihood"][-1] < max(ours["log_likelihood"]) - 3.0
+    verdict = "**holds**" if close and fell else "holds in part" if close else "fails"
+    return pages.row(claim, "figure 5", "; ".join(shown), verdict, command)
 
 
 if __name__ == "__main__":

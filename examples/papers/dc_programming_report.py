@@ -95,6 +95,8 @@ def write(folder, page):
         lines += [f"### {title}", "", CLAIMS[name], "", *_small_table(runs), ""]
         lines += pages.figure(folder, name, _draw_small, runs, ATTAINABLE[name])
     for settings, runs in _groups(large).items():
+        if {run["rule"] for run in runs} <= {"S-DCP", "CS-DCP"}:
+            continue  # one setting of those varied below
         named = dict(zip(SETTINGS, settings, strict=True))
         lines += _large_section(folder, named, runs)
     lines += sensitivity.sections(folder, large)

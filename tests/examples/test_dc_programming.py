@@ -85,8 +85,8 @@ def test_large_runs_are_scored_and_reported(script, tmp_path):
     assert f"| S-DCP | 1 | {end:.2f} | {max(start, end):.2f} |" in page.read_text()
 
 
-def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500):
-    return {
+def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500, **settings):
+    run = {
         "set": "mnist",
         "rule": rule,
         "rate": rate,
@@ -102,6 +102,7 @@ def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500):
         "lower": [value - 1 for value in curve],
         "upper": upper or [value + 1 for value in curve],
     }
+    return run | settings
 
 
 def test_report_of_claims(script, tmp_path):
@@ -130,3 +131,30 @@ def test_report_of_claims(script, tmp_path):
     late = "4.0 ± 0.0, or more: not reached in 6"
     assert f"| S-DCP before CD | {late} | {late} |" in large
     assert "Not run yet: PCD." in large
+
+
+def test_report_of_one_setting_at_a_time(script, tmp_path):
+    """Claims and a figure for each; spectral descent with batches of 1,000."""
+    slow, fast = [-200.0, -150.0, -120.0, -100.0], [-200.0, -110.0, -101.0, -99.0]
+    fell = [-200.0, -100.0, -99.0, -120.0]
+    runs = [made_up("S-DCP", 0, slow), made_up("S-DCP", 0, fast, inner_steps=12)]
+    runs += [made_up("CS-DCP", 0, fast), made_up("CS-DCP", 0, fell, start="zero")]
+    runs += [made_up("S-DCP", 0, fell, inner_steps=12, start="zero")]  # not alone
+    runs += [made_up(rule, 0, fast, batch_size=1000) for rule in ("CS-DCP", "S-DCP")]
+    runs += [made_up("SSD", 0, fell, 0.1, batch_size=1000)]
+    records = tmp_path / "dc_programming"
+    records.mkdir()
+    for index, run in enumerate(runs):
+        (records / f"{index}.json").write_text(json.dumps(run))
+    page = tmp_path / "dc_programming.md"
+    script.dc_programming_report.write(records, page)
+    text = page.read_text()
+    ends = "S-DCP after 6 epochs: 6 -100.0, 12 -99.0"
+    assert f"to the same end | figures 6, 7 | {ends} | **holds** |" in text
+    assert "CS-DCP after 6 epochs: base -99.0, zero -120.0 | fails |" in text
+    assert "last -120.0 at 6; CS-DCP at rate 0.01 best -99.0 at epoch 6" in text
+    assert "mnist: learning rate" not in text  # none was varied
+    assert text.count("## MNIST") == 1  # settings that only DCP was run with
+    names = ("inner_steps", "batch_size", "start")
+    figures = {f"sensitivity_mnist_{name}.svg" for name in names}
+    assert figures <= {path.name for path in records.glob("*.svg")}
