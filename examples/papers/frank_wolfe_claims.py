@@ -50,16 +50,38 @@ def table(name, points, trained):
     return [pages.row(*cells) for cells in rows]
 
 
+def by_setting(runs):
+    """Returns a dict of setting to a dict of "fw" and "random" to their runs.
+
+    A setting is a rule, a size, a number of epochs and how far the rate falls. Of a
+    start's runs at several rates the one with the highest validation likelihood counts.
+    The random starts with the highest test likelihoods come first.
+    """
+    found = {}
+    for run in runs:
+        key = run.get("rule", "cd"), round(run["size"], -1)
+        own = found.setdefault((*key, run["epochs"], run["last_rate"]), {})
+        other = own.get(run["start"])
+        if other is None or run["validation"] > other["validation"]:
+            own[run["start"]] = run
+    return {
+        key: {
+            "fw": [run for start, run in own.items() if start == "fw"],
+            "random": sorted(
+                (run for start, run in own.items() if start != "fw"),
+                key=lambda run: -run["test"],
+            ),
+        }
+        for key, own in sorted(found.items())
+    }
+
+
 def _starts(title, trained):
     """CD from the grown model against the best random start of the same setting."""
-    settings = {}
-    for run in trained:
-        key = round(run["size"], -1), run["epochs"], run["last_rate"]
-        settings.setdefault(key, {}).setdefault(run["start"] == "fw", []).append(run)
     gains = [
-        max(run["test"] for run in both[True]) - max(run["test"] for run in both[False])
-        for both in settings.values()
-        if len(both) == 2
+        starts["fw"][0]["test"] - starts["random"][0]["test"]
+        for starts in by_setting(trained).values()
+        if starts["fw"] and starts["random"]
     ]
     claim = f"{title}: CD ends higher from the grown model than from random starts"
     if not gains:

@@ -3,7 +3,9 @@
 import math
 
 import frank_wolfe_claims as claims
+import numpy as np
 import pages
+from frank_wolfe_figure import draw
 
 TITLES = {"mnist": "MNIST", "caltech101_silhouettes": "Caltech 101 silhouettes"}
 
@@ -145,7 +147,7 @@ def _section(folder, name, runs):
     points, trained = _points(stages(runs)), _trained(runs)
     lines = [*_sizes(points, name), ""] if points else []
     lines += _tables(runs)
-    return lines + pages.figure(folder, name, _draw, points, trained)
+    return lines + pages.figure(folder, name, draw, points, trained)
 
 
 def stages(runs):
@@ -188,8 +190,8 @@ def _setting(run):
 
 
 def _tables(runs):
-    """Returns the lines of what was grown, and of what CD made of it."""
-    grown, trained = stages(runs), _trained(runs)
+    """Returns the lines of what was grown, and of what CD and PCD made of it."""
+    grown = stages(runs)
     lines = []
     for stage in grown:
         lines.append(
@@ -204,14 +206,37 @@ def _tables(runs):
             running = f"{point['validation_running']:.2f}"
             scored = _scores(point, point["minutes"])
             lines.append(pages.row(point["units"], running, *scored))
-    lines += ["", *pages.head("rule", "units", "start", "epochs", "rate", *scores)]
-    for run in trained:
-        start = "grown" if run["start"] == "fw" else f"random, {run['start']}"
-        rate = f"{run['rate']} to {run['last_rate']:g}"
-        scored = _scores(run, run["seconds"] / 60.0)
-        setting = _rule(run), run["units"], start, run["epochs"], rate
-        lines.append(pages.row(*setting, *scored))
+    settings = "rule", "units", "epochs", "rate", "start"
+    lines += ["", *pages.head(*settings, *scores)]
+    for (*_, epochs, _), starts in claims.by_setting(_trained(runs)).items():
+        grown, random = starts["fw"], starts["random"]
+        named = {"grown": grown, f"random, best of {len(random)}": random[:1]}
+        for start, chosen in named.items():
+            for run in chosen:
+                rate = f"{run['rate']} to {run['last_rate']:g}"
+                setting = _rule(run), run["units"], epochs, rate, start
+                scored = _scores(run, run["seconds"] / 60.0)
+                lines.append(pages.row(*setting, *scored))
+        if len(random) > 1:
+            lines.append(_spread_row(random, epochs))
     return [*lines, ""]
+
+
+def _spread_row(runs, epochs):
+    """Returns the row of means of several random starts, and of how they spread."""
+
+    def spread(key, digits=2):
+        values = [run[key] for run in runs if key in run]
+        if len(values) < 2:
+            return ""
+        return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
+
+    rates = sorted({run["rate"] for run in runs})
+    rate = f"{', '.join(map(str, rates))} to {runs[0]['last_rate']:g}"
+    minutes = np.mean([run["seconds"] for run in runs]) / 60.0
+    cells = spread("test"), "", spread("validation"), spread("gap"), spread("error")
+    setting = _rule(runs[0]), runs[0]["units"], epochs, rate, "random, mean ± s.d."
+    return pages.row(*setting, *cells, f"{minutes:.0f}")
 
 
 def _scores(run, minutes):
@@ -251,41 +276,6 @@ def _sizes(points, name):
         f"The paper's gap chose {chosen} units. Here validation likelihood {found}; "
         f"the gap was {gaps} units (first, least, last)."
     ]
-
-
-def _draw(figure, points, trained):
-    figure.set_size_inches(11, 3.6)
-    likelihood, gap, error = figure.subplots(1, 3)
-    units = [point["units"] for point in points]
-    running = [point["validation_running"] for point in points]
-    likelihood.plot(units, running, "0.7", label="FW, running, validation")
-    gap.plot(units, [point["gap"] for point in points], "C0o-", ms=3)
-    _draw_model(likelihood, error, "FW", points, "C0o-")
-    grown = [run for run in trained if run["start"] == "fw"]
-    random = [run for run in trained if run["start"] != "fw"]
-    for rule, marker in (("CD", "s"), ("PCD", "D")):
-        own = [[run for run in runs if _rule(run) == rule] for runs in (random, grown)]
-        if any(own):
-            label = f"{rule}, random starts", f"{rule} from FW"
-            _draw_model(likelihood, error, label[0], own[0], f"C1{marker}")
-            _draw_model(likelihood, error, label[1], own[1], f"C2{marker}")
-    likelihood.set(xlabel="hidden units", ylabel="test log-likelihood, nats")
-    gap.set(xlabel="hidden units", ylabel="training less validation, nats")
-    error.set(xlabel="hidden units", ylabel="test error, %")
-    for axes in (likelihood, error):
-        axes.legend(frameon=False)
-    return (
-        "Against size: likelihood, free-energy gap, and the classifier's error. The "
-        "runs of CD differ in epochs and rates."
-    )
-
-
-def _draw_model(likelihood, error, model, points, style):
-    for axes, key in ((likelihood, "test"), (error, "error")):
-        scored = [point for point in points if key in point]
-        units = [point["units"] for point in scored]
-        values = [point[key] for point in scored]
-        axes.plot(units, values, style, ms=4, label=model, mfc="none")
 
 
 if __name__ == "__main__":
