@@ -3,13 +3,15 @@
     python examples/papers/frank_wolfe.py grow --set mnist --until 200
     python examples/papers/frank_wolfe.py grow --from 200 --until 460 --samples 30000
     python examples/papers/frank_wolfe.py train --set mnist --units 460
+    python examples/papers/frank_wolfe.py features --set mnist --units 460
     python examples/papers/frank_wolfe.py report
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
-CD-10 from the grown model of some size and from random starts of that size, with the
-same epochs. Each run writes a JSON file as it goes, and goes on where it was cut; one
-that has a record is skipped, and says so. `report` writes the page.
+CD-10, or PCD-10, from the grown model of some size and from random starts of that size,
+with the same epochs. `features` classifies features of several kinds. Each run writes a
+JSON file as it goes, and goes on where it was cut; one that has a record is skipped,
+and says so. `report` writes the page.
 """
 
 import argparse
@@ -17,13 +19,11 @@ import json
 import pathlib
 import time
 
+import frank_wolfe_features
 import frank_wolfe_report
 import keras
 import numpy as np
 import pages
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import keras_rbm as kr
 
@@ -46,6 +46,9 @@ def main():
         frank_wolfe_report.write(records, pathlib.Path(args.page))
     elif args.command == "grow":
         grow(args, folder, records)
+    elif args.command == "features":
+        for kind in args.kinds:
+            classify(args, kind, args.units, folder, records)
     else:
         for units in args.units:
             for start in args.starts:
@@ -198,26 +201,22 @@ def score(rbm, splits, temperatures, size):
         "gap": means["train"] - means["validation"],
     }
     if size % 100 == 0 or size == CLASSIFIED:
-        features = {
-            split: (rbm.predict(images, batch_size=1000, verbose=0), labels)
-            for split, (images, labels) in splits.items()
-        }
-        result["error"] = test_error(features)
+        features = frank_wolfe_features.features(rbm, splits)
+        result["error"] = frank_wolfe_features.test_error(features)
     return result
 
 
-def test_error(features):
-    """Returns the per cent of errors; the penalty is chosen on the validation set."""
-    best = None
-    for penalty in (0.01, 0.1, 1.0):
-        classifier = make_pipeline(
-            StandardScaler(), LogisticRegression(C=penalty, max_iter=300)
-        )
-        classifier.fit(*features["train"])
-        accuracy = classifier.score(*features["validation"])
-        if best is None or accuracy > best[0]:
-            best = accuracy, classifier.score(*features["test"])
-    return 100.0 * (1.0 - best[1])
+def classify(args, kind, size, folder, records):
+    """Writes the error of logistic regression on features of one kind."""
+    record = records / f"{args.set}.features.{kind}.{size}.json"
+    settings = {"set": args.set, "start": "features", "kind": kind, "size": size}
+    if is_done(record, settings):
+        return
+    splits = load(args.set)
+    grown = load_grown(folder, args.set, size)
+    error = frank_wolfe_features.error_of(kind, splits, grown)
+    pages.write_record(record, settings | {"units": grown.hidden_units, "error": error})
+    print(f"{record.stem}: {error:.2f} %", flush=True)
 
 
 def train(args, size, start, folder, records):
@@ -299,6 +298,11 @@ def parse_arguments():
     command.add_argument("--rate", type=float, default=0.05, help="at first")
     command.add_argument("--last-rate", type=float, default=0.0, help="falls to it")
     command.add_argument("--cd-batch-size", type=int, default=100)
+
+    command = commands.add_parser("features", parents=[shared])
+    kinds = frank_wolfe_features.KINDS
+    command.add_argument("--units", type=int, default=CLASSIFIED)
+    command.add_argument("--kinds", nargs="+", choices=kinds, default=list(kinds))
 
     command = commands.add_parser("report", parents=[shared])
     command.add_argument("--page", default="docs/results/frank_wolfe.md")

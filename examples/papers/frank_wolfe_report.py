@@ -5,6 +5,7 @@ import math
 import frank_wolfe_claims as claims
 import numpy as np
 import pages
+from frank_wolfe_features import KINDS
 from frank_wolfe_figure import draw
 
 TITLES = {"mnist": "MNIST", "caltech101_silhouettes": "Caltech 101 silhouettes"}
@@ -146,7 +147,7 @@ def _claims(records):
 def _section(folder, name, runs):
     points, trained = _points(stages(runs)), _trained(runs)
     lines = [*_sizes(points, name), ""] if points else []
-    lines += _tables(runs)
+    lines += _tables(runs) + _features_table(runs)
     return lines + pages.figure(folder, name, draw, points, trained)
 
 
@@ -177,7 +178,7 @@ def _points(grown):
 
 def _trained(runs):
     """Returns the runs of CD, those of one setting together, the grown start first."""
-    runs = [run for run in runs if run["start"] != "grow"]
+    runs = [run for run in runs if run["start"] not in ("grow", "features")]
     return sorted(runs, key=lambda run: (*_setting(run), run["start"] != "fw"))
 
 
@@ -237,6 +238,19 @@ def _spread_row(runs, epochs):
     cells = spread("test"), "", spread("validation"), spread("gap"), spread("error")
     setting = _rule(runs[0]), runs[0]["units"], epochs, rate, "random, mean ± s.d."
     return pages.row(*setting, *cells, f"{minutes:.0f}")
+
+
+def _features_table(runs):
+    """Returns the lines of the table of errors on features of several kinds."""
+    own = {run["kind"]: run for run in runs if run["start"] == "features"}
+    if not own:
+        return []
+    lines = pages.head("features", "units", "error, %")
+    for kind, words in KINDS.items():
+        if kind in own:
+            run = own[kind]
+            lines.append(pages.row(words, run["units"], f"{run['error']:.2f}"))
+    return [*lines, ""]
 
 
 def _scores(run, minutes):

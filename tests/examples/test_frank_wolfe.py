@@ -19,10 +19,10 @@ PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
 def script(monkeypatch):
     monkeypatch.syspath_prepend(PAPERS)
     script = importlib.import_module("frank_wolfe")
-    rng = np.random.default_rng(0)
 
     def load(name):
         """Returns 12 pixels that four hidden causes switch on."""
+        rng = np.random.default_rng(0)
         splits = {}
         for split, rows in (("train", 300), ("validation", 100), ("test", 100)):
             labels = rng.integers(0, 4, rows)
@@ -78,13 +78,18 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     record = json.loads((records / "mnist.cd.0.2.0.05.2.json").read_text())
     assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
     assert record["epochs"] == 2 and record["units"] == 2
+    for kind in ("grown", "sparse", "network"):
+        script.classify(arguments(), kind, 2, tmp_path, records)
+    features = json.loads((records / "mnist.features.grown.2.json").read_text())
+    assert features["error"] == pytest.approx(grown["points"][0]["error"])
 
     page = tmp_path / "frank_wolfe.md"
     script.frank_wolfe_report.write(records, page)
     text = page.read_text()
     assert f"| 2 | {grown['points'][0]['validation_running']:.2f} | " in text
-    for start in ("grown", "random, 0"):
-        assert f"| 2 | {start} | 2 | 0.05 to 0 | " in text
+    for start in ("grown", "random, best of 1"):
+        assert f"| 2 | 2 | 0.05 to 0 | {start} | " in text
+    assert "| of the grown model | 2 | " in text
     assert (
         f" | {record['test']:.2f} | [" in text
         and f" | {record['error']:.2f} | " in text
@@ -93,7 +98,7 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     assert "An earlier growth" not in text
     shutil.copytree(records, records / "earlier")
     script.frank_wolfe_report.write(records, page)
-    tables = text[text.index("* From 0 to ") : text.index("![")].strip()
+    tables = text[text.index("* From 0 to ") : text.index("| features |")].strip()
     assert "An earlier growth" in page.read_text()
     assert page.read_text().count(tables) == 2
 
