@@ -4,6 +4,7 @@ import dc_programming_claims as claims
 import dc_programming_sensitivity as sensitivity
 import numpy as np
 import pages
+from dc_programming_curves import Curve
 from dc_programming_rules import RULES
 from dc_programming_small import SETS
 
@@ -242,7 +243,7 @@ def _lead(ahead, behind, goal):
 
 def first_epoch(run, goal):
     """Returns the first epoch of a run that was scored at the goal or above."""
-    return claims.first_epoch(run["epochs"], run["log_likelihood"], goal)
+    return Curve(run["epochs"], run["log_likelihood"]).first(goal)
 
 
 def _draw_large(figure, curves, goal):

@@ -36,6 +36,13 @@ def head(*cells):
     return [row(*cells), row(*["---"] * len(cells))]
 
 
+def verdict(held):
+    """Returns what bools, one for each case of a claim, say of it; "open" for none."""
+    if not held:
+        return "open"
+    return "**holds**" if all(held) else "holds in part" if any(held) else "fails"
+
+
 def figure(folder, name, draw, *arguments):
     """Draws a figure and returns the lines that show it on the page beside `folder`.
 

@@ -145,14 +145,15 @@ def test_report_of_one_setting_at_a_time(script, tmp_path):
     records = tmp_path / "dc_programming"
     records.mkdir()
     for index, run in enumerate(runs):
+        run = run | {"epochs": [0, 50, 100, 200]}
         (records / f"{index}.json").write_text(json.dumps(run))
     page = tmp_path / "dc_programming.md"
     script.dc_programming_report.write(records, page)
     text = page.read_text()
-    ends = "S-DCP after 6 epochs: 6 -100.0, 12 -99.0"
-    assert f"to the same end | figures 6, 7 | {ends} | **holds** |" in text
-    assert "CS-DCP after 6 epochs: base -99.0, zero -120.0 | fails |" in text
-    assert "last -120.0 at 6; CS-DCP at rate 0.01 best -99.0 at epoch 6" in text
+    ends = "S-DCP after 200 epochs: 6 -100.0, 12 -99.0"
+    assert f"to the same end | figure 6(b) | {ends} | **holds** |" in text
+    assert "CS-DCP after 200 epochs: base -99.0, zero -120.0 | fails |" in text
+    assert "last -120.0 at 200; CS-DCP at rate 0.01 best -99.0 at epoch 200" in text
     assert "mnist: learning rate" not in text  # none was varied
     assert text.count("## MNIST") == 1  # settings that only DCP was run with
     names = ("inner_steps", "batch_size", "start")
