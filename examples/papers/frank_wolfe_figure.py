@@ -24,7 +24,8 @@ def draw(figure, points, trained):
     for rule in dict.fromkeys(key[0] for key in settings):
         epochs, last_rate = way = _most_sizes(rule, settings)
         name = rule.upper()
-        drawn.append(f"{name}: {epochs} epochs, rate falling to {last_rate:g}")
+        falls = "constant rate" if last_rate else "rate falling to 0"
+        drawn.append(f"{name}: {epochs} epochs, {falls}")
         own = [settings[key] for key in settings if key[0] == rule and key[2:] == way]
         for start, label in (("random", "random starts"), ("fw", "from FW")):
             curves[f"{name}, {label}"] = [runs[start] for runs in own if runs[start]]
