@@ -1,0 +1,177 @@
+"""README, home, guides and docstrings quote what the records of the papers say."""
+
+import functools
+import json
+import math
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+MNIST = ("mnist_noisy_10", "mnist_noisy_20", "mnist_occluded_8", "mnist_occluded_12")
+TASKS = (*MNIST, "caltech_noisy_20", "caltech_occluded_12")
+LINK = re.compile(r"!?\[[^\]]*\]\((\.\./|docs/)?results/[^)]*\)")
+MEASURED = re.compile(r"\d+(\.\d+)? (%|nats|minutes|percentage)|\d\.\d")
+CALTECH = "caltech101_silhouettes"
+LEARNERS = ("LR", "CD-1", "CD-10", "CD-PercLoss", "MLE-MF", "MLE-BP", "LSSVM", "MSSVM")
+
+
+@functools.cache
+def records(folder):
+    paths = sorted((RESULTS / folder).glob("*.json"))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def select(folder, **wanted):
+    return [run for run in records(folder) if wanted.items() <= run.items()]
+
+
+def best(task, learner, **wanted):
+    """Returns a cell's run, with fresh corruption: the least validation error."""
+    wanted = {"corruption": "fresh", "hidden_units": 256} | wanted
+    runs = select("structured_prediction", task=task, learner=learner, **wanted)
+    return min(runs, key=lambda run: run["validation"])
+
+
+def error(task, learner, **wanted):
+    return best(task, learner, **wanted)["test"]["all"]
+
+
+def first_pages():
+    (run,) = records("best_rbm")
+    yield f"| {error('mnist_noisy_10', 'MLE-BP'):.2f} % | 1.69 % published |"
+    score, minutes = run["log_likelihood"], math.ceil(run["minutes"])
+    yield f"| {score:.1f} in {minutes} minutes on 2 cores |"
+
+
+def settings():
+    (run,) = records("best_rbm")
+    yield f"[{run['log_likelihood']:.0f} nats](../results/best_rbm.md)"
+
+
+def inference():
+    errors = {task: {name: error(task, name) for name in LEARNERS} for task in TASKS}
+    behind = max(own["MLE-BP"] / min(own.values()) - 1.0 for own in errors.values())
+    yield f"within {math.ceil(100 * behind)} % of the best in all six here"
+    ahead = sum(errors[task]["MSSVM"] < errors[task]["MLE-BP"] for task in MNIST)
+    yield f"ahead of MLE-BP in {NUMBERS[ahead]} of the four MNIST tasks"
+    silhouettes = errors["caltech_occluded_12"]
+    lead = silhouettes["MLE-BP"] - silhouettes["LSSVM"]
+    assert min(silhouettes, key=silhouettes.get) == "LSSVM"
+    yield f"{lead:.3f} percentage points ahead of MLE-BP"
+    low, high = (error("mnist_noisy_10", "CD-PercLoss", rate=r) for r in (0.02, 0.2))
+    yield f"a rate of 0.02 ends with {low:.1f} % of the pixels wrong, "
+    yield f"a rate of 0.2 with {high:.1f} %"
+    for task, learner, name in (
+        ("mnist_occluded_8", "CD-1", "8×8 pixels covered, CD-1"),
+        ("mnist_occluded_8", "CD-10", "CD-10"),
+        ("mnist_noisy_10", "CD-1", "10 % of the pixels wrong, CD-1"),
+        ("mnist_noisy_10", "CD-10", "CD-10"),
+        ("mnist_noisy_20", "CD-10", "20 % of the pixels wrong, CD-10"),
+    ):
+        by_start = best(task, learner, start="input")["by_start"]
+        least = min(by_start.values())
+        cells = [f"{e:.2f}" for e in by_start.values()]
+        cells = [f"**{c}**" if c == f"{least:.2f}" else c for c in cells]
+        yield f"| {name} | {' | '.join(cells)} |"
+    wrong = [
+        best(task, "MLE-MF", start="input")["by_start"]["biases"] for task in MNIST
+    ]
+    yield f"{min(wrong):.0f} to {max(wrong):.0f} % of the pixels wrong"
+
+
+def mean_field():
+    errors = best("mnist_occluded_8", "CD-1", start="input")["by_start"]
+    yield f"{errors['x']:.1f} % of the pixels are wrong"
+    yield f"{errors['biases']:.1f} % from"
+    yield f"it is {errors['both']:.1f} %"
+
+
+def growing():
+    points = growth("frank_wolfe", "mnist")
+    gaps = [point["gap"] for point in points]
+    yield f"rose by {gaps[-1] - min(gaps):.1f} nats up to {points[-1]['units']} units"
+    gaps = [point["gap"] for point in growth("frank_wolfe", CALTECH)]
+    low = int(np.argmin(gaps))
+    yield f"fell by {gaps[0] - gaps[low]:.0f} and rose by {gaps[-1] - gaps[low]:.1f}"
+    earlier = growth("frank_wolfe/earlier", "mnist")
+    yield f"it was {excess(at(earlier, 400)):.1f} nats above annealing at 400 units"
+    yield f"it was at most {max(map(excess, points)):.1f} above"
+    first = at(earlier, 20)["test"] - at(points, 20)["test"]
+    yield f"With 20 units the first row is ahead by {first:.0f} nats"
+    quick, slow = (at(own, 200)["minutes"] for own in (earlier, points))
+    yield f"200 units in {quick:.0f} minutes, the second row in {slow:.0f}"
+    for own in (earlier, points):
+        cells = [at(own, size) for size in (100, 200, 300, 400, 460)]
+        shown = [f"{cell['test']:.1f}, {cell['error']:.1f} %" for cell in cells]
+        yield f"| {' | '.join(shown)} | {cells[-1]['minutes']:.0f} |"
+
+
+def growth(folder, name):
+    """Returns the points of a growth, with the minutes since the first unit."""
+    stages = select(folder, set=name, start="grow")
+    points, before, end = [], 0.0, [run["begin"] for run in stages[1:]] + [math.inf]
+    for stage, last in zip(sorted(stages, key=lambda s: s["begin"]), end, strict=True):
+        for point in stage["points"]:
+            if point["size"] <= last:
+                minutes = (before + point["seconds"]) / 60.0
+                points.append(point | {"minutes": minutes})
+        before += max(p["seconds"] for p in stage["points"] if p["size"] <= last)
+    return points
+
+
+def at(points, size):
+    return next(point for point in points if point["size"] == size)
+
+
+def excess(point):
+    """How far the running likelihood is above annealing, nats."""
+    return point["validation_running"] - point["validation"]
+
+
+def rules():
+    (run,) = records("best_rbm")
+    yield f"[{run['log_likelihood']:.0f} nats](../results/best_rbm.md)"
+    plain, centered = (
+        np.mean([best_mean(rule, rate) for rule in rules for rate in (0.3, 0.5)])
+        for rules in (("CD", "S-DCP"), ("CG", "CS-DCP"))
+    )
+    yield f"settle {centered - plain:.1f} nats lower"
+
+
+def best_mean(rule, rate):
+    """The highest mean log-likelihood of the trials on Shifting Bar."""
+    (run,) = select("dc_programming", set="shifting_bar", rule=rule, rate=rate)
+    return np.mean(run["log_likelihood"], 0).max()
+
+
+QUOTES = {
+    "README.md": first_pages,
+    "docs/index.md": first_pages,
+    "docs/guides/choose-settings.md": settings,
+    "docs/guides/grow-the-hidden-layer.md": growing,
+    "docs/guides/which-rule-for-an-rbm.md": rules,
+    "docs/guides/which-inference-which-rule.md": inference,
+    "keras_rbm/inference/messages/approximate_inference.py": mean_field,
+}
+
+
+@pytest.mark.parametrize("page", QUOTES)
+def test_page_quotes_the_records(page):
+    text = " ".join((ROOT / page).read_text().split())
+    missing = [quote for quote in QUOTES[page]() if quote not in text]
+    assert not missing
+
+
+def test_no_page_gives_numbers_of_results_without_a_test():
+    """A page with a paragraph of numbers that links to results quotes records."""
+    pages = [ROOT / "README.md", ROOT / "docs/index.md"]
+    for page in pages + sorted((ROOT / "docs/guides").rglob("*.md")):
+        for block in page.read_text().split("\n\n"):
+            words = LINK.sub("", block)
+            if words != block and MEASURED.search(words):
+                assert str(page.relative_to(ROOT)) in QUOTES
