@@ -77,8 +77,8 @@ validation error (a run ends after four epochs without a lower one, after six in
 tolerance of 1e-3).
 
 Optimizers: *sgd* has a fixed rate, as in the paper; *momentum* is 0.9, with a rate that
-falls to 0 along a cosine over the epochs stated; *decay* adds weight decay to
-it; *average* is momentum at a fixed rate, and the moving average of the weights over
+falls to 0 along a cosine over the epochs stated, also with the weight *decay* stated;
+*average* is momentum at a fixed rate, and the moving average of the weights over
 1,000 steps predicts. *from x*: mean field starts at the corrupted image; without it, at
 the hidden units' biases, as in the runs before this was found to lead to worse fixed
 points.
@@ -279,8 +279,9 @@ def _cell_row(learner, corruption, runs, published):
 
 def _setting(run):
     start = " from x" if run.get("start") == "input" else ""
-    decay = f" of {run['weight_decay']}" if "weight_decay" in run else ""
-    return f"{run['optimizer']}{decay} {run['rate']}, {run['epochs']}{start}"
+    decay = f", decay {run['weight_decay']}" if "weight_decay" in run else ""
+    optimizer = "momentum" if decay else run["optimizer"]
+    return f"{optimizer} {run['rate']}{decay}, {run['epochs']}{start}"
 
 
 def _convergence(figure, records):
