@@ -212,6 +212,8 @@ def run(settings, folder, records, patience):
         settings.get("weight_decay"),
     )
     model = make_model(learner, optimizer, settings["hidden_units"])
+    if "sweeps" in settings:
+        model.inference.max_iterations = settings["sweeps"]
     train = pairs_of(task, "train", optimizer.iterations, *order)
     validation = pairs_of(task, "validation", None, 500, False)
     best, backup = folder / f"{name}.weights.h5", folder / f"{name}.backup"
@@ -288,6 +290,8 @@ def main():
             extra = {"start": "input"} if LEARNERS[learner][1] is MF else {}
             if optimizer == "decay":
                 extra["weight_decay"] = args.weight_decay
+            if args.sweeps and learner.startswith("CD"):
+                extra["sweeps"] = args.sweeps
             run(settings | fixed | extra, folder, records, args.patience)
 
 
@@ -310,6 +314,9 @@ def parse_arguments():
     )
     parser.add_argument("--rates", nargs="+", type=float, help="default: by learner")
     parser.add_argument("--weight-decay", type=float, default=0.01, help='of "decay"')
+    parser.add_argument(
+        "--sweeps", type=int, help="of mean field, for CD; 50 or the tolerance if none"
+    )
     parser.add_argument("--batch-size", type=int, default=40)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--patience", type=int, default=4, help="epochs")

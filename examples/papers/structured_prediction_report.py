@@ -279,6 +279,7 @@ def _cell_row(learner, corruption, runs, published):
 
 def _setting(run):
     start = " from x" if run.get("start") == "input" else ""
+    start += f", {run['sweeps']} sweeps" if "sweeps" in run else ""
     decay = f", decay {run['weight_decay']}" if "weight_decay" in run else ""
     optimizer = "momentum" if decay else run["optimizer"]
     return f"{optimizer} {run['rate']}{decay}, {run['epochs']}{start}"

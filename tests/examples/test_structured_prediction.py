@@ -10,8 +10,14 @@ PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["CD-1", "MLE-BP"])
-def test_a_run_is_recorded(monkeypatch, tmp_path, learner):
+@pytest.mark.parametrize(
+    ("learner", "extra"),
+    [
+        ("CD-1", {"start": "input", "sweeps": 3}),
+        ("MLE-BP", {"optimizer": "decay", "weight_decay": 0.1}),
+    ],
+)
+def test_a_run_is_recorded(monkeypatch, tmp_path, learner, extra):
     monkeypatch.syspath_prepend(PAPERS)
     script = importlib.import_module("structured_prediction")
     monkeypatch.setitem(script.ALL_TASKS, "tiny", ("digits", "noisy", 10, "tiny"))
@@ -27,8 +33,12 @@ def test_a_run_is_recorded(monkeypatch, tmp_path, learner):
     }
     records = tmp_path / "records"
     records.mkdir()
-    script.run(settings, tmp_path, records, patience=1)
+    script.run(settings | extra, tmp_path, records, patience=1)
     (path,) = records.glob("*.json")
     record = json.loads(path.read_text())
     errors = record["test"].values()
     assert all(0.0 < error < 100.0 for error in errors), record
+    if learner == "CD-1":
+        by_start = record["by_start"]
+        assert by_start.keys() == script.STARTS.keys()
+        assert by_start["x"] == record["test"]["all"]
