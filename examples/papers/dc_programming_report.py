@@ -68,8 +68,8 @@ LARGE = """## Large sets: likelihoods by annealed importance sampling
 The paper: up to 200 epochs, 10 trials, annealing with 10,000 temperatures. Here the
 test set is binarized once at random, and training pixels are drawn again in each epoch;
 100 chains. Start *base*: weights from N(0, 0.01²), visible biases at the base rate,
-hidden ones at 0. OMNIGLOT's own drawings, shrunk to 28 × 28 and split at random, are not the
-set of Burda et al.: likelihoods of the two cannot be compared.
+hidden ones at 0. OMNIGLOT's own drawings, shrunk to 28 × 28 and split at random, are
+not the set of Burda et al.: likelihoods of the two cannot be compared.
 
 *90 %* is the first scored epoch with `L >= L0 + 0.9 (L* - L0)`, L0 the common start, L*
 the best of all rules of the section; ± is the standard error over the seeds, without
