@@ -182,7 +182,13 @@ def best_mean(rule, rate):
     return np.mean(run["log_likelihood"], 0).max()
 
 
+def changes():
+    errors = converged("mnist_occluded_8", "CD-1")["by_start"]
+    yield f"{errors['x']:.1f} % of the pixels wrong, and {errors['biases']:.1f} % with"
+
+
 QUOTES = {
+    "CHANGELOG.md": changes,
     "README.md": first_pages,
     "docs/index.md": first_pages,
     "docs/guides/choose-settings.md": settings,
