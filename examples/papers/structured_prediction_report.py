@@ -73,8 +73,8 @@ A cell is the run with the lowest validation error among those tried; where "all
 bold, it misses the published figure by the difference given. All runs: batches of 40,
 the loss summed over an image's pixels, weights from N(0, 0.01²), the epoch of the least
 validation error (a run ends after four epochs without a lower one, after six in the two
-*sgd* runs of MLE-BP, and after all epochs in runs of 50), and at most 7 + epoch sweeps (to a
-tolerance of 1e-3).
+*sgd* runs of MLE-BP, and after all epochs in runs of 50), and at most 7 + epoch sweeps
+(to a tolerance of 1e-3).
 
 Optimizers: *sgd* has a fixed rate, as in the paper; *momentum* is 0.9, with a rate that
 falls to 0 along a cosine over the epochs stated, also with the weight *decay* stated;
