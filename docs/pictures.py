@@ -1,6 +1,6 @@
 """Draws the site's pictures: `python docs/pictures.py [name …]`, all by default.
 
-The background is transparent and text is grey, so that they show on light pages and
+The background is transparent and text is gray, so that they show on light pages and
 dark ones.
 """
 
@@ -15,16 +15,16 @@ import tensorflow as tf
 import keras_rbm as kr
 
 _FOLDER = pathlib.Path(__file__).parent / "pictures"
-_GREY = "#888888"
+_GRAY = "#888888"
 _INPUTS = (-1.5, 0.0, 1.5)
-_COLOURS = ("#4c72b0", "#8c8c8c", "#dd8452")
+_COLORS = ("#4c72b0", "#8c8c8c", "#dd8452")
 _RATES = ("#4c72b0", "#55a868", "#dd8452")
 
 
 def style():
     """Sets what all pictures have in common."""
     names = ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    plt.rcParams.update(dict.fromkeys((*names, "text.color"), _GREY))
+    plt.rcParams.update(dict.fromkeys((*names, "text.color"), _GRAY))
     plt.rcParams.update(
         {
             "axes.spines.top": False,
@@ -69,9 +69,9 @@ def units():
         axes.set_yticks([])
     legend = panels.flat[-1]
     legend.set_axis_off()
-    for number, (value, colour) in enumerate(zip(_INPUTS, _COLOURS, strict=True)):
+    for number, (value, color) in enumerate(zip(_INPUTS, _COLORS, strict=True)):
         y = 0.7 - 0.2 * number
-        legend.plot([0.05, 0.2], [y, y], color=colour, linewidth=5)
+        legend.plot([0.05, 0.2], [y, y], color=color, linewidth=5)
         legend.text(0.28, y, f"input {value:g}", va="center", fontsize=10)
     legend.set(xlim=(0, 1), ylim=(0, 1))
     save(figure, "units")
@@ -79,7 +79,7 @@ def units():
 
 def _draw_unit(axes, layer):
     """Draws probabilities as bars, densities as curves."""
-    for number, (value, colour) in enumerate(zip(_INPUTS, _COLOURS, strict=True)):
+    for number, (value, color) in enumerate(zip(_INPUTS, _COLORS, strict=True)):
         rows = layer.num_rows  # of categories, the input goes to the second one
         natural = value * tf.one_hot([1 if rows > 1 else 0], rows)
         if layer.finite:
@@ -93,11 +93,11 @@ def _draw_unit(axes, layer):
         if layer.finite:
             gap = float(np.diff(states[:, 0]).min())
             places = states[:, 0] + 0.25 * gap * (number - 1)
-            axes.bar(places, p, width=0.23 * gap, color=colour)
+            axes.bar(places, p, width=0.23 * gap, color=color)
             axes.set_xticks(states[:: max(1, len(states) // 4), 0])
         else:
-            axes.plot(states[:, 0], p, color=colour)
-            axes.fill_between(states[:, 0], p, color=colour, alpha=0.15)
+            axes.plot(states[:, 0], p, color=color)
+            axes.fill_between(states[:, 0], p, color=color, alpha=0.15)
 
 
 def digits():
@@ -226,11 +226,11 @@ def settings_rate():
     figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.2), layout="constrained")
     titles = {"held out": "log-likelihood", "pseudo": "pseudo-log-likelihood"}
     for axes, (key, title) in zip(panels, titles.items(), strict=True):
-        for (name, curve), colour in zip(curves.items(), _RATES, strict=True):
-            axes.plot(curve.epochs, curve.values[key], color=colour, label=name)
+        for (name, curve), color in zip(curves.items(), _RATES, strict=True):
+            axes.plot(curve.epochs, curve.values[key], color=color, label=name)
         axes.set(title=f"{title}, held out, nats", xlabel="epochs")
         axes.title.set_fontsize(10)
-    panels[0].axhline(_base_rate(), color=_GREY, linestyle=":", label="base rate")
+    panels[0].axhline(_base_rate(), color=_GRAY, linestyle=":", label="base rate")
     _legend(figure, panels[0], title="rate")
     save(figure, "settings_rate")
 
@@ -250,11 +250,11 @@ def settings_batch():
     _held_out(curves, _RATES, "settings_batch")
 
 
-def _held_out(curves, colours, picture):
+def _held_out(curves, colors, picture):
     """Draws the held-out log-likelihoods of runs, a dict of name to curve."""
     figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-    for (name, curve), colour in zip(curves.items(), colours, strict=True):
-        axes.plot(curve.epochs, curve.values["held out"], color=colour, label=name)
+    for (name, curve), color in zip(curves.items(), colors, strict=True):
+        axes.plot(curve.epochs, curve.values["held out"], color=color, label=name)
     axes.set_title("log-likelihood, held out, nats", fontsize=10)
     axes.set_xlabel("epochs")
     _legend(figure, axes)
@@ -270,10 +270,10 @@ def settings_rule():
     titles = ("rate 0.2", "rate 0.2, falling to 0")
     for axes, rate, title in zip(panels, (0.2, falling), titles, strict=True):
         rules = {"CD-1": kr.rules.ContrastiveDivergence(), "PCD-1": _pcd()}
-        for (name, rule), colour in zip(rules.items(), _COLOURS[::2], strict=True):
+        for (name, rule), color in zip(rules.items(), _COLORS[::2], strict=True):
             curve = _trained(rate, rule)
             values = curve.values["held out"]
-            axes.plot(curve.epochs, values, color=colour, label=name)
+            axes.plot(curve.epochs, values, color=color, label=name)
         axes.set_title(f"log-likelihood, held out, nats: {title}", fontsize=10)
         axes.set_xlabel("epochs")
     _legend(figure, panels[1])
@@ -283,7 +283,7 @@ def settings_rule():
 def settings_units():
     """4 and 16 hidden units on 50 digits: what is learned, and learned by heart."""
     figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-    for units, colour in zip((4, 16), _COLOURS[::2], strict=True):
+    for units, color in zip((4, 16), _COLORS[::2], strict=True):
         curve = _trained(
             0.2,
             kr.rules.ContrastiveDivergence(),
@@ -295,7 +295,7 @@ def settings_units():
         for key, dashes in (("train", "--"), ("held out", "-")):
             label = f"{units} units, {key}"
             values = curve.values[key]
-            axes.plot(curve.epochs, values, dashes, color=colour, label=label)
+            axes.plot(curve.epochs, values, dashes, color=color, label=label)
     axes.set_title("log-likelihood, nats, with 50 training digits", fontsize=10)
     axes.set_xlabel("epochs")
     _legend(figure, axes)

@@ -87,7 +87,7 @@ def load(name, split):
 
 
 def tuned_error(network, images, labels, validation, test, args):
-    """Trains a classifier; returns its test error, per cent, at the best epoch."""
+    """Trains a classifier; returns its test error, in percent, at the best epoch."""
     steps = -(-len(images) // args.batch_size)
     epochs = max(args.tuning, args.least_steps // steps)
     schedule = keras.optimizers.schedules.CosineDecay(args.tuning_rate, epochs * steps)

@@ -141,7 +141,7 @@ def draw_frames(axes, covered, num_rows):
 
 
 def pixel_errors(model, pairs):
-    """Returns the per cent of wrong pixels, of all and of those changed."""
+    """Returns the percentage of wrong pixels, of all and of those changed."""
     every, changed = kr.metrics.PixelError(), kr.metrics.ChangedPixelError()
     for noisy, clean in pairs:
         restored = model(noisy)

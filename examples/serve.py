@@ -104,7 +104,7 @@ def milliseconds(call, count):
 
 
 def error(values, clean):
-    """Returns the per cent of wrong pixels."""
+    """Returns the percentage of wrong pixels."""
     return 100.0 * np.mean((values > 0.5) != (clean > 0.5))
 
 

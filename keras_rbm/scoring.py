@@ -10,6 +10,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.models.workflow.energies import energy_name
 
 #: The best first.
 _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
@@ -91,6 +92,7 @@ def score_report(
         `ScoreReport`. Print it for a table; `keras_rbm.plots.score_report` draws it.
 
     Raises:
+        TypeError: if the model has no log Z, as a DBN.
         ValueError: if the model is not built, or the data do not fit it.
 
     Example:
@@ -185,7 +187,7 @@ def _methods(model, conditional):
 
 def _free_energies(model, rows, steps, seed):
     # Chains with the same seed would meet, and be one chain from then on.
-    energy = getattr(model, "variational_free_energy", None) or model.free_energy
+    energy = getattr(model, energy_name(model))
     some = rows[: min(len(rows), 100)]
     chains = {
         "chains from the base rate": model.sample(len(some), steps=steps, seed=seed),

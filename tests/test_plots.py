@@ -126,7 +126,7 @@ def band(axes):
 
 
 def test_history_marks_intervals_that_are_open_and_shows_single_ones(tmp_path):
-    """A band between open neighbours had no width: the interval was not to be seen."""
+    """A band between open neighbors had no width: the interval was not to be seen."""
     likelihood = {
         "log_likelihood": [-9.0, -8.0, -7.0],
         "log_likelihood_lower": [-9.5, -8.5, -np.inf],
@@ -257,6 +257,19 @@ def test_logos_stack_the_letters():
         plots.logos([weights[:, :2]], "AC-")
     with pytest.raises(ValueError, match="title for each of 1"):
         plots.logos([weights], "AC-", ["one", "two"])
+
+
+def test_acids_and_bases_have_their_own_colors():
+    """An alphabet of the 20 amino acids, without a gap, had the colors of bases."""
+    pytest.importorskip("logomaker")
+
+    def colors(alphabet):
+        figure = plots.logos([np.ones((1, len(alphabet)))], alphabet)
+        return {tuple(patch.get_facecolor()) for patch in figure.axes[0].patches}
+
+    acids = colors("ACDEFGHIKLMNPQRSTVWY")
+    assert acids == colors("ACDEFGHIKLMNPQRSTVWY-") - {(0.5, 0.5, 0.5, 1.0)}
+    assert len(acids) > 3 and acids != colors("ACGT")
 
 
 def test_without_logomaker_says_what_to_install(monkeypatch):

@@ -13,7 +13,7 @@ def annealed(log_weights, **kwargs):
 
 
 def bars(axes, label):
-    """Returns centres and heights of a histogram."""
+    """Returns centers and heights of a histogram."""
     container = next(c for c in axes.containers if c[0].get_label() == label)
     boxes = [(p.get_x() + p.get_width() / 2, p.get_height()) for p in container]
     return np.array(boxes).T
@@ -25,9 +25,9 @@ def test_annealing_draws_chains_and_their_part_in_the_estimate(reverse):
     log_weights = 50.0 + 0.5 * rng.normal(size=60)
     z = annealed(log_weights, reverse=reverse)
     axes = plots.annealing(z).axes[0]
-    centres, heights = bars(axes, "chains")
+    centers, heights = bars(axes, "chains")
     assert heights.sum() == pytest.approx(1.0)
-    assert (centres * heights).sum() == pytest.approx(log_weights.mean(), abs=0.1)
+    assert (centers * heights).sum() == pytest.approx(log_weights.mean(), abs=0.1)
     outline = axes.patches[-1].get_xy()
     assert axes.patches[-1].get_label() == "their part in Z"
     heaviest = outline[outline[:, 1].argmax(), 0]
@@ -58,8 +58,8 @@ def test_annealing_both_ways_draws_the_halves():
     z = bidirectional(*map(tf.constant, (forward, backward)))
     axes = plots.annealing(z, both_ways=True).axes[0]
     for name, own in (("forwards", forward), ("back", backward)):
-        centres, heights = bars(axes, f"annealed {name}")
-        assert (centres * heights).sum() == pytest.approx(own.mean(), abs=0.05)
+        centers, heights = bars(axes, f"annealed {name}")
+        assert (centers * heights).sum() == pytest.approx(own.mean(), abs=0.05)
     assert axes.get_title().endswith("of 20")
 
 

@@ -155,8 +155,8 @@ def test_activations_of_other_units_are_dead_without_variance(data):
     points, bars = drawn_units(axes)
     assert points["dead"][0, 1] == pytest.approx(means[:, 2].mean())
     own = means[:, [0, 1, 3]]
-    centre, deviation = own.mean(0), own.std(0)
-    expected = np.stack([centre - deviation, centre + deviation], 1)
+    center, deviation = own.mean(0), own.std(0)
+    expected = np.stack([center - deviation, center + deviation], 1)
     np.testing.assert_allclose(bars["alive"], expected, rtol=1e-4)
 
 

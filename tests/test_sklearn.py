@@ -83,8 +83,8 @@ def test_real_data_have_gaussian_units():
     densities = rbm.score_samples(REAL)
     other = brief().fit(REAL * 1000.0).score_samples(REAL * 1000.0)  # in other units
     np.testing.assert_allclose(densities - other, 3 * np.log(1000.0), rtol=1e-4)
-    grey = brief(visible="gaussian").fit(DATA)
-    assert isinstance(grey.model_.visible, keras_rbm.units.Gaussian)
+    gray = brief(visible="gaussian").fit(DATA)
+    assert isinstance(gray.model_.visible, keras_rbm.units.Gaussian)
 
 
 def test_log_partition_is_estimated_once():

@@ -149,12 +149,12 @@ def _draw_small(figure, runs, attainable):
 
 
 def _curve(axes, rule, epochs, curves):
-    colour = f"C{RULES.index(rule)}" if rule in RULES else None
+    color = f"C{RULES.index(rule)}" if rule in RULES else None
     mean, spread = curves.mean(0), curves.std(0)
-    (line,) = axes.plot(epochs, mean, color=colour, label=rule)
-    colour = line.get_color()
+    (line,) = axes.plot(epochs, mean, color=color, label=rule)
+    color = line.get_color()
     axes.fill_between(
-        epochs, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0.0
+        epochs, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0.0
     )
 
 

@@ -10,7 +10,7 @@ EPOCHS = {"mnist": 200, "caltech101_silhouettes": 400}
 ERRORS = {"mnist": "2 to 3.5 %", "caltech101_silhouettes": "34 to 42 %"}
 #: Units from which grown features are said to be the better ones.
 MANY = 450
-#: Two standard errors of a difference of two classifiers' errors, per cent.
+#: Two standard errors of a difference of two classifiers' errors, in percent.
 NOISE = {"mnist": 0.5, "caltech101_silhouettes": 2.7}
 #: Nats that 100 units gain at most where the likelihood is flat.
 FLAT = 2.0

@@ -25,7 +25,7 @@ def features(rbm, splits):
 
 
 def test_error(features):
-    """Returns the per cent of errors; the penalty is chosen on the validation set."""
+    """Returns the percentage of errors; the penalty is chosen on the validation set."""
     best = None
     for penalty in (0.01, 0.1, 1.0):
         classifier = make_pipeline(

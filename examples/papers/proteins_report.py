@@ -194,7 +194,7 @@ def _pictures(folder, full):
         caption = (
             f"What the four strongest hidden units of the {NAMES[family]} model "
             "respond to: letters above the axis excite a unit, those below inhibit it; "
-            "the gap is a grey bar."
+            "the gap is a gray bar."
         )
         lines += [
             f"![Motifs of {NAMES[family]}]({folder.name}/{path.name})",

@@ -174,7 +174,7 @@ def contacts(rbm, sequences, weights, folder):
 
 
 def types(rbm, folder):
-    """Returns leave-one-out accuracies on the 68 labelled WW sequences."""
+    """Returns leave-one-out accuracies on the 68 labeled WW sequences."""
     sequences, names = kr.datasets.fasta(folder / "ww_types.fasta")
     labels = [name.split("_")[0] for name in names]
     inputs = {

@@ -125,7 +125,7 @@ def _summed_cross_entropy(y_true, y_pred):
 
 
 def test_errors(model, pairs):
-    """Returns a model's per cent of wrong pixels, all and changed."""
+    """Returns a model's percentage of wrong pixels, all and changed."""
     every, changed = kr.metrics.PixelError(), kr.metrics.ChangedPixelError()
     for noisy, clean in pairs:
         restored = model.predict_on_batch(noisy)
@@ -136,7 +136,7 @@ def test_errors(model, pairs):
 
 
 def errors_by_start(model, pairs):
-    """Returns the per cent of wrong pixels, with mean field from each of its starts."""
+    """Returns the percentage of wrong pixels with mean field from each start."""
     errors = {}
     for name, starts in STARTS.items():
         inference = kr.inference.MeanField(

@@ -22,7 +22,7 @@ FIGURE_TASKS = {
     for size in OCCLUSIONS
     if (name := f"mnist_occluded_{size}") not in TASKS
 }
-# The paper's tables 1 to 3, task by task: per cent of wrong pixels,
+# The paper's tables 1 to 3, task by task: percentage of wrong pixels,
 ALL = """
 LR           1.960  4.088  1.468  3.498  5.653  4.771
 CD-1         1.925  4.012  1.814  3.983  5.876  5.033
@@ -63,7 +63,7 @@ python examples/papers/structured_prediction.py
 python examples/papers/structured_prediction.py --report
 ```
 
-Per cent of wrong pixels on the test set, of all and of those that the corruption
+Percent of wrong pixels on the test set, of all and of those that the corruption
 changed, beside the published figure: conditional RBMs of 256 hidden units, and logistic
 regression (LR). *Fixed*: each training image is corrupted once; *fresh*: again in each
 epoch. The paper does not say which; the two are never mixed. Test images are corrupted
@@ -90,7 +90,7 @@ for CD-1 and CD-PercLoss; one run for each setting.
 
 STARTS = """## Where mean field starts
 
-Per cent of wrong pixels of the test set with the same weights, by where mean field
+Percent of wrong pixels of the test set with the same weights, by where mean field
 starts to predict: at the hidden units' biases, at x, or at both, of which the result
 with the higher bound is taken. All of these runs were trained and validated from x,
 which MLE-MF's loss depends on: its weights know no other start. A CRBM trained by CD

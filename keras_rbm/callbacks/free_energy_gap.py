@@ -4,16 +4,19 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.checks import check_counts
+from keras_rbm.models.workflow.energies import energy_name
 from keras_rbm.models.workflow.rows import as_rows
 
 
 class FreeEnergyGap(keras.callbacks.Callback):
-    """Logs `free_energy_gap` after every epoch [1].
+    """Logs `free_energy_gap` [1].
 
     `gap = mean F(validation) - mean F(train) = mean log p(train) - mean
     log p(validation)`, in nats: log Z cancels, so the gap is exact and cheap. It
     stays near 0 while the model generalizes and grows as the model overfits. If one
-    of the sets is easier than the other, look only at how the gap changes.
+    of the sets is easier than the other, look only at how the gap changes. For a deep
+    model F is its upper bound `variational_free_energy`, and the gap an estimate.
 
     The gap measures overfitting, not how good the model is: an untrained model has
     gap 0. To stop at the best model, monitor `LogLikelihood`. If the rule logs
@@ -28,11 +31,13 @@ class FreeEnergyGap(keras.callbacks.Callback):
             grayscale images for binary units, as for training.
         validation: array (M, V) or `tf.data.Dataset`, examples of the same kind
             that are not trained on.
+        every: int ≥ 1, epochs from one gap to the next.
 
     Raises:
-        TypeError: if the data are neither an array of numbers nor a dataset.
-        ValueError: when training begins, if the data cannot be states of the model's
-            visible units.
+        TypeError: if the data are neither an array of numbers nor a dataset; when
+            training begins, if the model has no energy of v only.
+        ValueError: if `every` is not an int ≥ 1; when training begins, if the data
+            cannot be states of the model's visible units.
 
     Example:
 
@@ -49,25 +54,28 @@ class FreeEnergyGap(keras.callbacks.Callback):
            section 6. 2010.
     """
 
-    def __init__(self, train, validation):
+    def __init__(self, train, validation, every=1):
         super().__init__()
+        check_counts(1, every=every)
         self.train = as_rows(train)
         self.validation = as_rows(validation)
+        self.every = every
 
     def on_train_begin(self, logs=None):
-        check_model(self, self.model, "free_energy")
+        check_model(self, self.model, energy_name(self.model))
         check_states(self.model, self.train, "train")
         check_states(self.model, self.validation, "validation")
 
     def on_epoch_end(self, epoch, logs=None):
+        if (epoch + 1) % self.every or logs is None:
+            return
         validation = self._mean_free_energy(self.validation)
         gap = validation - self._mean_free_energy(self.train)
-        if logs is not None:
-            logs["free_energy_gap"] = gap
-            if "log_partition" in logs:
-                score = -validation - float(logs["log_partition"])
-                logs["validation_log_likelihood"] = score
+        logs["free_energy_gap"] = gap
+        if "log_partition" in logs:
+            score = -validation - float(logs["log_partition"])
+            logs["validation_log_likelihood"] = score
 
     def _mean_free_energy(self, rows):
-        energies = tf.cast(self.model.free_energy(rows), tf.float64)
-        return float(tf.reduce_mean(energies))
+        energy = getattr(self.model, energy_name(self.model))
+        return float(tf.reduce_mean(tf.cast(energy(rows), tf.float64)))

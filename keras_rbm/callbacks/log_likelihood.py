@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.callbacks.checks import check_model, check_states
 from keras_rbm.checks import check_counts
+from keras_rbm.models.workflow.energies import energy_name
 from keras_rbm.models.workflow.rows import as_rows
 
 
@@ -85,7 +86,7 @@ class LogLikelihood(keras.callbacks.Callback):
         self.method = method
 
     def on_train_begin(self, logs=None):
-        check_model(self, self.model, self._energy(), "log_partition")
+        check_model(self, self.model, energy_name(self.model), "log_partition")
         check_states(self.model, self.data, "data")
 
     def on_epoch_end(self, epoch, logs=None):
@@ -97,12 +98,8 @@ class LogLikelihood(keras.callbacks.Callback):
             betas=self.betas,
             seed=self.seed,
         )
-        energy = getattr(self.model, self._energy())
+        energy = getattr(self.model, energy_name(self.model))
         score = -float(tf.reduce_mean(tf.cast(energy(self.data), tf.float64)))
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)
-
-    def _energy(self):
-        bound = "variational_free_energy"  # of models without an exact one
-        return bound if hasattr(self.model, bound) else "free_energy"

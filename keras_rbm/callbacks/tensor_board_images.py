@@ -118,8 +118,8 @@ class TensorBoardImages(keras.callbacks.Callback):
 def _red_and_blue(values):
     """Returns RGB in [0, 1] for values from -1, blue, to 1, red; 0 white, NaN gray."""
     positive, negative = np.maximum(values, 0.0), np.maximum(-values, 0.0)
-    colours = np.stack([1.0 - negative, 1.0 - positive - negative, 1.0 - positive], -1)
-    return np.nan_to_num(colours, nan=0.7).astype(np.float32)
+    colors = np.stack([1.0 - negative, 1.0 - positive - negative, 1.0 - positive], -1)
+    return np.nan_to_num(colors, nan=0.7).astype(np.float32)
 
 
 def _check_tensorboard():

@@ -37,13 +37,6 @@ def check_intensities(dataset):
         )
 
 
-def check_flags(**flags):
-    """Raises a TypeError unless each named value is a bool."""
-    for name, flag in flags.items():
-        if not isinstance(flag, bool | np.bool_):
-            raise TypeError(f"Expected a bool. Received: {name}={flag!r:.200}.")
-
-
 def check_counter(iterations):
     """Raises an error unless `iterations` is an integer, or a function for one."""
     dtype = getattr(iterations, "dtype", None)

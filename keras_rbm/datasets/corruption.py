@@ -1,14 +1,15 @@
 """Pairs of a corrupted and a clean example, to learn restoration from."""
 
-import math
 import numbers
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import check_flags
 from keras_rbm.datasets import keyed
-from keras_rbm.datasets.arguments import check_counter, check_dataset, check_flags
+from keras_rbm.datasets.arguments import check_counter, check_dataset
+from keras_rbm.images import checked_image_shape
 
 
 def corrupt(
@@ -164,7 +165,12 @@ def occlude(size: int, value: float = 0.0, image_shape=None) -> Callable:
     _check_fraction(value=value)
 
     def corruption(clean, key):
-        height, width = _image_shape(image_shape, size, clean.shape[-1])
+        height, width = checked_image_shape(image_shape, clean.shape[-1])
+        if size > min(height, width):
+            raise ValueError(
+                f"Expected a patch that fits into images of {height} × {width} pixels. "
+                f"Received: size={size}. Pass at most size={min(height, width)}."
+            )
         num_rows, num_columns = height - size + 1, width - size + 1
         position = tf.random.stateless_uniform(
             tf.concat([tf.shape(clean)[:-1], [1]], 0),
@@ -206,21 +212,3 @@ def _check_fraction(**values):
                 f"Expected a number from 0 to 1. Received: {name}={value!r}. Pass for "
                 f"example {name}=0.1."
             )
-
-
-def _image_shape(image_shape, size, num_pixels):
-    shape = (math.isqrt(num_pixels),) * 2 if image_shape is None else image_shape
-    is_pair = isinstance(shape, tuple | list) and len(shape) == 2
-    is_pair = is_pair and all(isinstance(side, int | np.integer) for side in shape)
-    if not is_pair or math.prod(shape) != num_pixels:
-        raise ValueError(
-            "Expected square images, or their image_shape. Received: "
-            f"image_shape={image_shape!r} for vectors of {num_pixels} pixels. Pass "
-            "image_shape=(height, width) with that number of pixels."
-        )
-    if size > min(shape):
-        raise ValueError(
-            f"Expected a patch that fits into images of shape {tuple(shape)}. "
-            f"Received: size={size}. Pass at most size={min(shape)}."
-        )
-    return shape

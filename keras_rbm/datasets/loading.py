@@ -6,8 +6,9 @@ import importlib
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import check_flags
 from keras_rbm.datasets import pipeline, preparation
-from keras_rbm.datasets.arguments import check_binarization_method, check_flags
+from keras_rbm.datasets.arguments import check_binarization_method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,30 +77,31 @@ def load(
     are verified like those of a download.
 
     Args:
-      name: str, see above.
-      split: str, see above.
-      binarize: None for the values as they are, `"threshold"` for pixel > 127/255, or
-        `"sample"` for pixel ~ Bernoulli(intensity); see `kr.datasets.binarize`. To
-        shuffle as well, binarize after `kr.datasets.shuffled_batches`.
-      redraw: bool, whether `"sample"` draws again for every epoch. Pass False for
-        validation and test data.
-      seed: int, the key of the samples.
-      with_labels: bool, whether elements are pairs of a vector and its class.
-      data_dir: optional path of data sets prepared by TFDS.
-      manual_dir: optional path of source files downloaded by hand. Default: the
-        environment variable `KERAS_RBM_MANUAL_DIR`.
-      **options: of the generated sets: `size=3` for `bars_and_stripes`, `size=9` and
-        `length=1` for `shifting_bar`.
+        name: str, see above.
+        split: str, see above.
+        binarize: None for the values as they are, `"threshold"` for pixel > 127/255, or
+            `"sample"` for pixel ~ Bernoulli(intensity); see `binarize`. To
+            shuffle as well, binarize after `keras_rbm.datasets.shuffled_batches`.
+        redraw: bool, whether `"sample"` draws again for every epoch. Pass False for
+            validation and test data.
+        seed: int, the key of the samples.
+        with_labels: bool, whether elements are pairs of a vector and its class.
+        data_dir: optional path of data sets prepared by TFDS.
+        manual_dir: optional path of source files downloaded by hand. Default: the
+            environment variable `KERAS_RBM_MANUAL_DIR`.
+        **options: of the generated sets: `size=3` for `bars_and_stripes`, `size=9` and
+            `length=1` for `shifting_bar`.
 
     Returns:
-      A `tf.data.Dataset` in a fixed order, of float32 vectors of shape `(V,)`, or of
-      pairs of such a vector and an int64 scalar in `range(number of classes)`.
+        `tf.data.Dataset` in a fixed order, of float32 vectors of shape `(V,)`, or of
+        pairs of such a vector and an int64 scalar in `range(number of classes)`.
 
     Raises:
-      ValueError: if a name, split, method or option is unknown or does not fit the set.
-      ConnectionError: if the set must be downloaded and the host cannot be reached.
-      FileNotFoundError: if the source file of `omniglot28` is missing.
-      ImportError: if a package that reads the source is missing.
+        ValueError: if a name, split, method or option is unknown or does not fit the
+            set.
+        ConnectionError: if the set must be downloaded and the host cannot be reached.
+        FileNotFoundError: if the source file of `omniglot28` is missing.
+        ImportError: if a package that reads the source is missing.
 
     Example:
     ```python
@@ -110,14 +112,14 @@ def load(
     ```
 
     References:
-      1. Y. LeCun, L. Bottou, Y. Bengio, P. Haffner. Gradient-based learning applied to
-         document recognition. Proceedings of the IEEE, 1998.
-      2. H. Larochelle, I. Murray. The neural autoregressive distribution estimator.
-         AISTATS 2011.
-      3. B. Marlin, K. Swersky, B. Chen, N. de Freitas. Inductive principles for
-         restricted Boltzmann machine learning. AISTATS 2010.
-      4. Y. Burda, R. Grosse, R. Salakhutdinov. Importance weighted autoencoders. ICLR
-         2016.
+        1. LeCun, Bottou, Bengio, Haffner. Gradient-based learning applied
+           to document recognition. Proceedings of the IEEE, 1998.
+        2. Larochelle, Murray. The neural autoregressive distribution estimator.
+           AISTATS 2011.
+        3. Marlin, Swersky, Chen, de Freitas. Inductive principles for
+           restricted Boltzmann machine learning. AISTATS 2010.
+        4. Burda, Grosse, Salakhutdinov. Importance weighted autoencoders. ICLR
+           2016.
     """
     source = _check_request(name, split, binarize, with_labels, options)
     builder = _make_builder(name, source, options, data_dir, manual_dir)
@@ -148,9 +150,9 @@ def _check_request(name, split, binarize, with_labels, options):
             f"Received: split={split!r}. For a part of a split use take and skip."
         )
     if with_labels and not source.has_labels:
-        labelled = sorted(key for key, value in _SOURCES.items() if value.has_labels)
+        labeled = sorted(key for key, value in _SOURCES.items() if value.has_labels)
         raise ValueError(
-            f"Expected a data set with labels, one of {labelled}. "
+            f"Expected a data set with labels, one of {labeled}. "
             f"Received: with_labels={with_labels} for name={name!r}. "
             "Leave with_labels out."
         )

@@ -17,11 +17,11 @@ or, as `iterations`, a function of a number that a callback stores in `on_epoch_
 
 import tensorflow as tf
 
+from keras_rbm.checks import check_flags
 from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.arguments import (
     check_binarization_method,
     check_counter,
-    check_flags,
     check_intensities,
 )
 from keras_rbm.datasets.keyed import (
@@ -51,24 +51,24 @@ def binarize(
     freeze the samples. Elements may be single vectors or batches.
 
     Args:
-      dataset: `tf.data.Dataset` of float tensors in [0, 1] of any shape, or of tuples
-        that begin with one; further components pass unchanged. For `"sample"` its
-        order must be the same in every epoch, or depend on the same counter.
-      method: `"threshold"` or `"sample"`.
-      seed: int, the key of the samples. Unused by `"threshold"`.
-      redraw: bool. True draws new samples for every epoch; False draws once, so
-        every epoch sees the same values: right for validation and test data.
-      iterations: optional counter as for `shuffled_batches`, used instead of the
-        epoch number, so a resumed run sees the same samples as an uninterrupted one.
-        By default the epoch number counts the iterators made from the returned
-        dataset.
+        dataset: `tf.data.Dataset` of float tensors in [0, 1] of any shape, or of tuples
+            that begin with one; further components pass unchanged. For `"sample"` its
+            order must be the same in every epoch, or depend on the same counter.
+        method: `"threshold"` or `"sample"`.
+        seed: int, the key of the samples. Unused by `"threshold"`.
+        redraw: bool. True draws new samples for every epoch; False draws once, so every
+            epoch sees the same values: right for validation and test data.
+        iterations: optional counter as for `shuffled_batches`, used instead of the
+            epoch number, so a resumed run sees the same samples as an uninterrupted
+            one. By default the epoch number counts the iterators made from the returned
+            dataset.
 
     Returns:
-      A `tf.data.Dataset` of the same structure, shapes, types and cardinality, with
-      the first component in {0, 1}.
+        `tf.data.Dataset` of the same structure, shapes, types and cardinality, with the
+        first component in {0, 1}.
 
     Raises:
-      ValueError: if `method` is unknown or `seed` is not an integer.
+        ValueError: if `method` is unknown or `seed` is not an integer.
 
     Example:
     ```python
@@ -79,8 +79,8 @@ def binarize(
     ```
 
     References:
-      1. R. Salakhutdinov, I. Murray. On the quantitative analysis of deep belief
-         networks. ICML 2008.
+        1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+           networks. ICML 2008.
     """
     check_intensities(dataset)
     check_binarization_method(method)
@@ -116,28 +116,29 @@ def shuffled_batches(
     are held in memory.
 
     Args:
-      data: arrays or tensors in a nest of tuples, lists and dicts, each with the
-        examples on its first axis and floats cast to `keras.config.floatx()`; `None`
-        components stay `None`. Or a finite `tf.data.Dataset` of single examples, of
-        any structure. Lists come back as tuples.
-      batch_size: int, the number of examples in a batch; the last may have fewer.
-      seed: int, the key of the permutations.
-      iterations: integer scalar variable, e.g. `optimizer.iterations`, or a function
-        without arguments that returns an int. An optimizer counts its steps, so
-        each epoch has its own value and a checkpoint keeps it. A custom `train_step`
-        must apply its gradients under `tf.control_dependencies([x])`, or the optimizer
-        may increase the counter before it is read. An int gives one fixed order.
-      drop_remainder: bool, whether to leave out a last batch with fewer examples.
+        data: arrays or tensors in a nest of tuples, lists and dicts, each with the
+            examples on its first axis and floats cast to `keras.config.floatx()`;
+            `None` components stay `None`. Or a finite `tf.data.Dataset` of single
+            examples, of any structure. Lists come back as tuples.
+        batch_size: int, the number of examples in a batch; the last may have fewer.
+        seed: int, the key of the permutations.
+        iterations: integer scalar variable, e.g. `optimizer.iterations`, or a function
+            without arguments that returns an int. An optimizer counts its steps, so
+            each epoch has its own value and a checkpoint keeps it. A custom
+            `train_step` must apply its gradients under `tf.control_dependencies([x])`,
+            or the optimizer may increase the counter before it is read. An int gives
+            one fixed order.
+        drop_remainder: bool, whether to leave out a last batch with fewer examples.
 
     Returns:
-      A `tf.data.Dataset` of batches with the structure of `data` and known cardinality.
-      Its options turn autotuning off, because each epoch would end by waiting for it.
+        `tf.data.Dataset` of batches with the structure of `data` and known cardinality.
+        Its options turn autotuning off, because each epoch would end by waiting for it.
 
     Raises:
-      ValueError: if there are no examples, the components differ in their number of
-        examples, one has no axis of examples, a dataset is infinite, `batch_size` is
-        below 1 or above the number of examples with `drop_remainder=True`, or `seed` is
-        not an integer.
+        ValueError: if there are no examples, the components differ in their number of
+            examples, one has no axis of examples, a dataset is infinite, `batch_size`
+            is below 1 or above the number of examples with `drop_remainder=True`, or
+            `seed` is not an integer.
 
     Example:
     ```python

@@ -15,20 +15,20 @@ def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None
     in the first of these that can be written to.
 
     Args:
-      builder_cls: subclass of `tfds.core.DatasetBuilder`.
-      config: optional `tfds.core.BuilderConfig` or its name.
-      data_dir: optional path of prepared data sets.
-      manual_dir: optional path of a folder with source files downloaded by hand.
-        Default: the environment variable `KERAS_RBM_MANUAL_DIR`, else
-        `downloads/manual` in the data directory.
+        builder_cls: subclass of `tfds.core.DatasetBuilder`.
+        config: optional `tfds.core.BuilderConfig` or its name.
+        data_dir: optional path of prepared data sets.
+        manual_dir: optional path of a folder with source files downloaded by hand.
+            Default: the environment variable `KERAS_RBM_MANUAL_DIR`, else
+            `downloads/manual` in the data directory.
 
     Returns:
-      A `tfds.core.DatasetBuilder` that is ready for `as_dataset`.
+        `tfds.core.DatasetBuilder` that is ready for `as_dataset`.
 
     Raises:
-      ConnectionError: if source files are missing and their host cannot be reached.
-      FileNotFoundError: if the set must be downloaded by hand and no file is there.
-      PermissionError: if the set must be prepared and no directory can be written to.
+        ConnectionError: if source files are missing and their host cannot be reached.
+        FileNotFoundError: if the set must be downloaded by hand and no file is there.
+        PermissionError: if the set must be prepared and no directory can be written to.
     """
     import tensorflow_datasets as tfds
 

@@ -86,7 +86,7 @@ def _exact_moments(potentials):
         tf.nest.map_structure(lambda _: dtype, h.expected_statistics(h.bias)),
         dtype,
     )
-    return _for_each_model(_moments, potentials, signature)
+    return _for_each_model(_moments, potentials, signature, _swapped)
 
 
 def _named(units):
@@ -97,19 +97,18 @@ def _named(units):
 def _enumerates_visible(potentials):
     """Returns whether the visible layer is the one to enumerate."""
     sizes = finite_layers(potentials)
+    kinds = f"{_named(potentials.visible)} and {_named(potentials.hidden)}"
     if not sizes:
         raise ValueError(
             "Expected at least one layer of units with finitely many states. Received: "
-            f"{_named(potentials.visible)} and "
-            f"{_named(potentials.hidden)} units. Estimate log Z by 'ais' instead."
+            f"{kinds} units. Estimate log Z by 'bidirectional' instead."
         )
     side = min(sizes, key=sizes.get)
     if sizes[side] > MAX_UNITS:
         raise ValueError(
             f"Expected a layer of at most {MAX_UNITS} binary units to enumerate, or "
             f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
-            f"{_named(potentials.visible)} and "
-            f"{_named(potentials.hidden)} units. Estimate log Z by 'ais' instead."
+            f"{kinds} units. Estimate log Z by 'bidirectional' instead."
         )
     return side == "visible"
 
@@ -120,18 +119,17 @@ def _size(potentials, side):
     return f"num_{side}={count}{size},"
 
 
-def _for_each_model(function, potentials, signature):
-    enumerate_visible = _enumerates_visible(potentials)
+def _for_each_model(function, potentials, signature, swap=lambda result: result):
+    """Returns results of a function that enumerates a model's hidden layer.
+
+    If the visible layer is the one to enumerate, the function gets the transposed
+    model, and `swap` swaps the layers of its result.
+    """
+    transposes = _enumerates_visible(potentials)
     potentials = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
-    if enumerate_visible:
 
-        def run(model):
-            return function(model.transpose(), transposed=True)
-
-    else:
-
-        def run(model):
-            return function(model, transposed=False)
+    def run(model):
+        return swap(function(model.transpose())) if transposes else function(model)
 
     batch = potentials.batch_size
     if batch is None:
@@ -191,7 +189,7 @@ def _chunk(potentials, index, count, total):
     return hidden, log_weights
 
 
-def _log_partition(potentials, transposed):
+def _log_partition(potentials):
     chunks, count, total = _chunks(potentials)
     dtype = potentials.hidden_bias.dtype
 
@@ -206,8 +204,8 @@ def _log_partition(potentials, transposed):
     )[1]
 
 
-def _moments(potentials, transposed):
-    log_partition = _log_partition(potentials, transposed)
+def _moments(potentials):
+    log_partition = _log_partition(potentials)
     chunks, count, total_states = _chunks(potentials)
 
     def chunk_moments(index):
@@ -218,7 +216,7 @@ def _moments(potentials, transposed):
         kernel = tf.matmul(v.bias, h.bias * weights[:, tf.newaxis], transpose_a=True)
         return Moments(kernel, v, h, weights).mean()
 
-    total = tf.while_loop(
+    return tf.while_loop(
         lambda index, _: index < chunks,
         lambda index, total: (
             index + 1,
@@ -226,7 +224,8 @@ def _moments(potentials, transposed):
         ),
         (tf.constant(1), chunk_moments(tf.constant(0))),
     )[1]
-    if transposed:
-        kernel = tf.transpose(total.kernel)
-        return Moments(kernel, total.hidden, total.visible, total.weights)
-    return total
+
+
+def _swapped(moments):
+    kernel = tf.transpose(moments.kernel)
+    return Moments(kernel, moments.hidden, moments.visible, moments.weights)

@@ -89,8 +89,9 @@ def estimate_log_partition(
             by default 0.
         seed: int or integer tensor of shape (2,).
         progress: bool. Show progress bars of annealing.
-        spread: function `(anneal, states) -> log weights` that calls
-            `anneal(states, seed)` on several devices, or `None`.
+        spread: function `(anneal, work, seed) -> log weights` that calls
+            `anneal(share, seed)` on several devices, or `None`. `work` is the states to
+            anneal back, or an int, the number of chains to anneal forwards.
 
     Returns:
         `LogPartition`, nats. If chains cannot tell an end of its interval, a warning

@@ -8,9 +8,9 @@ import tensorflow as tf
 def traced_by_size(function):
     """Makes a `tf.function` of a function of `Potentials` and other tensors.
 
-    Each size and type of its arguments has one of its own. TensorFlow warns of a single
-    one that it traces too often where a script scores models of several sizes, and
-    takes parameters for alike whose classes have one name.
+    There is one for each size and type of the arguments. A single one would warn of
+    retracing in a script that scores models of several sizes, and would confuse
+    parameter classes of the same name.
     """
 
     @functools.cache
@@ -27,7 +27,7 @@ def traced_by_size(function):
 
 
 def _kind(value):
-    """Returns types and shapes of a tree of tensors; of what is no tensor the value."""
+    """Returns types and shapes of a tree of tensors; the value of anything else."""
     if isinstance(value, (tuple, list)):
         return type(value), *map(_kind, value)
     return str(value.shape) if hasattr(value, "shape") else value

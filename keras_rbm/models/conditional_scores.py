@@ -9,8 +9,8 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.messages.approximate_inference import can_start_at
-from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.units.bernoulli import are_binary
 
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
 _METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")

@@ -11,10 +11,10 @@ from keras_rbm.models.workflow.initializers import keras_part, normal, reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
 from keras_rbm.models.workflow.layer_variables import (
     add_units,
-    are_binary,
     layer_parameters,
     unit_types,
 )
+from keras_rbm.units.bernoulli import are_binary
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -42,7 +42,7 @@ class CRBM(ConditionalModel):
         feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`; by default normal, 0.01.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
-            `fit` (or `adapt`) sets the bias to where the data's mean is.
+            `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
             part of the update, not of the reported loss.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
@@ -170,8 +170,16 @@ class CRBM(ConditionalModel):
 
         Args:
             features: tensor (B, X).
+
+        Raises:
+            ValueError: if there are no features, or the model is not built.
         """
         self._assert_built("potentials")
+        if features is None:
+            raise ValueError(
+                "Expected features of shape (examples, X): biases of a CRBM depend on "
+                "them. Received: features=None."
+            )
         features = tf.cast(features, self.compute_dtype)
 
         def layer(side, unit):

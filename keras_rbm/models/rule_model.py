@@ -9,7 +9,14 @@ from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
 from keras_rbm.models.workflow.defaults import default_rate
 from keras_rbm.models.workflow.digests import OptimizerDigests
-from keras_rbm.models.workflow.faults import StepFault, lies_in, reporting
+from keras_rbm.models.workflow.faults import (
+    DATA_BIT,
+    GRADIENT_BIT,
+    LOSS_BIT,
+    StepFault,
+    lies_in,
+    reporting,
+)
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
@@ -157,13 +164,14 @@ class RuleModel(StoredModel):
         # batch is there.
         with tf.control_dependencies([visible]):
             self._fault.begin(self._state_of_a_step())
-            self._fault.look_at(*self._data_soundness(features, visible, weights))
+            sound = self._data_soundness(features, visible, weights)
+            self._fault.look_at(*sound, first_bit=DATA_BIT)
             seed = self.next_seed()
             loss_seed = random.fold_in(seed, 0)
             shares = normalized(weights)
             step = self._step(features, visible, shares, seed, loss_seed)
             phases = self.rule.phases(step)
-            self._fault.look_at(lies_in(phases.losses), first_bit=3)
+            self._fault.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self.rule.update(self, step, phases)
         self._record(*self._fault.unless_bad(visible, weights))
@@ -250,7 +258,7 @@ class RuleModel(StoredModel):
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]
         gradients = regularized(gradients, variables)
-        self._fault.look_at(*map(lies_in, gradients), first_bit=4)
+        self._fault.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]

@@ -83,6 +83,7 @@ def score_report(report, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
+        TypeError: if `report` is not a `ScoreReport`.
     """
     check_title(title)
     if not hasattr(report, "free_energies"):
@@ -150,11 +151,11 @@ def _draw_line(axes, metrics, name, label, epochs, every):
     axes.set_xlabel(x_label)
 
 
-def _draw_intervals(axes, x, values, lower, upper, colour):
+def _draw_intervals(axes, x, values, lower, upper, color):
     """Draws a band where both ends are known, and marks values where one is not."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     known = np.isfinite(lower) & np.isfinite(upper)
-    style = {"color": colour, "alpha": 0.25}
+    style = {"color": color, "alpha": 0.25}
     axes.fill_between(x, lower, upper, where=known, lw=0, **style)
     # A band has no width if neither neighbor has one.
     padded = np.pad(known, 1)
@@ -163,7 +164,7 @@ def _draw_intervals(axes, x, values, lower, upper, colour):
     for end, marker in ((lower, "v"), (upper, "^")):
         unknown = np.isinf(end)
         if unknown.any():
-            hollow = {"markerfacecolor": "none", "markersize": 8, "color": colour}
+            hollow = {"markerfacecolor": "none", "markersize": 8, "color": color}
             axes.plot(x[unknown], values[unknown], marker, **hollow)
 
 

@@ -3,15 +3,16 @@
 import numpy as np
 
 from keras_rbm.checks import check_flags, check_numbers
-from keras_rbm.models.workflow.layer_variables import are_binary
+from keras_rbm.models.workflow.energies import energy_name
 from keras_rbm.models.workflow.rows import map_rows
 from keras_rbm.plots.figures import check_built, check_title, new_figure
+from keras_rbm.units.bernoulli import are_binary
 
 _BINS = 40
 _MOST_NOISE = 1000
 #: The band of binary units holds the middle 80 % of the data.
 _QUANTILES = (0.1, 0.9)
-_COLOURS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
+_COLORS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
 
 
 def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
@@ -52,9 +53,7 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     """
     check_title(title)
     check_flags(noise=noise)
-    energy = getattr(rbm, "variational_free_energy", None) or getattr(
-        rbm, "free_energy", None
-    )
+    energy = getattr(rbm, energy_name(rbm), None)
     if energy is None or getattr(rbm, "conditional", False):
         raise TypeError(
             "Expected a model with free energies of v only, in plots.free_energies(). "
@@ -86,10 +85,10 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     for index, (label, own) in enumerate(energies.items()):
         # Noise lies far away: with common bins each would be a single bar.
         edges = np.histogram_bin_edges(known if label in given else own, _BINS)
-        colour = f"C{index}" if label in given else "0.6"
-        style = {"histtype": "stepfilled", "alpha": 0.4, "color": colour}
+        color = f"C{index}" if label in given else "0.6"
+        style = {"histtype": "stepfilled", "alpha": 0.4, "color": color}
         axes.hist(own, edges, density=True, label=label, **style)
-        axes.axvline(own.mean(), color=colour, linestyle="--", linewidth=1)
+        axes.axvline(own.mean(), color=color, linestyle="--", linewidth=1)
     axes.set(xlabel="free energy, nats", ylabel="density")
     axes.spines[["top", "right"]].set_visible(False)
     # Below the axes, because histograms may be anywhere.
@@ -194,9 +193,9 @@ def _draw_layer(axes, activity, binary, threshold, name):
     for kind, which in kinds.items():
         if not which.any():
             continue
-        where, colour = place[which], _COLOURS[kind]
-        axes.vlines(where, low[which], high[which], color=colour, alpha=0.35)
-        axes.scatter(where, mean[which], s=6, color=colour, label=kind)
+        where, color = place[which], _COLORS[kind]
+        axes.vlines(where, low[which], high[which], color=color, alpha=0.35)
+        axes.scatter(where, mean[which], s=6, color=color, label=kind)
     counts = [f"{kinds[k].sum()} {k}" for k in kinds if k != "alive"]
     axes.set_title(f"{name}{len(mean)} hidden units: {', '.join(counts)}", fontsize=10)
     if len(axes.get_legend_handles_labels()[1]) > 1:

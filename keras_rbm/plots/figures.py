@@ -60,15 +60,15 @@ def image_figure(grid, title, margin=0.0):
     return figure, axes
 
 
-def show_grid(axes, grid, colours, low, high):
+def show_grid(axes, grid, colors, low, high):
     """Draws a grid of images, NaN as the gray between them; returns the artist."""
     import matplotlib
 
-    colours = matplotlib.colormaps[colours].with_extremes(bad=_SEPARATOR)
-    return axes.imshow(grid, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    colors = matplotlib.colormaps[colors].with_extremes(bad=_SEPARATOR)
+    return axes.imshow(grid, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
 
 
-def show_grey(axes, grid):
+def show_gray(axes, grid):
     """Draws a grid of images from black to white, at least 0 to 1."""
     low, high = min(np.nanmin(grid), 0.0), max(np.nanmax(grid), 1.0)
     return show_grid(axes, grid, "gray", low, high)

@@ -6,7 +6,7 @@ import numpy as np
 from keras_rbm.checks import as_array, check_counts
 from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.models.workflow.rows import as_rows
-from keras_rbm.plots.figures import check_built, image_figure, show_grey, show_grid
+from keras_rbm.plots.figures import check_built, image_figure, show_gray, show_grid
 
 #: Room above an image for a number, as a share of its height.
 _HEADROOM = 0.25
@@ -103,7 +103,7 @@ def samples(states, image_shape=None, num_columns=None, title=None):
     states = _states(states, "states")
     grid = image_grid(states, image_shape, num_columns)
     figure, axes = image_figure(grid, title)
-    show_grey(axes, grid)
+    show_gray(axes, grid)
     return figure
 
 
@@ -154,6 +154,7 @@ def comparison(rows, image_shape=None, title=None):
 
     Raises:
         ImportError: if matplotlib is not installed.
+        TypeError: if `rows` is not a dict.
         ValueError: if the arrays differ in shape, or do not form images of the shape.
 
     Example:
@@ -177,7 +178,7 @@ def comparison(rows, image_shape=None, title=None):
         )
     grid = image_grid(np.concatenate(states), image_shape, num_columns=len(states[0]))
     figure, axes = image_figure(grid, title, margin=0.9)
-    show_grey(axes, grid)
+    show_gray(axes, grid)
     height = grid.shape[0] / len(states)
     axes.set_axis_on()
     axes.set_xticks([])

@@ -5,7 +5,7 @@ import numpy as np
 from keras_rbm import random
 from keras_rbm.checks import as_array, check_counts, check_flags
 from keras_rbm.images import checked_image_shape, image_grid
-from keras_rbm.plots.figures import check_built, check_title, image_figure, show_grey
+from keras_rbm.plots.figures import check_built, check_title, image_figure, show_gray
 from keras_rbm.plots.images import comparison
 
 #: 0 to 1000 sweeps, spaced by about the same factor.
@@ -124,7 +124,7 @@ def chain_animation(
     grids = [image_grid(own, image_shape) for own in states.values()]
     above = [f"{title}, {_label(k)}" if title else _label(k) for k in states]
     figure, axes = image_figure(grids[0], above[0])
-    image = show_grey(axes, grids[0])
+    image = show_gray(axes, grids[0])
     extremes = np.concatenate([*states.values()])
     image.set_clim(min(extremes.min(), 0.0), max(extremes.max(), 1.0))
 

@@ -77,7 +77,7 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
         axes = figure.add_subplot(len(arrays), 1, row + 1)
         table = pandas.DataFrame(own, columns=list(alphabet))
         options = {"flip_below": False, "show_spines": False, "ax": axes}
-        logo = logomaker.Logo(table, color_scheme=_colours(alphabet), **options)
+        logo = logomaker.Logo(table, color_scheme=_colors(alphabet), **options)
         logo.ax.axhline(0.0, color="0.3", linewidth=0.6)
         axes.set_xticks(range(4, len(own), 5), range(5, len(own) + 1, 5))
         axes.spines["left"].set_visible(True)
@@ -165,10 +165,10 @@ def _apart(size, distance):
     return abs(places[:, np.newaxis] - places) >= distance
 
 
-def _colours(alphabet):
+def _colors(alphabet):
     """Returns a dict of letter to color, by the chemistry of amino acids or bases."""
-    groups = _ACIDS if set(alphabet) > set("ACDEFGHIKLMNPQRSTVWY") else _BASES
-    by_letter = {letter: colour for colour, own in groups.items() for letter in own}
+    groups = _ACIDS if set(alphabet) >= set("ACDEFGHIKLMNPQRSTVWY") else _BASES
+    by_letter = {letter: color for color, own in groups.items() for letter in own}
     return {letter: by_letter.get(letter, "0.5") for letter in alphabet}
 
 

@@ -15,7 +15,7 @@ def step_away(model, samples, phases, mean, seed, *, l2, line_search, **fitting)
     Args:
         model: the growing model.
         samples: its `GrowingSamples`.
-        phases: `Phases` of the batch and the model's samples.
+        phases: `DataAndSamples` of the batch and the model's samples.
         mean: tensor (V,), the batch's mean.
         seed: seed tensor (2,).
         l2: scalar, the penalty of all units.

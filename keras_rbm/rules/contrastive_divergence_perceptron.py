@@ -43,19 +43,12 @@ class ContrastiveDivergencePerceptron(LearningRule):
            structured output prediction. UAI 2011.
     """
 
+    needs_conditional = True
+
     def __init__(self, gibbs_steps=10, **kwargs):
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
-
-    def check(self, model, optimizer=None):
-        super().check(model, optimizer)
-        if not model.conditional:
-            raise ValueError(
-                "Expected a model with input for ContrastiveDivergencePerceptron: "
-                f"its chains start at the prediction from x. Received: "
-                f"{type(model).__name__}. Use a CRBM, or the rule 'cd'."
-            )
 
     def phases(self, step):
         rival, losses = self._rival(step)

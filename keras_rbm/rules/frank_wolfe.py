@@ -28,7 +28,7 @@ _LOW_ESS = 0.2
 _STRONGER = 3.0
 #: Arguments that are attributes of the same name.
 _AS_GIVEN = (
-    "num_samples", "gibbs_steps", "objective", "temperature", "away_steps",
+    "num_samples", "gibbs_steps", "objective", "step", "temperature", "away_steps",
     "bias_steps", "lbfgs_iterations", "num_starts",
 )  # fmt: skip
 
@@ -160,7 +160,7 @@ class FrankWolfe(Rule):
         self.num_samples = num_samples
         self.gibbs_steps = gibbs_steps
         self.objective = objective
-        self.step_size = step
+        self.step = step
         self.temperature = temperature
         self.away_steps = away_steps
         self.bias_steps = bias_steps
@@ -292,9 +292,9 @@ class FrankWolfe(Rule):
             "drift": self.samples.drift(mean),
             "bias_steps": self.bias_steps,
             "gibbs_steps": self.gibbs_steps,
-            "line_search": self.step_size == "line_search",
+            "line_search": self.step == "line_search",
         }
 
     def get_config(self):
-        own = {"l2": self._penalty.config(), "step": self.step_size}
-        return own | {name: getattr(self, name) for name in _AS_GIVEN}
+        as_given = {name: getattr(self, name) for name in _AS_GIVEN}
+        return {"l2": self._penalty.config()} | as_given

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import gibbs_chain
-from keras_rbm.inference.growing.frank_wolfe import Phases
+from keras_rbm.inference.growing.frank_wolfe import DataAndSamples
 from keras_rbm.inference.growing.reweighting import Descended, random_rows
 
 #: Factor of the number of sweeps when chains start.
@@ -117,10 +117,10 @@ class GrowingSamples:
         self._started.assign(1.0)
 
     def phases(self, visible, weights):
-        """Returns the data of a step and the samples of its search, `Phases`."""
+        """Returns `DataAndSamples` of a step: its data, the samples of its search."""
         samples = tf.convert_to_tensor(self.chains)[: self.num_samples]
         each = tf.fill([self.num_samples], 1.0 / self.num_samples)
-        return Phases(visible, weights, samples, each)
+        return DataAndSamples(visible, weights, samples, each)
 
     def held_out_chains(self):
         """Returns the samples that no search uses, `Descended`, (J, V)."""

@@ -1,6 +1,6 @@
 """The base class of rules that descend along the difference of two phases."""
 
-from keras_rbm.checks import check_numbers
+from keras_rbm.checks import check_flags, check_numbers
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases
@@ -21,10 +21,15 @@ class LearningRule(Rule):
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
-        centered: bool, whether the update is the centered gradient, see
-            `Centering`; for models without input.
+        centered: bool, whether the update is the centered gradient; for models without
+            input.
         sliding_factor: float in [0, 1], how fast the centering offsets follow the
             batches' means.
+
+    Attributes:
+        fits_conditional: bool, whether the rule fits models with input. A rule whose
+            chains serve all examples does not: given x, each example has its own model.
+        needs_conditional: bool, whether it fits only these.
 
     Raises:
         TypeError, ValueError: if an argument has another type or is out of range.
@@ -42,8 +47,8 @@ class LearningRule(Rule):
     >>> history = rbm.fit(np.eye(3, dtype="float32"), verbose=0)
     """
 
-    #: Whether the rule fits models with input.
     fits_conditional = True
+    needs_conditional = False
     descends_once = True
 
     def __init__(
@@ -57,8 +62,7 @@ class LearningRule(Rule):
         check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
         if sparsity_target is not None:
             check_numbers(sparsity_target=sparsity_target)
-        if not isinstance(centered, bool):
-            raise TypeError(f"Expected True or False. Received: centered={centered!r}.")
+        check_flags(centered=centered)
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
@@ -66,7 +70,7 @@ class LearningRule(Rule):
             )
         if sparsity_cost < 0.0:
             raise ValueError(
-                f"Expected a sparsity_cost ≥ 0. Received: {sparsity_cost}."
+                f"Expected sparsity_cost ≥ 0. Received: sparsity_cost={sparsity_cost}."
             )
         if bool(sparsity_cost) != (sparsity_target is not None):
             raise ValueError(
@@ -75,9 +79,10 @@ class LearningRule(Rule):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
+        self.centered = bool(centered)
+        self.sliding_factor = sliding_factor
         centering = Centering(sliding_factor)
         self.centering = centering if centered else None
-        self.sliding_factor = sliding_factor
 
     def check(self, model, optimizer=None):
         super().check(model, optimizer)
@@ -88,6 +93,12 @@ class LearningRule(Rule):
                 "its own model, and its chains and means cannot be used for others. "
                 f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
                 "or 'maximum_likelihood'."
+            )
+        if self.needs_conditional and not model.conditional:
+            raise ValueError(
+                f"Expected a model with input for {type(self).__name__}, which learns "
+                f"to predict from x. Received: {type(model).__name__} '{model.name}'. "
+                "Use a CRBM, or the rule 'cd' or 'pcd'."
             )
 
     def build(self, model):
@@ -141,6 +152,6 @@ class LearningRule(Rule):
         return {
             "sparsity_target": self.sparsity_target,
             "sparsity_cost": self.sparsity_cost,
-            "centered": self.centering is not None,
+            "centered": self.centered,
             "sliding_factor": self.sliding_factor,
         }

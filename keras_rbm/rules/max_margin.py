@@ -46,14 +46,10 @@ class MaxMargin(LearningRule):
         3. Yu, Joachims. Learning structural SVMs with latent variables. ICML 2009.
     """
 
+    needs_conditional = True
+
     def check(self, model, optimizer=None):
         super().check(model, optimizer)
-        if not model.conditional:
-            raise ValueError(
-                "Expected a model with input for MaxMargin: without x there is no "
-                f"output to predict. Received: {type(model).__name__}. Use a CRBM, "
-                "or another rule."
-            )
         if not model.inference.finds_state:
             raise ValueError(
                 "Expected inference that finds states for MaxMargin. Received: "

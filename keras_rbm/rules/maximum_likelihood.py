@@ -7,7 +7,7 @@ from keras_rbm import inference as inference_module
 from keras_rbm.inference import Moments
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases
-from keras_rbm.units import Bernoulli
+from keras_rbm.units.bernoulli import are_binary
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -54,10 +54,7 @@ class MaximumLikelihood(LearningRule):
 
     def check(self, model, optimizer=None):
         super().check(model, optimizer)
-        binary = isinstance(model.visible, Bernoulli) and isinstance(
-            model.hidden, Bernoulli
-        )
-        self._is_binary = binary
+        binary = self._is_binary = are_binary(model.visible, model.hidden)
         inference = self.inference or model.inference
         if inference is not None and inference.binary_only and not binary:
             raise ValueError(

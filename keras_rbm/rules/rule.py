@@ -19,15 +19,17 @@ class Rule(Configured):
         variables: list of the variables that `add_variable` has created; they are saved
             with the model.
         owner: the model that the rule belongs to, or `None`.
+        updates_per_step: int, number of optimizer updates in one step.
+        descends_once: bool, whether `update` calls `model.descend` once, which a bad
+            step skips. If not, the step is reverted.
+        relative_rate: float, a suitable learning rate, relative to that of contrastive
+            divergence.
+        grows: bool, whether the rule adds hidden units, for models that grow.
     """
 
-    #: Number of optimizer updates in one step.
     updates_per_step = 1
-    #: Whether `update` is one call of `model.descend`, which a bad step skips.
     descends_once = False
-    #: A suitable learning rate, relative to that of contrastive divergence.
     relative_rate = 1.0
-    #: Whether the rule adds hidden units, for models that grow.
     grows = False
 
     def __init__(self):

@@ -87,12 +87,13 @@ class Phases(NamedTuple):
 
     Attributes:
         positive, negative: `Moments`; the update descends along their difference.
+            `negative` is `None` for a rule whose `update` samples by itself.
         losses: tensor (B,), what `fit` reports as `loss`.
         prediction: tensor (B, V), the model's prediction for the batch, if the rule has
             computed it anyway, else `None`.
     """
 
     positive: Moments
-    negative: Moments
+    negative: Moments | None
     losses: tf.Tensor
     prediction: tf.Tensor | None = None

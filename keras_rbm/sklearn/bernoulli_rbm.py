@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.neural_network import BernoulliRBM
 
 from keras_rbm.models import RBM
-from keras_rbm.units import Bernoulli
+from keras_rbm.units.bernoulli import are_binary
 
 
 def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
@@ -87,7 +87,7 @@ def to_bernoulli_rbm(rbm, **kwargs):
             "an RBMEstimator, to_rbm() of an InfiniteRBM."
         )
     rbm._assert_built("to_bernoulli_rbm")
-    if not all(isinstance(unit, Bernoulli) for unit in (rbm.visible, rbm.hidden)):
+    if not are_binary(rbm.visible, rbm.hidden):
         raise ValueError(
             "Expected an RBM of binary units: scikit-learn has no others. Received: "
             f"visible={rbm.visible!r}, hidden={rbm.hidden!r}."

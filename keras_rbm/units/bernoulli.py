@@ -60,3 +60,8 @@ class Bernoulli(Unit):
 
     def is_state(self, states):
         return (states == 0) | (states == 1)
+
+
+def are_binary(*types):
+    """Returns whether all unit types are `Bernoulli`."""
+    return all(isinstance(unit, Bernoulli) for unit in types)

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.checks import check_flags
 from keras_rbm.random import HALF_STEP
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit, constant
@@ -100,6 +101,9 @@ class Gaussian(Unit):
             rate means the same for every unit. If `False`, they stay 0 and 1, and
             bias and precision are set instead, for data that are already standardized.
 
+    Raises:
+        TypeError: if it is not a bool.
+
     Example:
 
     >>> data = np.random.default_rng(0).normal(5.0, 2.0, (500, 3))
@@ -110,7 +114,8 @@ class Gaussian(Unit):
     """
 
     def __init__(self, standardize=True):
-        self.standardize = standardize
+        check_flags(standardize=standardize)
+        self.standardize = bool(standardize)
 
     def variables(self):
         return {

@@ -92,13 +92,8 @@ class Rectified(HalfLineUnit):
            Boltzmann machines. Physical Review Letters, 2017.
     """
 
-    description = "numbers ≥ 0"
-
     def variables(self):
         return {"bias": (constant(0.0), True), "log_precision": (constant(0.0), True)}
 
     def parameters(self, bias, log_precision):
         return RectifiedParameters(bias, log_precision)
-
-    def contains(self, states):
-        return (states >= 0) & (states < float("inf"))

@@ -88,6 +88,20 @@ def test_early_stopping_acts_on_it(data):
     assert len(history.epoch) == 2  # Keras never stops after the first epoch
 
 
+def test_a_deep_model_has_the_gap_of_its_bound(data):
+    dbm = keras_rbm.DBM([4, 3], seed=0)
+    dbm.compile("sgd", rule="pcd")
+    callback = FreeEnergyGap(data[:25], data[25:], every=2)
+    history = dbm.fit(data, epochs=3, callbacks=[callback], verbose=0).history
+    assert len(history["free_energy_gap"]) == 1
+    dbm = keras_rbm.DBM([4, 3], seed=0)
+    dbm.compile("sgd", rule="pcd")
+    dbm.fit(data, epochs=2, verbose=0)
+    energies = dbm.variational_free_energy(data).numpy()
+    expected = energies[25:].mean() - energies[:25].mean()
+    np.testing.assert_allclose(history["free_energy_gap"][0], expected, atol=1e-5)
+
+
 def test_training_goes_on_as_without_it(data):
     assert_training_unchanged(compiled, data, FreeEnergyGap(data[:25], data[25:]))
 

@@ -33,8 +33,8 @@ def corners(images, size):
 class TestFlip:
     @pytest.mark.parametrize("probability", [0.1, 0.5])
     def test_rate_within_binomial_errors(self, probability):
-        grey = tf.data.Dataset.from_tensors(tf.fill([100, 400], 0.25))
-        ((noisy, _),) = corrupt(grey, flip(probability))
+        gray = tf.data.Dataset.from_tensors(tf.fill([100, 400], 0.25))
+        ((noisy, _),) = corrupt(gray, flip(probability))
         flipped = noisy.numpy() == 0.75
         np.testing.assert_array_equal(noisy[~flipped], 0.25)
         error = np.sqrt(probability * (1 - probability) / flipped.size)
@@ -73,8 +73,8 @@ class TestOcclude:
         corners(corrupted(pairs).reshape(-1, 4, 4), size)
 
     def test_value_covers_and_the_rest_stays(self):
-        grey = tf.data.Dataset.from_tensors(tf.fill([50, 9], 0.25))
-        ((noisy, _),) = corrupt(grey, occlude(2, value=0.75))
+        gray = tf.data.Dataset.from_tensors(tf.fill([50, 9], 0.25))
+        ((noisy, _),) = corrupt(gray, occlude(2, value=0.75))
         np.testing.assert_array_equal(np.sort(noisy), [[0.25] * 5 + [0.75] * 4] * 50)
 
     @pytest.mark.parametrize(

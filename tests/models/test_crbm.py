@@ -307,6 +307,11 @@ def test_other_types_are_named():
         crbm.fit(tf.data.Dataset.from_tensor_slices(X).batch(5), Y)
 
 
+def test_potentials_need_features():
+    with pytest.raises(ValueError, match="features=None"):
+        make().potentials()
+
+
 def test_rules_that_need_input_say_so():
     for rule in ("max_margin", "cd_perceptron"):
         with pytest.raises(ValueError, match="Use a CRBM"):

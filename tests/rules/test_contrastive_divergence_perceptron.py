@@ -28,7 +28,7 @@ def make(gibbs_steps=3):
 
 
 def pairs(count=30):
-    """Returns examples with unequal weights, normalised."""
+    """Returns examples with unequal weights, normalized."""
     rng = np.random.default_rng(1)
     x = rng.normal(0, 1, (count, 3))
     v = rng.integers(0, 2, (count, 5))
@@ -120,9 +120,9 @@ def test_expected_gradient(gibbs_steps):
         (positive.hidden.bias - negative.hidden.bias, hidden),
         (positive.kernel - negative.kernel, products),
     ):
-        learnt = np.where(beats, (states[row] - states).T, 0.0)
-        want = learnt @ p
-        error = np.sqrt((learnt**2 @ p - want**2).clip(0) / ROWS).T
+        learned = np.where(beats, (states[row] - states).T, 0.0)
+        want = learned @ p
+        error = np.sqrt((learned**2 @ p - want**2).clip(0) / ROWS).T
         assert abs(want).max() > 10 * error.max()
         assert (abs(got.numpy() - want.T) < 5 * error + 1e-5).all()
 

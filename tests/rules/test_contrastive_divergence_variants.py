@@ -163,7 +163,7 @@ def test_chains_reach_the_distribution_of_the_sum():
 
 
 def importance(potentials, visible, hidden, weights):
-    """Returns the normalised weights of hidden samples, literally, in float64.
+    """Returns the normalized weights of hidden samples, literally, in float64.
 
     `log omega_i = c' h_i + sum sp(b + W h_i) - log sum_j w_j p(h_i | v_j)`, and the
     sample of example i counts w_i times.

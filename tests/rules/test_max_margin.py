@@ -58,7 +58,7 @@ def make(infer, sizes=(5, 4), seed=0, scale=1.0):
 
 
 def pairs(num_visible=5, count=7, seed=1):
-    """Returns examples with unequal weights, normalised."""
+    """Returns examples with unequal weights, normalized."""
     rng = np.random.default_rng(seed)
     x = rng.normal(0, 1, (count, 3))
     v = rng.integers(0, 2, (count, num_visible))

@@ -37,7 +37,7 @@ def make(sizes, infer="mean_field"):
 
 
 def pairs(num_visible, targets="states"):
-    """Returns seven examples with unequal weights, normalised."""
+    """Returns seven examples with unequal weights, normalized."""
     rng = np.random.default_rng(1)
     x = rng.normal(0, 1, (7, 3))
     v = rng.random((7, num_visible))

@@ -34,7 +34,7 @@ def test_columns_become_units():
     ]
     assert [type(kind).__name__ for kind in kinds] == names
     assert (kinds[2].num_states, kinds[3].num_states, kinds[4].num_trials) == (3, 3, 4)
-    assert len(visible.parts) == 4  # equal neighbours are one part
+    assert len(visible.parts) == 4  # equal neighbors are one part
     assert rows.dtype == np.float32 and visible.is_state(rows).all()
     np.testing.assert_array_equal(rows[:, 3], [2, 0, 2, 1])
 

@@ -42,7 +42,7 @@ def tempered_log_partition(
     functions `Delta = log Z_{r+1} - log Z_r` solves
 
     `mean of sigma(x(v) - Delta) over replica r
-    = mean of sigma(Delta - x(v)) over replica r + 1`,
+    = mean of sigma(Delta - x(v)) over replica r + 1`.
 
     This is the best of all bridge estimators for equally many states of both [1]. The
     sum of these ratios and log Z_0 is log Z. The first fifth of the steps only spaces

@@ -18,12 +18,12 @@ class Regions(NamedTuple):
     """Clusters of states, for each of B models.
 
     Attributes:
-        centres: float32 array (8, B, V); if there are fewer clusters, the last one is
+        centers: float32 array (8, B, V); if there are fewer clusters, the last one is
             repeated.
         scale: array (B, V), by which distances are divided.
     """
 
-    centres: np.ndarray
+    centers: np.ndarray
     scale: np.ndarray
 
     @classmethod
@@ -32,7 +32,7 @@ class Regions(NamedTuple):
         from scipy.cluster.vq import kmeans2
 
         rng = np.random.default_rng(np.abs(seed.numpy()))
-        centres, scales = [], []
+        centers, scales = [], []
         for own in means.transpose(1, 0, 2):
             spread = own.std(0)
             wide = own.max() > 1.0  # not means of binary units
@@ -43,16 +43,16 @@ class Regions(NamedTuple):
                 points = (own / scale).astype(np.float64)
                 _, labels = kmeans2(points, _CLUSTERS, minit="++", seed=rng)
             found = [own[labels == label].mean(0) for label in np.unique(labels)]
-            centres.append(found + [found[-1]] * (_CLUSTERS - len(found)))
+            centers.append(found + [found[-1]] * (_CLUSTERS - len(found)))
             scales.append(scale)
-        centres = np.swapaxes(centres, 0, 1).astype(np.float32)
-        return cls(centres, np.stack(scales).astype(np.float32))
+        centers = np.swapaxes(centers, 0, 1).astype(np.float32)
+        return cls(centers, np.stack(scales).astype(np.float32))
 
     def labels(self, states):
         """Returns the number of the nearest center, (n, B), of states (n, B, V)."""
-        states, centres = states / self.scale, self.centres / self.scale
-        inner = np.einsum("nbv,kbv->nkb", states, centres)
-        return np.argmin(np.square(centres).sum(-1) - 2.0 * inner, 1)
+        states, centers = states / self.scale, self.centers / self.scale
+        inner = np.einsum("nbv,kbv->nkb", states, centers)
+        return np.argmin(np.square(centers).sum(-1) - 2.0 * inner, 1)
 
 
 class Pool:

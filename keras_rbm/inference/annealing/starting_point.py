@@ -172,8 +172,8 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     others = tf.concat([others, stayed], 0)
     reached = of_models(mean_of_each(means[:rows]))
     pool.regions = Regions.of(np.reshape(means, (-1, pool.batch, width)), next(seeds))
-    centres = units.natural_for_mean(pool.regions.centres)
-    looks = tf.concat([for_models(first), for_models(nowhere), centres], 0)
+    centers = units.natural_for_mean(pool.regions.centers)
+    looks = tf.concat([for_models(first), for_models(nowhere), centers], 0)
     size = max(1, _ROWS_AT_ONCE // rows)
     for number in range(0, len(looks), size):
         annealed(looks[number : number + size], look, few)

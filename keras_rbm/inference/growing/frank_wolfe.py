@@ -19,7 +19,7 @@ from keras_rbm.inference.growing.reweighting import log_mean_exp, weighted_mean
 _HALVINGS = 30
 
 
-class Phases(NamedTuple):
+class DataAndSamples(NamedTuple):
     """The positive phase (data) and the negative phase (model samples).
 
     The weights of each sum to 1.
@@ -81,7 +81,7 @@ def find_units(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
     """Minimizes an objective of a hidden unit by L-BFGS from several starts at once.
 
     Args:
-        phases: `Phases`.
+        phases: `DataAndSamples`.
         starts: `HiddenUnits`, R of them. 0 is a saddle point of both objectives.
         l2: float, the penalty's weight.
         objective: `linearized_objective` or `likelihood_objective`.
@@ -187,7 +187,7 @@ def best_removal(potentials, phases, l2, *, line_search):
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        phases: `Phases` with samples of the model.
+        phases: `DataAndSamples` with samples of the model.
         l2: float, the penalty's weight.
         line_search: bool, whether a unit's coefficient may be reduced instead.
 

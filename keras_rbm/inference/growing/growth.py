@@ -78,7 +78,7 @@ def grow(
 
     Args:
         potentials: `Potentials` with `FractionalParameters` hidden units.
-        phases: `Phases` with samples of the model, of equal weight.
+        phases: `DataAndSamples` with samples of the model, of equal weight.
         held_out_chains: `Descended`, other samples (J, V) of the model.
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: for the search, see `find_units`.

@@ -70,7 +70,7 @@ def refit(
         changed: `Potentials` after the change, with the previous biases.
         change: function of states (B, V) that returns the increase of `log p*` by the
             change, (B,).
-        phases: `Phases` with samples of the previous model, of equal weight.
+        phases: `DataAndSamples` with samples of the previous model, of equal weight.
         held_out_chains: `Descended`, other samples (J, V) of the previous model.
         seed: int or integer tensor of shape (2,).
         drift: tensor (V,), how far the data's means are from those that the previous

@@ -92,7 +92,7 @@ class BeliefPropagation(IterativeInference):
 class MeanField(IterativeInference):
     """Naive mean field, for units of all types: see `mean_field`.
 
-    Where weights are strong the start decides which fixed point is found. A CRBM that
+    If weights are strong the start decides which fixed point is found. A CRBM that
     restores pictures starts best at the picture that it is given: after training by
     CD-1 on MNIST with a square of 8 × 8 pixels covered, 1.9 % of the pixels are wrong,
     and 12.0 % from `"independent"`. From the better of both bounds it is 4.9 %: a
@@ -103,12 +103,12 @@ class MeanField(IterativeInference):
         max_iterations: int ≥ 1, maximum number of sweeps.
         tolerance: float ≥ 0, largest change of a mean that counts as converged.
         damping: float in [0, 1), weight of the old natural parameters.
-        starts: list of starts, or `None` for `["input"]` where x has as many columns as
-            the visible layer, whose units are one number each, else
-            `["independent"]`, which also saved objects of earlier versions take. It is
-            `h = sigmoid(c(x))`; `"input"` takes x for the state of the visible units;
-            a function of x returns means of the visible units, (B, rows). Of several
-            starts the result with the highest bound is taken, example by example.
+        starts: list of starts, each one of: `"independent"`, the hidden units' means
+            without coupling, `sigmoid(c(x))`; `"input"`, x as the state of the visible
+            units; a function of x that returns means of the visible units, (B, rows).
+            Of several, the result with the highest bound is taken for each example. By
+            default `["input"]` if x has as many columns as the visible layer and its
+            units are one number each, else `["independent"]`.
 
     Raises:
         ValueError: if an argument is out of range.

@@ -15,10 +15,10 @@ from keras_rbm.models.workflow.initializers import reseeded
 from keras_rbm.models.workflow.inputs import check_input_shape
 from keras_rbm.models.workflow.layer_variables import (
     add_units,
-    are_binary,
     layer_parameters,
     unit_types,
 )
+from keras_rbm.units.bernoulli import are_binary
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -31,7 +31,8 @@ class DBN(StackedModel):
             below them. They stay usable on their own, `dbn.rbms[0]`.
         seed: int or `None`, the seed of the first RBM that is created here; the second
             gets `seed + 1`, and so on.
-        **kwargs: `name`, as for `keras.Model`.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`. RBMs that are
+            created here have the `dtype`, too.
 
     Raises:
         ValueError: if the list is empty, or a visible layer differs from the hidden
@@ -56,9 +57,10 @@ class DBN(StackedModel):
     """
 
     def __init__(self, rbms: list[RBM | int], *, seed: int | None = None, **kwargs):
-        rbms = _checked(_made(rbms, seed))
+        rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
         super().__init__(**kwargs)
         self.rbms = rbms
+        self.seed = seed
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:
@@ -183,7 +185,7 @@ class DBN(StackedModel):
         rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]
         for rbm in rbms:  # so that `load_model(compile=False)` is obeyed
             rbm.pop("compile_config", None)
-        return {"name": self.name, "rbms": rbms}
+        return super().get_config() | {"rbms": rbms}
 
     def get_compile_config(self):
         return {"rbms": [rbm.get_compile_config() for rbm in self.rbms]}
@@ -199,14 +201,14 @@ class DBN(StackedModel):
         return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
 
 
-def _made(rbms, seed):
+def _made(rbms, seed, dtype):
     """Returns the list with numbers of hidden units replaced by RBMs."""
     if not isinstance(rbms, (list, tuple)):
         return rbms
     seed = seed_number(seed)
     seeds = [None if seed is None else seed + level for level in range(len(rbms))]
     return [
-        RBM(rbm, seed=own) if isinstance(rbm, numbers.Integral) else rbm
+        RBM(rbm, seed=own, dtype=dtype) if isinstance(rbm, numbers.Integral) else rbm
         for rbm, own in zip(rbms, seeds, strict=True)
     ]
 

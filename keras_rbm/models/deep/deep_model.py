@@ -16,11 +16,11 @@ from keras_rbm.models.workflow.exporting import (
     number,
     rows,
 )
-from keras_rbm.models.workflow.layer_variables import are_binary
 from keras_rbm.models.workflow.rows import map_rows
 from keras_rbm.models.workflow.sampling import checked_chains
 from keras_rbm.models.workflow.with_inference import WithInference
 from keras_rbm.rules import MaximumLikelihood
+from keras_rbm.units.bernoulli import are_binary
 
 
 class DeepModel(WithInference, UnconditionalModel):

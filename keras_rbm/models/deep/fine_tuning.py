@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import check_counts
-from keras_rbm.units import Bernoulli
+from keras_rbm.units.bernoulli import are_binary
 
 
 def classifier(rbms, num_classes, dropout):
@@ -21,7 +21,7 @@ def classifier(rbms, num_classes, dropout):
     check_counts(2, num_classes=num_classes)
     check_dropout(dropout)
     for rbm in rbms:
-        if not isinstance(rbm.hidden, Bernoulli):
+        if not are_binary(rbm.hidden):
             raise ValueError(
                 "Expected binary hidden units, which are sigmoid units of a network. "
                 f"Received: {rbm.hidden!r}. Use the model as a layer instead: "

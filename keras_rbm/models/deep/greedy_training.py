@@ -112,12 +112,12 @@ def evaluate_each(rbms, x, verbose):
 
 
 def one_each(value, name, count):
-    """Returns a list of one value for each RBM."""
+    """Returns a list of one value for each layer."""
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
         raise ValueError(
-            f"Expected one {name}, or a list of {count}, one for each RBM. Received: "
-            f"a list of {len(value)}."
+            f"Expected one {name}, or a list of {count}, one for each layer. Received: "
+            f"{name} with {len(value)} values."
         )
     return list(value)

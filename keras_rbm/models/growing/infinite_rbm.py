@@ -245,7 +245,12 @@ class InfiniteRBM(GenerativeModel):
         unit_editing.remove_unit(self, index)
 
     def set_coefficient(self, index, value) -> None:
-        """Sets how often a hidden unit counts; arguments as for the other methods."""
+        """Sets how often a hidden unit counts.
+
+        Args:
+            index: as for `remove_unit`.
+            value: float ≥ 0, or scalar tensor.
+        """
         unit_editing.set_coefficient(self, index, value)
 
     def to_rbm(self, approximate: bool = False) -> RBM:
@@ -284,6 +289,7 @@ class InfiniteRBM(GenerativeModel):
     @classmethod
     def from_config(cls, config):
         # Later layers are built for the units in use, before weights are loaded.
+        config = dict(config)
         count = config.pop("num_units", 1)
         model = super().from_config(config)
         model._first_units = count

@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.rbm import RBM
+from keras_rbm.units.bernoulli import are_binary
 
 
 def to_rbm(model, approximate):
@@ -50,7 +50,7 @@ def from_rbm(cls, rbm, max_hidden_units, **kwargs):
         )
     rbm._assert_built("from_rbm")
     for side in ("visible", "hidden"):
-        if not isinstance(getattr(rbm, side), units.Bernoulli):
+        if not are_binary(getattr(rbm, side)):
             raise ValueError(
                 "Expected an RBM of binary units. Received: "
                 f"{side}={getattr(rbm, side)!r}."

@@ -12,6 +12,8 @@ from keras_rbm.replicas import all_sum, num_replicas
 #: Marks of the beginning and the end of an error from inside a `tf.function`.
 MARK, END = "This step cannot be taken:", "(end)"
 _LOG = "step_fault"
+#: First bits of a step's faults: of its data, its loss and its gradients.
+DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
 _NOTHING = "The step has changed nothing: the model is as it was before."
 
 
@@ -45,7 +47,7 @@ class StepFault:
         before = [(v, tf.convert_to_tensor(v)) for v in variables]
         self._before[threading.get_ident()] = before
 
-    def look_at(self, *parts, first_bit=0):
+    def look_at(self, *parts, first_bit):
         """Records which parts, bools (), are not sound in any replica."""
         counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
         found = self.found
@@ -133,22 +135,24 @@ def explained(model=None):
 def _step_error(model, found):
     """Returns the ValueError that names what was wrong with a step."""
     model._fault.variable.assign(0)
-    data = [*model._data_names(), "sample_weight"]
-    results = [f"the gradient of {v.name}" for v in model.trainable_variables]
-    results = [None] * len(data) + ["the loss", *results]
-    bad, not_finite = (
-        ", ".join(name for bit, name in enumerate(names) if name and found >> bit & 1)
-        for names in (data, results)
-    )
+
+    def named(first_bit, names):
+        return [name for bit, name in enumerate(names, first_bit) if found >> bit & 1]
+
+    bad = named(DATA_BIT, [*model._data_names(), "sample_weight"])
+    not_finite = named(LOSS_BIT, ["the loss"])
+    gradients = [f"the gradient of {v.name}" for v in model.trainable_variables]
+    not_finite += named(GRADIENT_BIT, gradients)
     step = int(model.optimizer.iterations.numpy()) // model.rule.updates_per_step + 1
     if bad:
         states = model.visible.description
         return ValueError(
             f"Expected states, {states}, and sample_weight ≥ 0. Received: NaN, "
-            f"infinite values or values outside in {bad} of step {step}. {_NOTHING}"
+            f"infinite values or values outside in {', '.join(bad)} of step {step}. "
+            f"{_NOTHING}"
         )
     return ValueError(
         "Expected a finite loss and finite gradients. Received: NaN or infinite values "
-        f"in {not_finite} of step {step}. {_NOTHING} Lower the learning rate, scale "
-        "the data, or go back to earlier weights."
+        f"in {', '.join(not_finite)} of step {step}. {_NOTHING} Lower the learning "
+        "rate, scale the data, or go back to earlier weights."
     )

@@ -16,11 +16,6 @@ def unit_types(visible, hidden):
     return visible, hidden
 
 
-def are_binary(*types):
-    """Returns whether all unit types are `Bernoulli`."""
-    return all(isinstance(unit, units.Bernoulli) for unit in types)
-
-
 def add_units(model, template, unit, count, bias_initializer=None):
     """Creates the variables of `count` units, as attributes of the model.
 

@@ -106,9 +106,8 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
     """
     wrapped = _OneEndpoint(model, endpoint.function)
     options = {"input_signature": endpoint.signature}
-    if (
-        format == "litert"
-    ):  # other operations would need TensorFlow beside the interpreter
+    if format == "litert":
+        # Other operations would need TensorFlow beside the interpreter.
         options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
     try:
         wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)

@@ -135,7 +135,7 @@ class StoredModel(keras.Model):
             [
                 f"{self.name} ({type(self).__name__})",
                 *("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows),
-                f"{trained:,} of {self.count_params():,} numbers are trained.",
+                f"{trained:,} of {self.count_params():,} parameters are trainable.",
             ]
         )
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm.inference.soundness import check_normalizable
-from keras_rbm.models.workflow.layer_variables import are_binary
+from keras_rbm.units.bernoulli import are_binary
 
 
 class WithInference:

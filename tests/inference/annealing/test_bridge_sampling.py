@@ -87,9 +87,9 @@ def solved(low, high, weights):
 def test_bridge_solves_the_published_equation(spread, gap):
     """Newton's step for sides that are tiny was too short to arrive."""
     rng = np.random.default_rng(0)
-    centre = rng.normal(0, 50, (1, 3, 1))
-    low = centre - gap + spread * rng.normal(size=(7, 3, 5))
-    high = centre + 2 * gap + spread * rng.normal(size=(7, 3, 5))
+    center = rng.normal(0, 50, (1, 3, 1))
+    low = center - gap + spread * rng.normal(size=(7, 3, 5))
+    high = center + 2 * gap + spread * rng.normal(size=(7, 3, 5))
     ratios, parts = (x.numpy() for x in bridge(low, high))
     assert ratios.shape == (3,) and parts.shape == (3, 5)
     for pair in range(3):

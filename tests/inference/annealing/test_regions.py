@@ -66,8 +66,8 @@ def test_chains_of_one_mode_have_a_centre_of_their_own():
     means = np.concatenate([elsewhere, mode]).astype("float32")
     for seed in range(5):
         regions = Regions.of(means[:, np.newaxis], tf.constant([seed, 1]))
-        centres = regions.centres[:, 0]
-        distances = np.square(centres - mode.mean(0)).mean(1)
+        centers = regions.centers[:, 0]
+        distances = np.square(centers - mode.mean(0)).mean(1)
         assert distances.min() < 0.02 < np.square(elsewhere - mode.mean(0)).mean()
         labels = regions.labels(means[:, np.newaxis])[:, 0]
         assert (labels[450:] == distances.argmin()).all()

@@ -17,7 +17,7 @@ SEED = tf.constant([0, 3])
 
 
 def whole(size, batch=1):
-    """Returns regions without borders, as all centres are the same."""
+    """Returns regions without borders, as all centers are the same."""
     shape = batch, size
     return Regions(np.zeros((8, *shape), "float32"), np.ones(shape, "float32"))
 

@@ -8,8 +8,8 @@ from brute_force import binary_states
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.growing.frank_wolfe import (
+    DataAndSamples,
     HiddenUnits,
-    Phases,
     best_coefficients,
     best_removal,
     find_units,
@@ -44,7 +44,9 @@ def data_of(num_visible, seed=1, rows=40):
 def exact_phases(potentials, data, weights):
     states = tf.constant(binary_states(potentials.num_visible), tf.float32)
     probabilities = tf.nn.softmax(-potentials.free_energy(states))
-    return Phases(tf.constant(data), tf.constant(weights), states, probabilities)
+    return DataAndSamples(
+        tf.constant(data), tf.constant(weights), states, probabilities
+    )
 
 
 def log_likelihood(potentials, data, weights):

@@ -4,7 +4,7 @@ import tensorflow as tf
 from brute_force import binary_states, random_potentials
 
 from keras_rbm import inference
-from keras_rbm.inference.growing.frank_wolfe import Phases
+from keras_rbm.inference.growing.frank_wolfe import DataAndSamples
 from keras_rbm.inference.growing.refitting import refit
 from keras_rbm.inference.growing.reweighting import Descended
 from keras_rbm.units import FractionalParameters
@@ -41,7 +41,7 @@ def refitted(after, data, drift, **kwargs):
     return refit(
         after,
         lambda states: BEFORE.free_energy(states) - after.free_energy(states),
-        Phases(data, each, samples, shares),
+        DataAndSamples(data, each, samples, shares),
         Descended.independent(drawn(BEFORE, COUNT, 2)),
         0,
         drift=drift,

@@ -105,7 +105,7 @@ def test_bound_is_below_the_likelihood(sizes):
 
 
 def exact_positive_moments(dbm, data, weights):
-    """Returns E[h | v] layer by layer, and the mean of neighbours' products."""
+    """Returns E[h | v] layer by layer, and the mean of neighbors' products."""
     states, log_weight = enumerated(dbm)
     index = (data @ (2 ** np.arange(data.shape[1])[::-1])).astype(int)
     p = np.exp(log_weight[index])

@@ -287,6 +287,14 @@ def test_file_round_trip_goes_on_alike(tmp_path):
     assert not any(rbm.compiled for rbm in DBN.from_config(dbn.get_config()).rbms)
 
 
+def test_dtype_and_trainable_are_kept():
+    dbn = DBN([5, 4], dtype="mixed_bfloat16", seed=0)
+    dbn.trainable = False
+    again = DBN.from_config(dbn.get_config())
+    assert {m.compute_dtype for m in (again, *again.rbms)} == {"bfloat16"}
+    assert not again.trainable
+
+
 def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
     dbn = make_dbn(5, 4)
     dbn.compile(["sgd", "adam"], rule=["cd", rules.SDCP(2)])

@@ -54,7 +54,7 @@ def test_data(rbm, data, message):
 
 CALLS = {
     "targets": (lambda m: m.fit(DATA, DATA), "data without targets.*Received: y"),
-    "labelled dataset": (
+    "labeled dataset": (
         lambda m: m.fit(tf.data.Dataset.from_tensors((DATA, DATA[:, 0]))),
         "data without targets",
     ),

@@ -173,8 +173,8 @@ def test_importing_a_folder_registers_its_builder(data_dir):
 @pytest.mark.slow
 def test_mnist_splits(real_data):
     kwargs = {"data_dir": real_data / "tfds"}
-    labelled = load("mnist", with_labels=True, **kwargs)
-    assert labelled.cardinality() == 50_000
+    labeled = load("mnist", with_labels=True, **kwargs)
+    assert labeled.cardinality() == 50_000
     validation = load("mnist", "validation", **kwargs)
     assert validation.cardinality() == 10_000
     part = as_array(validation.take(1_000))
@@ -184,7 +184,7 @@ def test_mnist_splits(real_data):
     # 1,000 of them has a standard error of 0.0013.
     assert part.mean(dtype=float) == pytest.approx(0.1307, abs=4 * 0.0013)
     # The division is part of the interface.
-    digits = [int(y) for _, y in labelled.take(10)]
+    digits = [int(y) for _, y in labeled.take(10)]
     assert digits == [7, 9, 2, 7, 6, 2, 3, 0, 1, 7]
     assert load("mnist", "test", **kwargs).cardinality() == 10_000
 

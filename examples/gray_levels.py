@@ -1,6 +1,6 @@
-"""Which unit for grey levels? Digits with 17 levels, as counts, categories, numbers.
+"""Which unit for gray levels? Digits with 17 levels, as counts, categories, numbers.
 
-    python examples/grey_levels.py
+    python examples/gray_levels.py
 
 Trains three RBMs on scikit-learn's digits, 8×8 pixels of 0 to 16, and scores held-out
 digits in bits a pixel of the integers: `Binomial(16)` and `Categorical(17)` have
