@@ -15,8 +15,8 @@ python examples/papers/best_rbm.py
 PCD on 50,000 digits, their pixels drawn again in each epoch, by plain gradient descent
 at a rate that falls linearly to 0. The test set of 10,000 is binarized once at random.
 Nats per example: *AIS* with 100 chains and 10,000 temperatures and, in brackets, three
-standard errors of log Z; *RAISE*, annealing from each image, is of the first 100
-images (± one standard error of their mean), and *AIS of these* the other on the same.
+standard errors of log Z; *RAISE*, annealing from each image, for the first 100 images,
+± one standard error of their mean; and *AIS of these*, AIS for the same images.
 
 Published: -86.34 by AIS, for 500 units trained by CD-25 (Salakhutdinov, Murray 2008).
 """

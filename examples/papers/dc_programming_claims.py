@@ -55,7 +55,7 @@ def _mnist(curves):
         done = last >= LAST and behind is not None
         lines.append(
             pages.row(
-                "MNIST, rate 0.01: CS-DCP comes 90 % of the way before CG",
+                "MNIST, rate 0.01: CS-DCP reaches 90 % of the gain before CG",
                 "by 100 epochs",
                 here,
                 by_less(behind - ahead, 80) if done else "open",

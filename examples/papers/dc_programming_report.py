@@ -32,9 +32,9 @@ python examples/papers/dc_programming.py large --set omniglot_drawings --data fo
 python examples/papers/dc_programming.py report
 ```
 
-CD, PCD, CG (centered CD), S-DCP and CS-DCP (centered S-DCP), all with as many Gibbs
-sweeps a batch, the same starts and plain gradient descent at a fixed rate. Figures are
-mean log-likelihoods in nats.
+CD, PCD, CG (centered CD), S-DCP and CS-DCP (centered S-DCP), all with the same number
+of Gibbs sweeps per batch, the same initial weights, and plain gradient descent at a
+fixed rate. Figures are mean log-likelihoods in nats.
 """
 
 SMALL = """## Small sets: exact likelihoods
@@ -60,7 +60,7 @@ SETTINGS = (
     "temperatures",
 )
 
-#: What should come 90 % of the way before what.
+#: What should reach 90 % of the gain before what.
 BEFORE = (("CS-DCP", "CG"), ("S-DCP", "CD"))
 
 LARGE = """## Large sets: likelihoods by annealed importance sampling

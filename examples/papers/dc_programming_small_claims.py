@@ -61,7 +61,7 @@ def shifting_bar(curves):
             shown.append(f"{rival} {words}")
         lines.append(
             pages.row(
-                f"the others need 30,000 updates to come to the value of {rule}",
+                f"the others need 30,000 updates to reach the value of {rule}",
                 "over 30,000",
                 f"{'; '.join(shown)} (of 50,000)",
                 pages.verdict(late),
@@ -96,7 +96,7 @@ def bars_and_stripes(curves):
             SMALL,
         ),
         pages.row(
-            "CG comes 90 % of the way later than CS-DCP",
+            "CG reaches 90 % of the gain later than CS-DCP",
             "by 2,500 epochs",
             f"by {leads[0]:,} and {leads[1]:,}",
             by_less(min(leads), 2000),

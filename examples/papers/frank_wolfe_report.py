@@ -37,7 +37,8 @@ python examples/papers/frank_wolfe.py train --set $caltech --units 600 --epochs 
 python examples/papers/frank_wolfe.py report
 ```
 
-The commands skip what has a record: to redo a run, give empty `--records` and `--out`.
+The commands skip runs that have a record. To repeat one, give empty folders as
+`--records` and `--out`.
 Random starts for 10 epochs, and those of 200 units, were made with the size of the
 earlier growth, 463 and 202 units; the commands give 460 and 200.
 
@@ -66,7 +67,7 @@ CD's chains end 10 sweeps from the data. Spurious modes further off, images that
 has come to like, stay unseen, until chains of 2,000 sweeps, from test digits, go there:
 after the 200 epochs three in four chains of the model with the grown start came to
 nearly blank images, and most chains of the one with the random start to these or to a
-pair of brackets. Such images, not digits, seem to make the latter's Z. Three runs of
+pair of brackets. Such images, not digits, seem to hold the latter's mass. Three runs of
 annealing with 300 chains and 5,000 temperatures came to -113.8, -115.2 and -118.0 nats
 for it, each by a few of the chains, so it may be worse; to -85.7, -85.8 and -85.8 for
 the other. Reverse annealing (RAISE, Burda et al. 2015), which rates a sampler that
@@ -75,10 +76,10 @@ start (annealing: -116.5 to -120.6), -93.3 for the grown one (-88.6).
 
 So CD's likelihood falls and comes back: with 200 units, a random start and a constant
 rate of 0.05 it was -101 nats after 5 epochs, -92 after 10, -100 after 20, -95 after 30,
--86 after 50. Runs of unlike epochs or rates say little of their starts, and one run of
-each not much. (All of this by hand, without records.)
+-86 after 50. Runs of other epochs or rates say little about their starts, and one run
+of each not much. (All of this by hand, without records.)
 
-## What is other than in the paper
+## Differences from the paper
 
 * Units are searched for the likelihood that they gain under the samples, not for the
   first-order gain; from one start, by L-BFGS; and refused where they gain nothing.

@@ -70,7 +70,7 @@ def table(published, cells, figure, converged):
 
 def counts(published, cells):
     """Returns lines of a table: cells of each learner at or below print."""
-    lines = pages.head("cells at or below print", "fixed", "fresh")
+    lines = pages.head("cells at or below the published figure", "fixed", "fresh")
     for learner in next(iter(published.values())):
         shown = []
         for tasks in cells.values():

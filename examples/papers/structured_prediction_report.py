@@ -83,7 +83,7 @@ falls to 0 along a cosine over the epochs stated, also with the weight *decay* s
 the hidden units' biases, as in the runs before this was found to lead to worse fixed
 points.
 
-What is other than in the paper: momentum and a falling rate for a fixed one, so that 6
+Differences from the paper: momentum and a falling rate for a fixed one, so that 6
 to 50 epochs do for 50 (for CD: 200); batches of 40 only; rates outside of 0.005 to 0.05
 for CD-1 and CD-PercLoss; one run for each setting.
 """
