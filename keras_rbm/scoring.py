@@ -11,6 +11,7 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.workflow.energies import energy_name
+from keras_rbm.units.bernoulli import are_binary
 
 #: The best first.
 _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
@@ -83,7 +84,8 @@ def score_report(
         v: array (N, V), the visible states for a CRBM.
         methods: list of methods of `log_partition`, or one; by default enumeration
             if a layer is small enough, annealing forwards and both ways, and tempering;
-            for a CRBM enumeration, annealing both ways, mean field and Bethe estimate.
+            for a CRBM enumeration, annealing both ways, mean field, and for binary
+            units the Bethe estimate.
         num_chains: int ≥ 2.
         steps: int ≥ 1, sweeps of the long chains.
         seed: int.
@@ -181,7 +183,8 @@ def _methods(model, conditional):
     small = any(size <= MAX_UNITS for size in finite_layers(potentials).values())
     exact = ["exact"] if small else []
     if conditional:
-        return [*exact, "bidirectional", "mean_field", "bethe"]
+        bethe = ["bethe"] if are_binary(model.visible, model.hidden) else []
+        return [*exact, "bidirectional", "mean_field", *bethe]
     return [*exact, "ais", "bidirectional", "tempering"]
 
 

@@ -97,3 +97,12 @@ def test_open_intervals_end_in_arrows():
     )
     markers = [line.get_marker() for line in plots.score_report(report).axes[0].lines]
     assert markers == ["None", "o", "<", "|"]
+
+
+def test_a_conditional_model_of_other_units():
+    """It asked for the Bethe estimate, which is only for binary units."""
+    rng = np.random.default_rng(0)
+    x, v = rng.random((20, 3)), rng.normal(size=(20, 2))
+    crbm = fitted(keras_rbm.CRBM(3, visible="gaussian", seed=0), x, v)
+    report = keras_rbm.score_report(crbm, x[:5], v[:5])
+    assert list(report.scores) == ["exact", "bidirectional", "mean_field"]

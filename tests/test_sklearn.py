@@ -287,3 +287,23 @@ def test_without_scikit_learn_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.utils.validation", None)
     with pytest.raises(ImportError, match=r"pip install keras-rbm\[sklearn\]"):
         importlib.import_module("keras_rbm.sklearn")
+
+
+def test_scores_are_of_the_present_weights():
+    """log Z was that of the last fit by the estimator."""
+    rbm = brief().fit(DATA)
+    rbm.score(DATA)
+    rbm.model_.compile(keras.optimizers.SGD(0.5), rule="cd")
+    rbm.model_.fit(DATA, epochs=3, verbose=0)
+    expected = np.mean(rbm.model_.log_likelihood(DATA, "exact"))
+    np.testing.assert_allclose(rbm.score(DATA), expected, rtol=1e-5)
+
+
+def test_features_are_only_of_states():
+    categories = RNG.integers(0, 3, (40, 4))
+    rbm = brief(visible=keras_rbm.units.Categorical(3)).fit(categories)
+    for wrong in (5, 0.5):
+        with pytest.raises(ValueError, match="whole numbers from 0 to 2"):
+            rbm.transform(np.full((1, 4), wrong))
+    with pytest.raises(ValueError, match="means between 0 and 1"):
+        brief().fit(DATA).transform(255 * DATA)

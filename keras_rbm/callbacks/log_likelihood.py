@@ -6,8 +6,10 @@ import tensorflow as tf
 from keras_rbm import inference
 from keras_rbm.callbacks.checks import check_model, check_states
 from keras_rbm.checks import check_counts
+from keras_rbm.inference.log_partition import check_method
 from keras_rbm.models.workflow.energies import energy_name
 from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.random import as_seed
 
 
 class LogLikelihood(keras.callbacks.Callback):
@@ -40,7 +42,7 @@ class LogLikelihood(keras.callbacks.Callback):
         TypeError: if the data are neither an array of numbers nor a dataset.
         ValueError: if a count or `betas` is out of range or `name` is empty; when
             training begins, if the data cannot be states of the model's visible
-            units.
+            units, or the method does not suit these.
 
     Example:
 
@@ -77,6 +79,7 @@ class LogLikelihood(keras.callbacks.Callback):
                 f"Expected a str, the first part of the logs' keys. Received: "
                 f"name={name!r}."
             )
+        as_seed(seed)
         self.data = as_rows(data)
         self.every = every
         self.num_chains = num_chains
@@ -88,6 +91,7 @@ class LogLikelihood(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         check_model(self, self.model, energy_name(self.model), "log_partition")
         check_states(self.model, self.data, "data")
+        check_method(self.model.potentials(), self.method)
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every or logs is None:

@@ -70,7 +70,14 @@ class TensorBoardImages(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         model = self.model
         check_model(self, model, "sample", "reconstruct")
-        checked_image_shape(self.image_shape, model._visible_width)
+        width, rows = model._visible_width, model.kernel.shape[0]
+        if rows != width:
+            raise ValueError(
+                "Expected visible units that are one number each, as the pixels of an "
+                f"image. Received: {model.visible!r}, with {rows} rows of the kernel "
+                f"for {width} units. Leave TensorBoardImages out."
+            )
+        checked_image_shape(self.image_shape, width)
         if self.initial_visible is not None:
             check_states(model, self.initial_visible, "initial_visible")
             if len(self.initial_visible) != self.num_samples:

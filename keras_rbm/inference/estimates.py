@@ -65,8 +65,15 @@ class LogPartition(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         *fields, notes = zip(*parts, strict=True)
-        note = next((note for note in notes if note), "")
-        return cls(*(tf.concat(field, -1) for field in fields), note)
+        ends = np.cumsum([part.value.shape[0] for part in parts])
+        remarks = [
+            f"Rows {end - part.value.shape[0]} to {end - 1}: {part.note}"
+            for part, end in zip(parts, ends, strict=True)
+            if part.note
+        ]
+        if len(remarks) > 1:
+            remarks[1:] = [f"(Similar remarks on {len(remarks) - 1} other parts.)"]
+        return cls(*(tf.concat(field, -1) for field in fields), " ".join(remarks))
 
     @classmethod
     def exact(cls, value):

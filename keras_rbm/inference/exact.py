@@ -94,8 +94,12 @@ def _named(units):
     return type(units).__name__.removesuffix("Parameters")
 
 
-def _enumerates_visible(potentials):
-    """Returns whether the visible layer is the one to enumerate."""
+def smaller_layer(potentials):
+    """Returns which layer to enumerate, "visible" or "hidden".
+
+    Raises:
+        ValueError: if it has too many states, or neither layer is finite.
+    """
     sizes = finite_layers(potentials)
     kinds = f"{_named(potentials.visible)} and {_named(potentials.hidden)}"
     if not sizes:
@@ -110,7 +114,7 @@ def _enumerates_visible(potentials):
             f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
             f"{kinds} units. Estimate log Z by 'bidirectional' instead."
         )
-    return side == "visible"
+    return side
 
 
 def _size(potentials, side):
@@ -125,7 +129,7 @@ def _for_each_model(function, potentials, signature, swap=lambda result: result)
     If the visible layer is the one to enumerate, the function gets the transposed
     model, and `swap` swaps the layers of its result.
     """
-    transposes = _enumerates_visible(potentials)
+    transposes = smaller_layer(potentials) == "visible"
     potentials = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
 
     def run(model):

@@ -1,6 +1,5 @@
 """log Z by a named method."""
 
-import math
 import warnings
 
 import numpy as np
@@ -19,10 +18,11 @@ from keras_rbm.inference.annealing.starting_point import find_starting_point
 from keras_rbm.inference.annealing.tempered_path import temperatures
 from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.exact import exact_log_partition
+from keras_rbm.inference.exact import exact_log_partition, smaller_layer
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.messages.belief_propagation import sum_product
-from keras_rbm.inference.messages.mean_field import mean_field
+from keras_rbm.inference.messages.beliefs import check_binary
+from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.inference.soundness import check_finite
 
 #: Replicas of tempering, less one, and its sweeps.
@@ -108,9 +108,8 @@ def estimate_log_partition(
     >>> print(f"{z.value / np.log(2):.4f}")
     5.0000
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
     check_model(potentials)
+    check_method(potentials, method)
     check_finite(potentials)
     if method in _DETERMINISTIC:
         return _deterministic(potentials, method)
@@ -188,14 +187,23 @@ def estimate_log_partition(
     return _explained(result, method, base)
 
 
+def check_method(potentials, method):
+    """Raises a ValueError unless a method is known, and suits the model's units."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
+    if method == "exact":
+        smaller_layer(potentials)
+    if method == "bethe":
+        check_binary(potentials)
+
+
 def _deterministic(potentials, method):
     if method == "exact":
         return LogPartition.exact(exact_log_partition(potentials))
     if method == "bethe":
         beliefs = sum_product(potentials, pairwise=None)
         return LogPartition.without_error(beliefs.log_partition)
-    bound = mean_field(potentials, pairwise=None).log_partition
-    return LogPartition.without_error(bound, lower=bound, upper=math.inf)
+    return mean_field_bound(potentials)
 
 
 _REASONS = {
@@ -216,7 +224,7 @@ _BLIND = "No data are known (no fit, no adapt): the search began without them."
 def _explained(result, method, base):
     """Returns an estimate with its note; warns if an end of the interval is open."""
     blind = _BLIND if base is None else ""
-    finite = np.atleast_1d(result.is_finite.numpy())
+    finite = np.ravel(result.is_finite.numpy())
     if finite.all():
         return result._replace(note=blind)
     if finite.size > 1:
@@ -224,6 +232,7 @@ def _explained(result, method, base):
     else:
         which = ""
         ends = [("at least", result.lower), ("at most", result.upper)]
+        ends = [(words, np.ravel(end)[0]) for words, end in ends]
         known = "".join(f" It is {k} {v:.2f}." for k, v in ends if np.isfinite(v))
     note = (
         f"The error of log Z{which} is not known: {result.note or _REASONS[method]}."

@@ -8,6 +8,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import checked_states
 from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.inference.traces import kind_of_models
 from keras_rbm.inference.unit_states import UnitStates
 
 
@@ -38,17 +39,12 @@ def pseudo_log_likelihood(potentials, visible):
         1. Besag. Statistical analysis of non-lattice data. The Statistician, 1975.
     """
     visible = checked_states(potentials, "visible", visible)
-    layer = tf.nest.flatten(potentials.visible)
-    sum_of_units = _traced(tuple((len(x.shape), x.shape[-1]) for x in layer))
-    return sum_of_units(potentials, visible)
+    return _traced(kind_of_models(potentials))(potentials, visible)
 
 
 @functools.cache
 def _traced(kind):
-    """Returns the sum, traced once for any number of rows and of hidden units.
-
-    All its models must have the same kind of visible layer.
-    """
+    """Returns the sum, traced once for any number of rows and of hidden units."""
     return tf.function(_sum_of_units, autograph=False, reduce_retracing=True)
 
 

@@ -26,6 +26,18 @@ def traced_by_size(function):
     return call
 
 
+def kind_of_models(potentials):
+    """Returns what models have in common that may share a trace: all but rows and H.
+
+    Relaxed shapes of anything else would reach functions that need to know them.
+    """
+    visible, hidden = potentials.visible, potentials.hidden
+    own = [(leaf.shape.rank, leaf.shape[-1:]) for leaf in tf.nest.flatten(visible)]
+    others = [part for name, part in hidden._asdict().items() if name != "bias"]
+    rest = [tuple(leaf.shape) for leaf in tf.nest.flatten(others)]
+    return type(visible), type(hidden), hidden.bias.shape.rank, str((own, rest))
+
+
 def _kind(value):
     """Returns types and shapes of a tree of tensors; the value of anything else."""
     if isinstance(value, (tuple, list)):

@@ -9,6 +9,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.messages.approximate_inference import can_start_at
+from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.units.bernoulli import are_binary
 
@@ -34,7 +35,7 @@ class ConditionalScores:
             tensor (B,), nats.
         """
         rows, visible = self._pairs(x, v, "free_energy")
-        return self.potentials(rows).free_energy(visible)
+        return self.potentials(rows, self.variable_dtype).free_energy(visible)
 
     def log_partition(
         self,
@@ -81,7 +82,7 @@ class ConditionalScores:
         parts = []
         for first in range(0, len(rows), size):
             features = rows[first : first + size]
-            potentials = self.potentials(features)
+            potentials = self.potentials(features, self.variable_dtype)
             if method == "mean_field":
                 parts.append(_mean_field_bound(potentials, features))
                 continue
@@ -158,12 +159,7 @@ class ConditionalScores:
 
 def _mean_field_bound(potentials, x):
     """Returns the higher bound of two starts: from x, if it has the width of v."""
-    starts = ["independent"]
+    starts = [None]
     if can_start_at(potentials, x):
-        starts.append("input")
-    infer = inference_module.MeanField(max_iterations=100, starts=starts).given(x)
-    bound = infer(potentials, pairwise=None).log_partition
-    infinity = float("inf")
-    return inference_module.LogPartition.without_error(
-        bound, lower=bound, upper=infinity
-    )
+        starts.append(potentials.visible.statistics(x).bias)
+    return mean_field_bound(potentials, starts=starts)

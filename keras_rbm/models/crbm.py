@@ -165,11 +165,13 @@ class CRBM(ConditionalModel):
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
 
-    def potentials(self, features=None) -> inference_module.Potentials:
+    def potentials(self, features=None, dtype=None) -> inference_module.Potentials:
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
         Args:
             features: tensor (B, X).
+            dtype: str or `None`, type of the kernels, by default that of the model's
+                computations. Scores take `"float32"`.
 
         Raises:
             ValueError: if there are no features, or the model is not built.
@@ -180,16 +182,17 @@ class CRBM(ConditionalModel):
                 "Expected features of shape (examples, X): biases of a CRBM depend on "
                 "them. Received: features=None."
             )
-        features = tf.cast(features, self.compute_dtype)
+        dtype = dtype or self.compute_dtype
+        features = tf.cast(features, dtype)
 
         def layer(side, unit):
-            kernel = tf.cast(getattr(self, f"{side}_kernel"), self.compute_dtype)
+            kernel = tf.cast(getattr(self, f"{side}_kernel"), dtype)
             inputs = tf.cast(tf.matmul(features, kernel), self.variable_dtype)
             own = tf.cast(getattr(self, f"{side}_bias"), self.variable_dtype)
             return layer_parameters(self, f"{side}_{{}}", unit, bias=inputs + own)
 
         return inference_module.Potentials(
-            tf.cast(self.kernel, self.compute_dtype),
+            tf.cast(self.kernel, dtype),
             layer("visible", self.visible),
             layer("hidden", self.hidden),
         )

@@ -79,7 +79,8 @@ class GenerativeModel(UnconditionalModel):
             tensor (B,), nats.
         """
         values = self._visible_values(x, "free_energy")
-        return map_rows(self.potentials().free_energy, values)
+        potentials = self.potentials(dtype=self.variable_dtype)
+        return map_rows(potentials.free_energy, values)
 
     def pseudo_log_likelihood(self, x) -> tf.Tensor:
         """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
@@ -91,7 +92,7 @@ class GenerativeModel(UnconditionalModel):
             tensor (B,), nats.
         """
         values = self._visible_values(x, "pseudo_log_likelihood")
-        potentials = self.potentials()
+        potentials = self.potentials(dtype=self.variable_dtype)
         return map_rows(
             lambda v: inference.pseudo_log_likelihood(potentials, v), values
         )
@@ -129,7 +130,7 @@ class GenerativeModel(UnconditionalModel):
             tensor (B,), nats, float64.
         """
         rows = as_rows(self._visible_states(x, "annealed_log_likelihood"))
-        potentials = self.potentials()
+        potentials = self.potentials(dtype=self.variable_dtype)
         start = self._starting_point(potentials, seed)
         return inference.annealed_log_likelihood(
             potentials,

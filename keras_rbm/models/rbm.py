@@ -120,11 +120,17 @@ class RBM(GenerativeModel):
     def _hidden_parameters(self):
         return layer_parameters(self, "hidden_{}", self.hidden)
 
-    def potentials(self, features=None) -> inference.Potentials:
-        """Returns the model as `keras_rbm.inference.Potentials`."""
+    def potentials(self, features=None, dtype=None) -> inference.Potentials:
+        """Returns the model as `keras_rbm.inference.Potentials`.
+
+        Args:
+            features: ignored.
+            dtype: str or `None`, type of the kernel, by default that of the model's
+                computations. Scores take `"float32"`.
+        """
         self._assert_built("potentials")
         return inference.Potentials(
-            tf.cast(self.kernel, self.compute_dtype),
+            tf.cast(self.kernel, dtype or self.compute_dtype),
             self._visible_parameters(),
             self._hidden_parameters(),
         )

@@ -68,6 +68,7 @@ class RuleModel(StoredModel):
         self.rule = None
         self.visible_bias_initializer = None
         self._fault = None
+        self._reports_faults = False
         self._chooses_rate = False
         self._visible_width = None  # columns of visible states, once built
         self._fit_start = 0  # the optimizer's iterations when the last fit began
@@ -82,7 +83,7 @@ class RuleModel(StoredModel):
         name = "kernel_regularizer"
         self.kernel_regularizer = keras_part(regularizers, name, regularizer)
 
-    def potentials(self, features=None):
+    def potentials(self, features=None, dtype=None):
         """Returns the model's `Potentials`, given its input."""
         raise TypeError(f"{type(self).__name__} must implement potentials.")
 
@@ -163,7 +164,7 @@ class RuleModel(StoredModel):
         # A pipeline may read `optimizer.iterations`, which must not change before the
         # batch is there.
         with tf.control_dependencies([visible]):
-            self._fault.begin(self._state_of_a_step())
+            self._fault.begin(self._state_of_a_step(), self._reports_faults)
             sound = self._data_soundness(features, visible, weights)
             self._fault.look_at(*sound, first_bit=DATA_BIT)
             seed = self.next_seed()
@@ -175,7 +176,7 @@ class RuleModel(StoredModel):
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self.rule.update(self, step, phases)
         self._record(*self._fault.unless_bad(visible, weights))
-        logs |= self._fault.end()
+        logs |= self._fault.end(self._reports_faults)
         self._loss_tracker.update_state(phases.losses, sample_weight=weights)
         results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)

@@ -197,7 +197,7 @@ class UnconditionalModel(BoltzmannMachine):
                 too large to enumerate, or an argument is out of range.
         """
         self._assert_built("log_partition")
-        potentials = self.potentials()
+        potentials = self.potentials(dtype=self.variable_dtype)
         if initial_visible is not None:
             initial_visible = self._visible_rows(initial_visible, "log_partition")
         chains = None if self.rule is None else self.rule.visible_chains(potentials)

@@ -1,5 +1,6 @@
 """An RBM as a scikit-learn transformer and density estimator."""
 
+import hashlib
 import math
 
 import numpy as np
@@ -165,9 +166,14 @@ class RBMEstimator(
         Returns:
             array (N, H), of the float type of X: for binary hidden units, the
             probabilities that they are on.
+
+        Raises:
+            ValueError: if X has values that cannot be states of the visible units, or
+                their means.
         """
         check_is_fitted(self)
         X = self._validated(X)
+        check_rows(X, "X", unit=self.model_.visible)
         potentials = self._potentials()
 
         def features(rows):
@@ -206,7 +212,7 @@ class RBMEstimator(
     def estimate_log_partition(self):
         """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
 
-        It is computed once after each fit, by the method `log_partition`.
+        It is computed once for the weights of `model_`, by the method `log_partition`.
         """
         check_is_fitted(self)
         method = self.log_partition
@@ -214,9 +220,13 @@ class RBMEstimator(
             sizes = finite_layers(self.model_.potentials()).values()
             small = min(sizes, default=math.inf) <= _ENUMERATED
             method = "exact" if small else "ais"
-        if method not in self._log_partitions:
-            self._log_partitions[method] = self.model_.log_partition(method)
-        return self._log_partitions[method]
+        weights = hashlib.sha256()
+        for weight in self.model_.get_weights():
+            weights.update(np.ascontiguousarray(weight).tobytes())
+        key = method, weights.hexdigest()
+        if self._log_partition[0] != key:
+            self._log_partition = key, self.model_.log_partition(method)
+        return self._log_partition[1]
 
     def sample(self, n_samples=1, *, steps=1000, random_state=None):
         """Draws visible states by Gibbs chains from the data's mean.
@@ -269,7 +279,7 @@ class RBMEstimator(
         return model
 
     def _learn(self, model, X, epochs):
-        self._log_partitions = {}
+        self._log_partition = None, None
         history = model.fit(
             X, batch_size=self.batch_size, epochs=epochs, verbose=self.verbose
         )

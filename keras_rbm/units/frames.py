@@ -36,8 +36,9 @@ def from_dataframe(frame, counts=()):
 
     Raises:
         TypeError: if `frame` is not a frame, or a column has neither words nor numbers.
-        ValueError: if the frame is empty or has missing or infinite values, or a column
-            in `counts` does not hold counts. The error names the column.
+        ValueError: if the frame is empty or has missing or infinite values, a column in
+            `counts` does not hold counts, or whole numbers are too large to be exact in
+            float32. The error names the column.
 
     Example:
 
@@ -192,6 +193,13 @@ def _column(column, name, is_count):
                 f"in column {name!r}. Leave it out of counts: it is a measurement."
             )
         return numbers, Binomial(int(numbers.max()))
+    inexact = numbers != numbers.astype(np.float32)
+    if column.dtype.kind in "iu" and inexact.any():
+        raise ValueError(
+            "Expected whole numbers that float32 holds exactly, as those up to 2**24. "
+            f"Received: {numbers[inexact][0]:.0f} in column {name!r}. Subtract the "
+            "least number from the column, or make it floats, which are rounded."
+        )
     binary = np.isin(numbers, (0.0, 1.0)).all()
     return numbers, Bernoulli() if binary else Gaussian()
 

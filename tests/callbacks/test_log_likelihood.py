@@ -75,3 +75,19 @@ def test_bad_data_stop_before_the_first_step(data):
     with pytest.raises(ValueError, match=r"Expected data of shape \(examples, 9\)"):
         rbm.fit(data, callbacks=[LogLikelihood(data[:, :4])], verbose=0)
     np.testing.assert_array_equal(rbm.kernel, before)
+
+
+@pytest.mark.parametrize(
+    ("visible", "method"), [("bernoulli", "exact"), ("binomial", "bethe")]
+)
+def test_a_method_that_does_not_suit_is_refused_at_the_start(visible, method):
+    large = np.zeros((8, 30), "float32")
+    visible = keras_rbm.units.Binomial(2) if visible == "binomial" else visible
+    rbm = keras_rbm.RBM(30, visible=visible, seed=0)
+    rbm.compile(keras.optimizers.SGD(0.1))
+    callback = LogLikelihood(large, every=2, method=method)
+    with pytest.raises(ValueError, match="binary units"):
+        rbm.fit(large, epochs=2, callbacks=[callback], verbose=0)
+    assert int(rbm.optimizer.iterations) == 0
+    with pytest.raises(ValueError, match="seed"):
+        LogLikelihood(large, seed="x")

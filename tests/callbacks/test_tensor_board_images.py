@@ -126,3 +126,13 @@ def test_event_file_with_the_real_package(data, tmp_path):
     events = tf.compat.v1.train.summary_iterator(str(path))
     tags = {value.tag for event in events for value in event.summary.value}
     assert tags == {"filters", "samples"}
+
+
+@pytest.mark.usefixtures("written")
+def test_units_of_several_rows_are_refused_at_the_start(tmp_path):
+    data = np.zeros((8, 4), "float32")
+    rbm = keras_rbm.RBM(3, visible=keras_rbm.units.Categorical(3), seed=0)
+    rbm.compile(keras.optimizers.SGD(0.1))
+    with pytest.raises(ValueError, match="12 rows of the kernel for 4 units"):
+        rbm.fit(data, callbacks=[TensorBoardImages(tmp_path)], verbose=0)
+    assert int(rbm.optimizer.iterations) == 0

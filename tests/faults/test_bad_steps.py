@@ -214,7 +214,7 @@ def test_values_outside_and_weights():
             model.fit(data, verbose=0)
         with pytest.raises(ValueError, match=message):
             model.evaluate(data, verbose=0)
-    with pytest.raises(ValueError, match="finite x"):
+    with pytest.raises(ValueError, match="x, 0 or 1.*NaN"):
         model.predict(batches(BAD), verbose=0)
 
 
@@ -253,6 +253,25 @@ def test_adapt_takes_what_fit_takes(source):
     with pytest.raises(ValueError, match="finite data"):
         rbm.adapt(source(BAD))
     np.testing.assert_allclose(rbm.visible_bias, other.visible_bias, rtol=1e-5)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_loop_of_ones_own_goes_on_after_a_bad_batch(graph):
+    """Later steps changed nothing, in silence, and the next fit failed on good data."""
+    rbm = after_three_steps()
+
+    def step(rows):
+        return rbm.train_step((rows,))
+
+    step = tf.function(step, autograph=False) if graph else step
+    before = state(rbm)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be taken"):
+        step(tf.constant(BAD[30:40]))
+    assert_same(state(rbm), before)
+    rbm.reset_metrics()
+    assert np.isfinite(step(tf.constant(GOOD[:10]))["loss"])
+    assert not np.array_equal(rbm.kernel, before[0])
+    rbm.fit(GOOD, verbose=0)
 
 
 def test_divergence_is_named_once():

@@ -60,7 +60,9 @@ def test_joined():
     joined = LogPartition.joined([parts[0], parts[1]._replace(note="a word")])
     assert joined.value.shape == (5,) and joined.log_weights.shape == (30, 5)
     np.testing.assert_array_equal(joined.lower[2:], parts[1].lower)
-    assert joined.note == "a word"
+    assert joined.note == "Rows 2 to 4: a word"
+    joined = LogPartition.joined([part._replace(note="a word") for part in parts])
+    assert joined.note == "Rows 0 to 1: a word (Similar remarks on 1 other parts.)"
     assert LogPartition.joined(parts[:1]) is parts[0]
 
 

@@ -8,7 +8,7 @@ from brute_force import (
     random_potentials,
 )
 
-from keras_rbm import inference
+from keras_rbm import RBM, inference, units
 
 
 def test_equals_enumerated_conditionals():
@@ -80,3 +80,17 @@ def test_reconstruction_of_gaussian_units_is_a_normal_density():
     expected = (-0.5 * z**2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)).numpy()
     got = inference.reconstruction_log_likelihood(potentials, states)
     np.testing.assert_allclose(got, expected.sum(1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("side", ["visible", "hidden"])
+def test_models_of_other_sizes_and_units_follow(side):
+    """The second model's numbers of states were unknown to a trace of the first."""
+    kinds = [units.Binomial(n) for n in (2, 3)] + [units.Categorical(q) for q in (2, 3)]
+    kinds += [
+        units.Joined([("spin", k), (units.Categorical(3), 3 - k)]) for k in (1, 2)
+    ]
+    for unit in kinds:
+        rbm = RBM(3, num_visible=3, seed=0, **{side: unit})
+        z = rbm.log_partition("ais", num_chains=10, betas=20)
+        assert abs(z.value - rbm.log_partition("exact").value) < 0.1
+        assert np.isfinite(rbm.pseudo_log_likelihood(np.ones((2, 3)))).all()

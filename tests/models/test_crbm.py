@@ -350,3 +350,12 @@ def test_inference_can_be_exchanged_after_training():
     with pytest.raises(ValueError, match="marginals"):
         crbm.inference = "max_product"
     assert isinstance(crbm.inference, inference.Exact)
+
+
+def test_an_open_interval_of_one_row():
+    """The warning's text took the end of a single row for a number."""
+    crbm = make()
+    for count in (2, 1):
+        with pytest.warns(UserWarning, match="error of log Z"):
+            z = crbm.log_partition(X[:count], "ais", num_chains=5, betas=5)
+        assert np.isinf(z.upper).all()

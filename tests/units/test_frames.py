@@ -119,3 +119,11 @@ def test_a_frame_with_words_is_told_where_to_go():
     rbm.compile()
     with pytest.raises(ValueError, match="units.from_dataframe"):
         rbm.fit(table(), verbose=0)
+
+
+def test_whole_numbers_that_would_be_rounded_are_refused():
+    days = pandas.DataFrame({"day": [20240115, 20240117, 20230201]})
+    with pytest.raises(ValueError, match="20240115 in column 'day'"):
+        units.from_dataframe(days)
+    rows, _ = units.from_dataframe(days - days.min())
+    assert units.to_dataframe(rows, days).equals(days - days.min())

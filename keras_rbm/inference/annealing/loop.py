@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState, sweep_noise
+from keras_rbm.inference.traces import kind_of_models
 
 #: Temperatures between two updates of the progress bar.
 _SEGMENT = 250
@@ -53,9 +54,8 @@ def anneal(path, visible, betas, seed, progress=False, reverse=False):
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
     large = None not in sizes and math.prod(sizes) >= _LARGE
     block = _block_compiled if large else _block
-    ranks = path.potentials.batch_size is None, path.base.shape.rank
-    types = type(path.potentials.visible), type(path.potentials.hidden)
-    run = _run(block, sizes[1], *ranks, *types, reverse)
+    kind = kind_of_models(path.potentials)
+    run = _run(block, kind, path.base.shape.rank, reverse)
     count = lows.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None

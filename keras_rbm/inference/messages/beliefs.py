@@ -67,22 +67,24 @@ class BinaryModels(NamedTuple):
         Raises:
             ValueError: if a layer is not binary.
         """
-        for side, units in (
-            ("visible", potentials.visible),
-            ("hidden", potentials.hidden),
-        ):
-            if not isinstance(units, BernoulliParameters):
-                raise ValueError(
-                    "Expected binary units in both layers for message passing. "
-                    f"Received: {side} units {type(units).__name__}. Use mean_field, "
-                    "or sample from the model."
-                )
+        check_binary(potentials)
         models, weights = batch_of_models(potentials, weights)
         return cls(models.kernel, models.visible_bias, models.hidden_bias, weights)
 
     def potentials(self):
         """Returns these models as `Potentials`."""
         return Potentials(self.kernel, self.visible_bias, self.hidden_bias)
+
+
+def check_binary(potentials):
+    """Raises a ValueError unless both layers are binary."""
+    for side, units in (("visible", potentials.visible), ("hidden", potentials.hidden)):
+        if not isinstance(units, BernoulliParameters):
+            raise ValueError(
+                "Expected binary units in both layers for message passing. Received: "
+                f"{side} units {type(units).__name__}. Use mean_field, or sample from "
+                "the model."
+            )
 
 
 def batch_of_models(potentials, weights=None):

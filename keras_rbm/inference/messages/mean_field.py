@@ -1,11 +1,13 @@
 """Naive mean field."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import as_floats, check_model
+from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.messages.beliefs import (
     HUGE,
     Beliefs,
@@ -89,6 +91,39 @@ def mean_field(
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
+
+
+def mean_field_bound(potentials, **kwargs):
+    """Computes the bound of `mean_field` in float64, as a `LogPartition`.
+
+    In float32 the bound of a model with strong weights may be above log Z by rounding.
+
+    Args:
+        potentials, **kwargs: as for `mean_field`.
+    """
+    means = mean_field(potentials, pairwise=None, **kwargs).hidden
+    bound = _bound_in_float64(potentials, means)
+    return LogPartition.without_error(bound, lower=bound, upper=math.inf)
+
+
+@traced_by_size
+def _bound_in_float64(potentials, hidden):
+    """Returns the bound after another sweep, which does not lower it, (B,) or ()."""
+    kernel, visible, hidden_units = tf.nest.map_structure(
+        lambda leaf: tf.cast(leaf, tf.float64), tuple(potentials)
+    )
+    means = hidden_units.first(tf.cast(hidden, tf.float64))
+    rows = means if means.shape.rank == 2 else means[tf.newaxis]
+    v = _Layer.given(visible, tf.matmul(rows, kernel, transpose_b=True))
+    h = _Layer.given(hidden_units, tf.matmul(v.means, kernel))
+    bound = _total(kernel, visible, hidden_units, v, h)
+    return bound if means.shape.rank == 2 else bound[0]
+
+
+def _total(kernel, visible, hidden, v, h):
+    """Returns the bound of log Z of layers v and h, (B,)."""
+    coupling = tf.reduce_sum(tf.matmul(v.means, kernel) * h.means, -1)
+    return coupling + v.bound(visible) + h.bound(hidden)
 
 
 class _Layer(NamedTuple):
@@ -198,8 +233,7 @@ def _from_start(models, start, max_iterations, tolerance, damping):
         step,
         (v, h, tf.zeros(rows, tf.int32), tf.fill(rows, HUGE)),
     )
-    coupling = tf.reduce_sum(tf.matmul(v.means, kernel) * h.means, -1)
-    bound = coupling + v.bound(visible) + h.bound(hidden)
+    bound = _total(kernel, visible, hidden, v, h)
     return _Fit(v, h, bound, iterations, residual)
 
 

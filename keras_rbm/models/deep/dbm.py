@@ -165,19 +165,27 @@ class DBM(DeepModel):
     def kernel(self):
         return self.kernels[0]
 
-    def potentials(self, features=None) -> inference_module.Potentials:
-        """Returns the model as `Potentials`: even layers visible, odd ones hidden."""
+    def potentials(self, features=None, dtype=None) -> inference_module.Potentials:
+        """Returns the model as `Potentials`: even layers visible, odd ones hidden.
+
+        Args:
+            features: ignored.
+            dtype: str or `None`, type of the kernels, by default that of the model's
+                computations. Scores take `"float32"`.
+        """
         self._assert_built("potentials")
-        kernels = [tf.cast(kernel, self.compute_dtype) for kernel in self.kernels]
+        dtype = dtype or self.compute_dtype
+        kernels = [tf.cast(kernel, dtype) for kernel in self.kernels]
         layers = self._each_layer()
         sides = units.beside(layers[0::2]), units.beside(layers[1::2])
         return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
-    def posterior(self, visible) -> inference_module.Potentials:
+    def posterior(self, visible, dtype=None) -> inference_module.Potentials:
         """Returns the model of the hidden layers given v as `Potentials`.
 
         Args:
             visible: tensor (B, V).
+            dtype: as for `potentials`.
 
         Returns:
             `Potentials`: even hidden layers are visible, odd ones hidden; the hidden
@@ -185,7 +193,7 @@ class DBM(DeepModel):
         """
         self._assert_built("posterior")
         visible = as_floats("visible", visible, (None, self._sizes[0]))
-        joint = self.potentials()
+        joint = self.potentials(dtype=dtype)
         below, *layers = self._each_layer()
         rows = self._rows[0]
         first = tf.cast(below.first_of(visible), joint.kernel.dtype)

@@ -139,7 +139,8 @@ class DeepModel(WithInference, UnconditionalModel):
 
     def _variational_free_energy(self, visible):
         own = own_log_weight(self._visible_parameters(), visible)
-        return -own - self._mean_field(self.posterior(visible)).log_partition
+        posterior = self.posterior(visible, self.variable_dtype)
+        return -own - self._mean_field(posterior).log_partition
 
     def log_likelihood_bound(self, x, log_partition=None) -> tf.Tensor:
         """Computes the variational lower bound of `log p(v)`, by mean field.

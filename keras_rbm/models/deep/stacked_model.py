@@ -28,6 +28,10 @@ class StackedModel(StoredModel):
     Called on data, it returns the features of the top, computed by means in each layer.
     """
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.autocast = False  # as in its RBMs, which round the data by themselves
+
     def _parts(self):
         return self.rbms
 
@@ -155,7 +159,7 @@ class StackedModel(StoredModel):
         """Returns the top RBM's visible states, and log p - log q of layers below."""
         gain = tf.zeros(len(states), tf.float64)
         for level, rbm in enumerate(self.rbms[:-1]):
-            potentials = rbm.potentials()
+            potentials = rbm.potentials(dtype=rbm.variable_dtype)
             hidden = sample_hidden_given_visible(
                 potentials, states, random.fold_in(seed, level)
             )

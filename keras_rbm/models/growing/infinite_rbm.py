@@ -119,18 +119,23 @@ class InfiniteRBM(GenerativeModel):
         self._assert_built("temperature")
         return float(tf.reduce_sum(self.coefficients[: self.hidden_units]))
 
-    def potentials(self, features=None) -> inference.Potentials:
+    def potentials(self, features=None, dtype=None) -> inference.Potentials:
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
         Outside of a `tf.function` these are binary units, as in an RBM, if all count
         once.
+
+        Args:
+            features: ignored.
+            dtype: str or `None`, type of the kernel, by default that of the model's
+                computations. Scores take `"float32"`.
         """
         self._assert_built("potentials")
         potentials = self._growing_potentials()
         hidden = potentials.hidden
         if tf.executing_eagerly() and tf.reduce_all(hidden.coefficients == 1.0):
             hidden = units.BernoulliParameters(hidden.bias)
-        kernel = tf.cast(potentials.kernel, self.compute_dtype)
+        kernel = tf.cast(potentials.kernel, dtype or self.compute_dtype)
         return inference.Potentials(kernel, potentials.visible, hidden)
 
     def _growing_potentials(self):

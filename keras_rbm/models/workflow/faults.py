@@ -15,6 +15,10 @@ _LOG = "step_fault"
 #: First bits of a step's faults: of its data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
 _NOTHING = "The step has changed nothing: the model is as it was before."
+_IN_A_LOOP = (
+    f"{MARK} Expected states of the units, sample_weight ≥ 0, a finite loss and finite "
+    f"gradients. Received: others. {_NOTHING} fit() says which. {END}"
+)
 
 
 class StepFault:
@@ -42,8 +46,16 @@ class StepFault:
         """Tensor, bool: whether nothing was found so far."""
         return tf.equal(self.found, 0)
 
-    def begin(self, variables):
-        """Keeps the values of variables that a step changes before it is checked."""
+    def begin(self, variables, reported):
+        """Keeps the values of variables that a step changes before it is checked.
+
+        Args:
+            variables: list of them.
+            reported: bool, whether the caller of the step looks for its fault, as `fit`
+                does, and stops; any other step begins without one.
+        """
+        if not reported:
+            self.variable.assign(0)
         before = [(v, tf.convert_to_tensor(v)) for v in variables]
         self._before[threading.get_ident()] = before
 
@@ -78,18 +90,25 @@ class StepFault:
             return tensors
         return [tf.where(self.sound, tensor, 0.0) for tensor in tensors]
 
-    def end(self):
-        """Reverts the changes of a bad step; returns its logs."""
+    def end(self, reported):
+        """Reverts the changes of a bad step; returns its logs, or raises an error."""
         before = self._before.pop(threading.get_ident())
         if num_replicas() > 1:
             return {}
         found = self.found
-        tf.cond(
-            tf.equal(found, 0),
-            lambda: None,
-            lambda: _none_of([variable.assign(value) for variable, value in before]),
-        )
-        return {_LOG: found}
+
+        def revert():
+            for variable, value in before:
+                variable.assign(value)
+            return found
+
+        found = tf.cond(tf.equal(found, 0), lambda: found, revert)
+        if reported:
+            return {_LOG: found}
+        with tf.control_dependencies([found]):
+            self.variable.assign(0)
+            tf.debugging.Assert(tf.equal(found, 0), [_IN_A_LOOP])
+        return {}
 
 
 def lies_in(part, low=None, high=None):
@@ -107,8 +126,12 @@ def reporting(model, function):
     """Returns a function of an iterator that raises a ValueError after a bad step."""
 
     def run(iterator):
-        with explained(model):
-            logs = function(iterator)
+        model._reports_faults = True
+        try:
+            with explained(model):
+                logs = function(iterator)
+        finally:
+            model._reports_faults = False
         found = int(logs.pop(_LOG, 0))
         if found:
             raise _step_error(model, found)

@@ -30,8 +30,7 @@ class TakesData:
 
     def _feature_form(self):
         """Returns the `BatchForm` of the model's inputs."""
-        unit = self.visible if self.visible.encodes else None
-        return BatchForm((self._visible_width, unit))
+        return self._batch_form()
 
     def _check_prediction(self):
         """Raises a ValueError if the model cannot predict in its present state."""

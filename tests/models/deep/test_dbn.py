@@ -8,7 +8,7 @@ from brute_force import Enumerated, binary_states, random_potentials, rbm_like
 from model_test_case import two_cpus
 
 import keras_rbm
-from keras_rbm import DBN, RBM, rules
+from keras_rbm import DBN, RBM, rules, units
 
 DATA = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
 
@@ -293,6 +293,18 @@ def test_dtype_and_trainable_are_kept():
     again = DBN.from_config(dbn.get_config())
     assert {m.compute_dtype for m in (again, *again.rbms)} == {"bfloat16"}
     assert not again.trainable
+
+
+def test_mixed_precision_does_not_round_the_data():
+    """bfloat16 has no 257: it was taken for category 256."""
+    normal = keras.initializers.RandomNormal(stddev=1.0, seed=0)
+    options = {"kernel_initializer": normal, "dtype": "mixed_bfloat16"}
+    low = RBM(3, visible=units.Categorical(300), num_visible=2, **options)
+    top = RBM(2, **options)
+    dbn, x = DBN([low, top], dtype="mixed_bfloat16"), np.array([[257, 3], [256, 3]])
+    found = dbn.predict(x, verbose=0)
+    np.testing.assert_array_equal(found, top(low(x)))
+    assert not np.array_equal(found[0], found[1])
 
 
 def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
