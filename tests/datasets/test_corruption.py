@@ -84,7 +84,7 @@ class TestOcclude:
             ({"size": 2.0}, "Received: size=2.0"),
             ({"size": 2, "value": 2}, "Received: value=2"),
             ({"size": 2, "value": np.nan}, "Received: value=nan"),
-            ({"size": 2}, "Received: image_shape=None for vectors of 12 pixels"),
+            ({"size": 2}, "Received: image_shape=None for 12 units"),
             ({"size": 2, "image_shape": (3, 5)}, r"Received: image_shape=\(3, 5\)"),
             ({"size": 2, "image_shape": 12}, "Received: image_shape=12"),
             ({"size": 4, "image_shape": (3, 4)}, "Received: size=4"),
