@@ -1,6 +1,8 @@
 """log Z by a named method."""
 
 import warnings
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +16,10 @@ from keras_rbm.inference.annealing.annealed_importance import (
 )
 from keras_rbm.inference.annealing.bidirectional import bidirectional, checked
 from keras_rbm.inference.annealing.bridge_sampling import tempered_log_partition
-from keras_rbm.inference.annealing.starting_point import find_starting_point
+from keras_rbm.inference.annealing.starting_point import (
+    StartingPoint,
+    find_starting_point,
+)
 from keras_rbm.inference.annealing.tempered_path import temperatures
 from keras_rbm.inference.arguments import check_model, checked_base, checked_states
 from keras_rbm.inference.estimates import LogPartition
@@ -23,6 +28,7 @@ from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.soundness import check_finite
 
 #: Replicas of tempering, less one, and its sweeps.
@@ -132,59 +138,102 @@ def estimate_log_partition(
         potentials, base, chains, num_chains=num_chains, seed=seeds["start"]
     )
     if method == "tempering":
-        result = tempered_log_partition(
-            potentials,
-            betas=_REPLICAS if betas is None else betas,
-            num_chains=num_chains,
-            steps=_STEPS if steps is None else steps,
-            base=start.base,
-            initial_visible=start.visible,
-            ancestors=start.ancestors[:, 0],
-            seed=seeds["tempering"],
-        )
-        return _explained(result.unless_refuted(start.least), method, base)
-    betas = start.temperatures(betas)
+        result = _tempered(potentials, start, betas, num_chains, steps, seeds)
+    else:
+        runs = _Runs(potentials, start, start.temperatures(betas), progress, spread)
+        result = _annealed(runs, method, num_chains, initial_visible, steps, seeds)
+    return _explained(result, method, base)
+
+
+def _tempered(potentials, start, betas, num_chains, steps, seeds):
+    result = tempered_log_partition(
+        potentials,
+        betas=_REPLICAS if betas is None else betas,
+        num_chains=num_chains,
+        steps=_STEPS if steps is None else steps,
+        base=start.base,
+        initial_visible=start.visible,
+        ancestors=start.ancestors[:, 0],
+        seed=seeds["tempering"],
+    )
+    return result.unless_refuted(start.least)
+
+
+def _annealed(runs, method, num_chains, initial_visible, steps, seeds):
+    start = runs.start
     given = initial_visible is not None
-    if not given:
-        initial_visible = start.visible
-    repeats = len(initial_visible) // len(start.ancestors[0])
-    if repeats < 2:
-        raise ValueError(
-            "Expected at least two chains for each model, for an error. Received: "
-            f"{len(initial_visible)} initial_visible."
-        )
-    tiled = potentials.repeat(repeats)
-    if steps:
-        initial_visible = gibbs_chain(
-            tiled, initial_visible, seeds["gibbs"], num_sweeps=steps
-        )
-
-    def back(states, seed):
-        rows = potentials
-        if potentials.batch_size is not None:
-            rows = potentials.repeat(len(states) // len(start.ancestors[0]))
-        return anneal_back(rows, states, start.base, betas, seed, progress).log_weights
-
-    def forth(count, seed):
-        chains = anneal_forwards(potentials, start.base, betas, count, seed, progress)
-        return chains.log_weights
-
-    run = spread or (lambda anneal, work, seed: anneal(work, seed))
-    backward = per_model(run(back, initial_visible, seeds["backward"]), potentials)
+    states = runs.moved(initial_visible if given else start.visible, steps, seeds)
+    backward = runs.back(states, seeds["backward"])
     reverse = LogPartition.from_log_weights(backward, reverse=True)
     reverse = reverse.unless_refuted(start.least)
     if given:  # the caller states that these are samples
-        return _explained(reverse, method, base)
-    forward = per_model(run(forth, num_chains, seeds["forward"]), potentials)
+        return reverse
+    forward = runs.forth(num_chains, seeds["forward"])
     both = bidirectional(forward, backward, start.ancestors, start.least, start.absent)
     if method == "bidirectional":
-        return _explained(both, method, base)
-    if method == "ais":
-        result = LogPartition.from_log_weights(forward)
-        result = checked(result, both, start.absent)
-    else:
-        result = checked(reverse, both, start.absent, reverse=True)
-    return _explained(result, method, base)
+        return both
+    if method == "reverse_ais":
+        return checked(reverse, both, start.absent, reverse=True)
+    return checked(LogPartition.from_log_weights(forward), both, start.absent)
+
+
+class _Runs(NamedTuple):
+    """Annealing runs of B models from one starting point, in both directions."""
+
+    potentials: Potentials
+    start: StartingPoint
+    betas: np.ndarray
+    progress: bool
+    spread: Callable | None
+
+    def moved(self, states, steps, seeds):
+        """Returns states after Gibbs sweeps; raises a ValueError if they are few."""
+        chains = len(states) // self.num_models
+        if chains < 2:
+            raise ValueError(
+                "Expected at least two chains for each model, for an error. Received: "
+                f"{len(states)} initial_visible."
+            )
+        if not steps:
+            return states
+        tiled = self.potentials.repeat(chains)
+        return gibbs_chain(tiled, states, seeds["gibbs"], num_sweeps=steps)
+
+    def back(self, states, seed):
+        """Returns log weights (M,) or (M, B) of states annealed back."""
+
+        def anneal(states, seed):
+            models = self.potentials
+            if models.batch_size is not None:
+                models = models.repeat(len(states) // self.num_models)
+            return anneal_back(models, states, *self.path, seed, self.progress)
+
+        return self._log_weights(anneal, states, seed)
+
+    def forth(self, num_chains, seed):
+        """Returns log weights (M,) or (M, B) of chains annealed forwards."""
+
+        def anneal(count, seed):
+            path = *self.path, count
+            return anneal_forwards(self.potentials, *path, seed, self.progress)
+
+        return self._log_weights(anneal, num_chains, seed)
+
+    @property
+    def path(self):
+        return self.start.base, self.betas
+
+    @property
+    def num_models(self):
+        return len(self.start.ancestors[0])
+
+    def _log_weights(self, anneal, work, seed):
+        def log_weights(work, seed):
+            return anneal(work, seed).log_weights
+
+        if self.spread is None:
+            return per_model(log_weights(work, seed), self.potentials)
+        return per_model(self.spread(log_weights, work, seed), self.potentials)
 
 
 def check_method(potentials, method):

@@ -9,6 +9,9 @@ from keras_rbm.checks import is_int
 from keras_rbm.inference.gibbs import metropolis_step
 from keras_rbm.inference.potentials import Potentials
 
+#: Share of the temperatures that are equally spaced, whatever lengths were measured.
+_EVEN = 0.1
+
 
 def temperatures(betas):
     """Returns inverse temperatures from 0 to 1 as an array.
@@ -60,6 +63,22 @@ def _values(betas):
         ]
         values = np.concatenate([[0.0], *pieces])
     return values
+
+
+def spaced(betas, lengths, count):
+    """Returns `count` + 1 inverse temperatures in steps of equal length, nearly.
+
+    Args:
+        betas, lengths: arrays (n,), inverse temperatures from 0 to 1 and the length of
+            the path from 0 up to each.
+        count: int ≥ 1.
+    """
+    if not np.isfinite(lengths).all():  # energies beyond float32
+        lengths = betas
+    share = (1.0 - _EVEN) * lengths / lengths[-1] + _EVEN * betas
+    values = np.interp(np.linspace(0.0, 1.0, count + 1), share, betas)
+    values[0], values[-1] = 0.0, 1.0
+    return temperatures(values)
 
 
 class TemperedPath(NamedTuple):
