@@ -15,6 +15,7 @@ FLOORS = (
     "checks",
     "configured",
     "elementary",
+    "optional_imports",
     "random",
     "replicas",
     "units",
@@ -54,6 +55,7 @@ def test_public_names():
         "metrics",
         "models",
         "optimizers",
+        "optional_imports",
         "plots",
         "random",
         "regularizers",
@@ -96,7 +98,12 @@ def test_imports_point_down(floor):
 
 def test_datasets_stand_alone():
     for path in (ROOT / "datasets").rglob("*.py"):
-        assert set(imports(path)) <= {"checks", "datasets", "images"}, path.name
+        assert set(imports(path)) <= {
+            "checks",
+            "datasets",
+            "images",
+            "optional_imports",
+        }, path.name
 
 
 @pytest.mark.multiprocess

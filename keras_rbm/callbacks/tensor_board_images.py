@@ -8,6 +8,7 @@ from keras_rbm.callbacks.checks import check_model, check_states
 from keras_rbm.checks import check_counts
 from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.optional_imports import import_optional
 
 
 class TensorBoardImages(keras.callbacks.Callback):
@@ -53,7 +54,7 @@ class TensorBoardImages(keras.callbacks.Callback):
         image_shape=None,
     ):
         super().__init__()
-        _check_tensorboard()
+        import_optional("tensorboard", "writes the images", "tensorboard")
         check_counts(1, every=every, max_units=max_units, num_samples=num_samples)
         check_counts(0, steps=steps)
         self.log_dir = str(log_dir)
@@ -127,13 +128,3 @@ def _red_and_blue(values):
     positive, negative = np.maximum(values, 0.0), np.maximum(-values, 0.0)
     colors = np.stack([1.0 - negative, 1.0 - positive - negative, 1.0 - positive], -1)
     return np.nan_to_num(colors, nan=0.7).astype(np.float32)
-
-
-def _check_tensorboard():
-    try:
-        import tensorboard  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Expected the package tensorboard, which writes the images. Received: "
-            f"{error}. Install it with: pip install keras-rbm[tensorboard]"
-        ) from error

@@ -4,21 +4,17 @@ import io
 
 import numpy as np
 
+from keras_rbm.optional_imports import import_optional
+
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"
 
 
 def new_figure(width, height):
     """Returns a matplotlib figure; its size is in inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "Expected the package matplotlib, which draws the pictures. Received: "
-            f"{error}. Install it with: pip install keras-rbm[examples]"
-        ) from error
+    module = import_optional("matplotlib.figure", "draws the pictures")
 
-    class Shown(Figure):
+    class Shown(module.Figure):
         """A figure that a notebook draws, even if pyplot was never imported."""
 
         def _repr_png_(self):

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_rbm.checks import check_counts
 from keras_rbm.datasets.sequences import PROTEINS
+from keras_rbm.optional_imports import import_optional
 from keras_rbm.plots.figures import check_title, new_figure
 
 _ACIDS = {
@@ -68,7 +69,8 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
             f"Expected a title for each of {len(arrays)} logos. Received: "
             f"{len(titles)} titles."
         )
-    logomaker, pandas = _packages()
+    logomaker = import_optional("logomaker", "draws the letters")
+    pandas = import_optional("pandas", "holds what logomaker draws")
     sites = max(len(own) for own in arrays)
     figure = new_figure(max(4.0, 0.24 * sites + 1.0), 1.5 * len(arrays) + 0.3)
     if title is not None:
@@ -170,15 +172,3 @@ def _colors(alphabet):
     groups = _ACIDS if set(alphabet) >= set("ACDEFGHIKLMNPQRSTVWY") else _BASES
     by_letter = {letter: color for color, own in groups.items() for letter in own}
     return {letter: by_letter.get(letter, "0.5") for letter in alphabet}
-
-
-def _packages():
-    try:
-        import logomaker
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Expected the package logomaker, which draws the letters. Received: "
-            f"{error}. Install it with: pip install keras-rbm[examples]"
-        ) from error
-    return logomaker, pandas

@@ -18,8 +18,9 @@ from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
+from keras_rbm.models.workflow.defaults import new_rule
 from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
-from keras_rbm.sklearn.copies import new_optimizer, new_rule
+from keras_rbm.sklearn.optimizers import new_optimizer
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20

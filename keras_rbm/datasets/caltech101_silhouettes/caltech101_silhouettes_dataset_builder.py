@@ -5,7 +5,7 @@ import os
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_rbm.datasets.optional_imports import import_optional
+from keras_rbm.optional_imports import import_optional
 
 _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 
@@ -29,7 +29,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         )
 
     def _split_generators(self, dl_manager):
-        loadmat = import_optional("scipy.io", purpose="Matlab files").loadmat
+        loadmat = import_optional("scipy.io", "reads Matlab files").loadmat
         arrays = loadmat(os.fspath(dl_manager.download(_URL)))
         return {
             split: self._generate_examples(

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_rbm.datasets.optional_imports import import_optional
+from keras_rbm.optional_imports import import_optional
 
 _SPLIT_SEED = 0
 _BOUNDS = {"train": (0, 1_197), "validation": (1_197, 1_497), "test": (1_497, 1_797)}
@@ -29,7 +29,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager):
         del dl_manager  # The images come with scikit-learn.
-        source = import_optional("sklearn.datasets", purpose="the digits").load_digits()
+        source = import_optional("sklearn.datasets", "has the digits").load_digits()
         # RandomState, because NumPy has frozen its stream.
         order = np.random.RandomState(_SPLIT_SEED).permutation(len(source.target))
         return {

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_rbm.datasets.optional_imports import import_optional
+from keras_rbm.optional_imports import import_optional
 
 _URL = "https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat"
 _FILENAME = "chardata.mat"
@@ -43,7 +43,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
                 f"Expected the source file of 'omniglot28'. Received: no file {path}. "
                 f"{self.MANUAL_DOWNLOAD_INSTRUCTIONS}"
             )
-        arrays = import_optional("scipy.io", purpose="Matlab files").loadmat(
+        arrays = import_optional("scipy.io", "reads Matlab files").loadmat(
             os.fspath(path)
         )
         return {

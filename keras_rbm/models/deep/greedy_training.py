@@ -5,10 +5,9 @@ import itertools
 import keras
 import numpy as np
 
-from keras_rbm import rules
 from keras_rbm.checks import check_counts
 from keras_rbm.models.deep.features import Features
-from keras_rbm.models.workflow.defaults import optimizer_for
+from keras_rbm.models.workflow.defaults import new_optimizer, new_rule
 from keras_rbm.models.workflow.inputs import is_array, unpack
 from keras_rbm.models.workflow.resume import EpochKey, extended
 from keras_rbm.models.workflow.training_data import training_data
@@ -17,21 +16,14 @@ from keras_rbm.models.workflow.training_data import training_data
 def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one each from lists."""
     optimizers = [
-        None if each is None else _copy(optimizer_for(each))
+        None if each is None else new_optimizer(each)
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
-    copies = [
-        rules.deserialize(rules.serialize(rules.get(each)))
-        for each in one_each(rule, "rule", len(rbms))
-    ]
+    copies = [new_rule(each) for each in one_each(rule, "rule", len(rbms))]
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm._check_rule(rule, optimizer)
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
-
-
-def _copy(optimizer):
-    return keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
 
 
 def fit_each(

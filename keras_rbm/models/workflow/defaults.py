@@ -39,6 +39,17 @@ def optimizer_for(identifier):
     return keras_part(keras.optimizers.get, "optimizer", identifier)
 
 
+def new_optimizer(identifier, **config):
+    """Returns a copy of an optimizer, with other values of its config if given."""
+    optimizer = optimizer_for(identifier)
+    return type(optimizer).from_config(optimizer.get_config() | config)
+
+
+def new_rule(identifier):
+    """Returns a copy of the learning rule that a name, config or object stands for."""
+    return rules.deserialize(rules.serialize(rules.get(identifier)))
+
+
 def check_compile_options(metrics, run_eagerly, steps_per_execution, jit_compile):
     """Raises an error unless the other arguments of `compile` are valid.
 

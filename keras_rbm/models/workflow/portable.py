@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.elementary import basic_operations
+from keras_rbm.optional_imports import import_optional
 
 #: Endpoints that draw random numbers, which only TensorFlow can draw.
 _RANDOM = ("sample", "sample_stateful")
@@ -79,13 +80,7 @@ def check_portable(model, filepath, format, endpoint):
             "SavedModel."
         )
     for module in modules:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise ImportError(
-                f"Expected the module {module!r}, needed to write {title}. Received: "
-                f"{error}. Run `pip install keras-rbm[export]`."
-            ) from error
+        import_optional(module, f"helps to write {title}", "export")
     return endpoints[endpoint]
 
 

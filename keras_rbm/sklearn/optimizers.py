@@ -1,0 +1,28 @@
+"""The optimizer of an estimator, made for each fit."""
+
+from keras_rbm.checks import check_numbers
+from keras_rbm.models.workflow import defaults
+
+
+def new_optimizer(optimizer, learning_rate=None):
+    """Returns a Keras optimizer like the given one, or `None` for the default.
+
+    Args:
+        optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
+        learning_rate: float > 0 or Keras schedule, to replace its own, or `None`.
+
+    Raises:
+        TypeError, ValueError: if the learning rate is neither.
+    """
+    if optimizer is None and learning_rate is None:
+        return None
+    if learning_rate is None:
+        return defaults.new_optimizer(optimizer)
+    if not callable(learning_rate):
+        check_numbers(learning_rate=learning_rate)
+        if learning_rate <= 0.0:
+            raise ValueError(
+                "Expected learning_rate > 0, or None for the optimizer's own. "
+                f"Received: learning_rate={learning_rate!r}."
+            )
+    return defaults.new_optimizer(optimizer, learning_rate=learning_rate)
