@@ -7,16 +7,9 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
+from keras_rbm.models.workflow import faults
 from keras_rbm.models.workflow.defaults import default_rate
 from keras_rbm.models.workflow.digests import OptimizerDigests
-from keras_rbm.models.workflow.faults import (
-    DATA_BIT,
-    GRADIENT_BIT,
-    LOSS_BIT,
-    StepFault,
-    lies_in,
-    reporting,
-)
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
@@ -143,7 +136,7 @@ class RuleModel(StoredModel):
                     self.optimizer.learning_rate = rate * self.rule.relative_rate
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
-                self._fault = StepFault()
+                self._fault = faults.StepFault()
 
     def _strategy_scope(self):
         """Returns the scope of the model's strategy, to create variables in."""
@@ -166,13 +159,15 @@ class RuleModel(StoredModel):
         with tf.control_dependencies([visible]):
             self._fault.begin(self._state_of_a_step(), self._reports_faults)
             sound = self._data_soundness(features, visible, weights)
-            self._fault.look_at(*sound, first_bit=DATA_BIT)
+            self._fault.look_at(*sound, first_bit=faults.DATA_BIT)
             seed = self.next_seed()
             loss_seed = random.fold_in(seed, 0)
             shares = normalized(weights)
             step = self._step(features, visible, shares, seed, loss_seed)
             phases = self.rule.phases(step)
-            self._fault.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+            self._fault.look_at(
+                faults.lies_in(phases.losses), first_bit=faults.LOSS_BIT
+            )
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self.rule.update(self, step, phases)
         self._record(*self._fault.unless_bad(visible, weights))
@@ -259,7 +254,9 @@ class RuleModel(StoredModel):
         variables = self.trainable_variables
         gradients = [gradients[variable.name] for variable in variables]
         gradients = regularized(gradients, variables)
-        self._fault.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
+        self._fault.look_at(
+            *map(faults.lies_in, gradients), first_bit=faults.GRADIENT_BIT
+        )
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
@@ -268,7 +265,7 @@ class RuleModel(StoredModel):
     def make_train_function(self, force=False):
         if force or self.train_function is None:
             super().make_train_function(force)
-            self.train_function = reporting(self, self.train_function)
+            self.train_function = faults.reporting(self, self.train_function)
 
     def next_seed(self):
         """Draws a seed (2,) from the model's generator, different per replica."""

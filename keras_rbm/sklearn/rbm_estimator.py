@@ -1,10 +1,8 @@
 """An RBM as a scikit-learn transformer and density estimator."""
 
-import hashlib
 import math
 
 import numpy as np
-import tensorflow as tf
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -16,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.potentials import Potentials, finite_layers
+from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.workflow.defaults import new_rule
 from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
 from keras_rbm.sklearn.optimizers import new_optimizer
+from keras_rbm.sklearn.precise import digest, map_rows, precise_potentials
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
-_ROWS_AT_ONCE = 1000
 #: Number of steps from which compilation by XLA, which takes seconds, pays off.
 _COMPILED_STEPS = 5000
 
@@ -175,12 +173,12 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         check_rows(X, "X", unit=self.model_.visible)
-        potentials = self._potentials()
+        potentials = precise_potentials(self.model_)
 
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
 
-        return _map_rows(features, X).astype(X.dtype)
+        return map_rows(features, X).astype(X.dtype)
 
     def score_samples(self, X):
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
@@ -204,7 +202,7 @@ class RBMEstimator(
         check_rows(X, "X", unit=unit)
         warn_of_means([X], unit, "X")
         log_partition = float(self.estimate_log_partition().value)
-        return -_map_rows(self._potentials().free_energy, X) - log_partition
+        return -map_rows(precise_potentials(self.model_).free_energy, X) - log_partition
 
     def score(self, X, y=None):
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
@@ -221,10 +219,7 @@ class RBMEstimator(
             sizes = finite_layers(self.model_.potentials()).values()
             small = min(sizes, default=math.inf) <= _ENUMERATED
             method = "exact" if small else "ais"
-        weights = hashlib.sha256()
-        for weight in self.model_.get_weights():
-            weights.update(np.ascontiguousarray(weight).tobytes())
-        key = method, weights.hexdigest()
+        key = method, digest(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)
         return self._log_partition[1]
@@ -288,24 +283,7 @@ class RBMEstimator(
         self.history_ = history.history
         return self
 
-    def _potentials(self):
-        """Returns the model as `Potentials` of float64."""
-        potentials = self.model_.potentials()
-        cast = tf.nest.map_structure(
-            lambda value: tf.cast(value, tf.float64), tuple(potentials)
-        )
-        return Potentials(*cast)
-
 
 def _seed(random_state):
     """Returns an int drawn from a scikit-learn random state."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _map_rows(function, X):
-    """Applies a function of float64 tensors (B, V) to all rows, some at a time."""
-    parts = [
-        function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))
-        for start in range(0, len(X), _ROWS_AT_ONCE)
-    ]
-    return np.concatenate([part.numpy() for part in parts])

@@ -169,9 +169,7 @@ class DBM(DeepModel):
         """Returns the model as `Potentials`: even layers visible, odd ones hidden.
 
         Args:
-            features: ignored.
-            dtype: str or `None`, type of the kernels, by default that of the model's
-                computations. Scores take `"float32"`.
+            features, dtype: as for `RBM.potentials`.
         """
         self._assert_built("potentials")
         dtype = dtype or self.compute_dtype

@@ -88,18 +88,13 @@ class InfiniteRBM(GenerativeModel):
         for name, shape in sizes.items():
             weight = self.add_weight(name=name, shape=shape, initializer="zeros")
             setattr(self, name, weight)
+        shape = (self.max_hidden_units,)
         self.coefficients = self.add_weight(
-            name="coefficients",
-            shape=(self.max_hidden_units,),
-            initializer="zeros",
-            trainable=False,
+            shape, "zeros", trainable=False, name="coefficients"
         )
+        count = keras.initializers.Constant(self._first_units)
         self.num_units = self.add_weight(
-            name="num_units",
-            shape=(),
-            initializer=keras.initializers.Constant(self._first_units),
-            dtype="int32",
-            trainable=False,
+            (), count, dtype="int32", trainable=False, name="num_units"
         )
         self._visible_width = input_shape[-1]
         self._add_record(np.full(input_shape[-1], 0.5))
@@ -123,12 +118,7 @@ class InfiniteRBM(GenerativeModel):
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
         Outside of a `tf.function` these are binary units, as in an RBM, if all count
-        once.
-
-        Args:
-            features: ignored.
-            dtype: str or `None`, type of the kernel, by default that of the model's
-                computations. Scores take `"float32"`.
+        once. The arguments are those of `RBM.potentials`.
         """
         self._assert_built("potentials")
         potentials = self._growing_potentials()
@@ -141,12 +131,10 @@ class InfiniteRBM(GenerativeModel):
     def _growing_potentials(self):
         """Returns the units in use with their coefficients, in full precision."""
         count = tf.convert_to_tensor(self.num_units)
-        hidden = units.FractionalParameters(
-            self.hidden_bias[:count], self.coefficients[:count]
-        )
+        bias, coefficients = self.hidden_bias[:count], self.coefficients[:count]
+        hidden = units.FractionalParameters(bias, coefficients)
         visible = units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias))
-        kernel = tf.convert_to_tensor(self.kernel[:, :count])
-        return inference.Potentials(kernel, visible, hidden)
+        return inference.Potentials(self.kernel[:, :count], visible, hidden)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.hidden_units)

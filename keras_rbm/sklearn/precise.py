@@ -1,0 +1,36 @@
+"""A model's scores in float64, as scikit-learn expects them."""
+
+import hashlib
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.inference.potentials import Potentials
+
+_ROWS_AT_ONCE = 1000
+
+
+def precise_potentials(model):
+    """Returns a model as `Potentials` of float64."""
+    return Potentials(
+        *tf.nest.map_structure(
+            lambda value: tf.cast(value, tf.float64), tuple(model.potentials())
+        )
+    )
+
+
+def map_rows(function, X):
+    """Applies a function of float64 tensors (B, V) to all rows, some at a time."""
+    parts = [
+        function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))
+        for start in range(0, len(X), _ROWS_AT_ONCE)
+    ]
+    return np.concatenate([part.numpy() for part in parts])
+
+
+def digest(model):
+    """Returns a str that differs if the model's weights do."""
+    weights = hashlib.sha256()
+    for weight in model.get_weights():
+        weights.update(np.ascontiguousarray(weight).tobytes())
+    return weights.hexdigest()
