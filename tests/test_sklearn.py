@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import sys
+import warnings
 
 import keras
 import numpy as np
@@ -305,5 +306,17 @@ def test_features_are_only_of_states():
     for wrong in (5, 0.5):
         with pytest.raises(ValueError, match="whole numbers from 0 to 2"):
             rbm.transform(np.full((1, 4), wrong))
-    with pytest.raises(ValueError, match="means between 0 and 1"):
+    with pytest.warns(UserWarning, match="from 0 to 255"):
         brief().fit(DATA).transform(255 * DATA)
+
+
+def test_scaled_data_of_float64():
+    """MinMaxScaler may return 1 + 2e-16, and other values for new rows."""
+    scaled = np.where(DATA, 1.0 + 2.3e-16, 0.0)
+    rbm = brief().fit(scaled)
+    assert np.isfinite(rbm.score(scaled))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rbm.transform(scaled)
+    with pytest.warns(UserWarning, match="from -0.1 to 1.2"):
+        assert np.isfinite(rbm.transform(1.3 * DATA - 0.1)).all()

@@ -91,7 +91,8 @@ class LogLikelihood(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         check_model(self, self.model, energy_name(self.model), "log_partition")
         check_states(self.model, self.data, "data")
-        check_method(self.model.potentials(), self.method)
+        if not self.model.grows:  # a growing model will have other units
+            check_method(self.model.potentials(), self.method)
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every or logs is None:

@@ -72,7 +72,7 @@ class LogPartition(NamedTuple):
             if part.note
         ]
         if len(remarks) > 1:
-            remarks[1:] = [f"(Similar remarks on {len(remarks) - 1} other parts.)"]
+            remarks[1:] = [f"({len(remarks) - 1} later parts have remarks, too.)"]
         return cls(*(tf.concat(field, -1) for field in fields), " ".join(remarks))
 
     @classmethod

@@ -105,14 +105,14 @@ def smaller_layer(potentials):
     if not sizes:
         raise ValueError(
             "Expected at least one layer of units with finitely many states. Received: "
-            f"{kinds} units. Estimate log Z by 'bidirectional' instead."
+            f"{kinds} units. Use an estimate, for log Z 'bidirectional'."
         )
     side = min(sizes, key=sizes.get)
     if sizes[side] > MAX_UNITS:
         raise ValueError(
             f"Expected a layer of at most {MAX_UNITS} binary units to enumerate, or "
             f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
-            f"{kinds} units. Estimate log Z by 'bidirectional' instead."
+            f"{kinds} units. Use an estimate, for log Z 'bidirectional'."
         )
     return side
 

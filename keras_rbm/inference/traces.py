@@ -29,12 +29,14 @@ def traced_by_size(function):
 def kind_of_models(potentials):
     """Returns what models have in common that may share a trace: all but rows and H.
 
-    Relaxed shapes of anything else would reach functions that need to know them.
+    Functions need to know all other shapes, which a shared trace would leave open.
     """
     visible, hidden = potentials.visible, potentials.hidden
     own = [(leaf.shape.rank, leaf.shape[-1:]) for leaf in tf.nest.flatten(visible)]
     others = [part for name, part in hidden._asdict().items() if name != "bias"]
-    rest = [tuple(leaf.shape) for leaf in tf.nest.flatten(others)]
+    rest = [leaf.shape for leaf in tf.nest.flatten(others)]
+    if "bias" in hidden._fields and not hidden.finite:  # a number for each unit
+        rest = [shape.rank for shape in rest]
     return type(visible), type(hidden), hidden.bias.shape.rank, str((own, rest))
 
 

@@ -171,7 +171,7 @@ class CRBM(ConditionalModel):
         Args:
             features: tensor (B, X).
             dtype: str or `None`, type of the kernels, by default that of the model's
-                computations. Scores take `"float32"`.
+                computations. Scores use `"float32"`.
 
         Raises:
             ValueError: if there are no features, or the model is not built.

@@ -126,7 +126,7 @@ class RBM(GenerativeModel):
         Args:
             features: ignored.
             dtype: str or `None`, type of the kernel, by default that of the model's
-                computations. Scores take `"float32"`.
+                computations. Scores use `"float32"`.
         """
         self._assert_built("potentials")
         return inference.Potentials(

@@ -171,9 +171,9 @@ class RuleModel(StoredModel):
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self.rule.update(self, step, phases)
         self._record(*self._fault.unless_bad(visible, weights))
-        logs |= self._fault.end(self._reports_faults)
-        self._loss_tracker.update_state(phases.losses, sample_weight=weights)
-        results = self._results(features, visible, prediction, sample_weight)
+        with tf.control_dependencies(self._fault.end()):
+            self._loss_tracker.update_state(phases.losses, sample_weight=weights)
+            results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
 
     def _state_of_a_step(self):

@@ -180,8 +180,8 @@ class UnconditionalModel(BoltzmannMachine):
 
         Args:
             method: `"ais"`, `"bidirectional"`, `"reverse_ais"`, `"tempering"`,
-                `"exact"` (enumerates up to 25 units), for binary units also `"bethe"`
-                and `"mean_field"`: see the table of
+                `"exact"` (enumerates up to 25 units), `"mean_field"` (a lower bound),
+                for binary units also `"bethe"`: see the table of
                 `keras_rbm.inference.estimate_log_partition`.
             num_chains, betas, steps, seed, progress: see there.
             initial_visible: model samples for `"reverse_ais"`.

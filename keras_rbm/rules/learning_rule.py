@@ -29,7 +29,7 @@ class LearningRule(Rule):
     Attributes:
         fits_conditional: bool, whether the rule fits models with input. A rule whose
             chains serve all examples does not: given x, each example has its own model.
-        needs_conditional: bool, whether it fits only these.
+        needs_conditional: bool, whether the rule fits only models with input.
 
     Raises:
         TypeError, ValueError: if an argument has another type or is out of range.

@@ -4,7 +4,7 @@ from keras_rbm.checks import check_numbers
 from keras_rbm.models.workflow import defaults
 
 
-def new_optimizer(optimizer, learning_rate=None):
+def optimizer_with_rate(optimizer, learning_rate=None):
     """Returns a Keras optimizer like the given one, or `None` for the default.
 
     Args:

@@ -14,12 +14,13 @@ def precise_potentials(model):
     """Returns a model as `Potentials` of float64."""
     return Potentials(
         *tf.nest.map_structure(
-            lambda value: tf.cast(value, tf.float64), tuple(model.potentials())
+            lambda value: tf.cast(value, tf.float64),
+            tuple(model.potentials(dtype=model.variable_dtype)),
         )
     )
 
 
-def map_rows(function, X):
+def map_precisely(function, X):
     """Applies a function of float64 tensors (B, V) to all rows, some at a time."""
     parts = [
         function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))

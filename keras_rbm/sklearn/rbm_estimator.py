@@ -18,8 +18,8 @@ from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.workflow.defaults import new_rule
 from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
-from keras_rbm.sklearn.optimizers import new_optimizer
-from keras_rbm.sklearn.precise import digest, map_rows, precise_potentials
+from keras_rbm.sklearn.optimizers import optimizer_with_rate
+from keras_rbm.sklearn.precise import digest, map_precisely, precise_potentials
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
@@ -167,25 +167,25 @@ class RBMEstimator(
             probabilities that they are on.
 
         Raises:
-            ValueError: if X has values that cannot be states of the visible units, or
-                their means.
+            ValueError: if X has values that are no categories, for such units.
         """
         check_is_fitted(self)
         X = self._validated(X)
-        check_rows(X, "X", unit=self.model_.visible)
+        self.model_._check_features(X)
+        self.model_._warn_of_features(X)
         potentials = precise_potentials(self.model_)
 
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
 
-        return map_rows(features, X).astype(X.dtype)
+        return map_precisely(features, X).astype(X.dtype)
 
     def score_samples(self, X):
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
 
         The error of log Z is common to all rows; `estimate_log_partition` returns it.
-        log Z is estimated at the first call after a fit, with a warning if its interval
-        is infinite.
+        log Z is estimated once for the weights of `model_`, with a warning if its
+        interval is infinite.
 
         Args:
             X: array or frame (N, V), states of the visible units.
@@ -199,10 +199,13 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         unit = self.model_.visible
-        check_rows(X, "X", unit=unit)
+        check_rows(X.astype(np.float32), "X", unit=unit)  # as fit saw them
         warn_of_means([X], unit, "X")
         log_partition = float(self.estimate_log_partition().value)
-        return -map_rows(precise_potentials(self.model_).free_energy, X) - log_partition
+        return (
+            -map_precisely(precise_potentials(self.model_).free_energy, X)
+            - log_partition
+        )
 
     def score(self, X, y=None):
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
@@ -268,7 +271,7 @@ class RBMEstimator(
         seed = _seed(self.random_state)
         kinds = {"visible": units.get(unit), "hidden": units.get(self.hidden)}
         model = RBM(self.n_components, **kinds, seed=seed)
-        optimizer = new_optimizer(self.optimizer, self.learning_rate)
+        optimizer = optimizer_with_rate(self.optimizer, self.learning_rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)
         jit_compile = "auto" if steps >= _COMPILED_STEPS else False
         model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)

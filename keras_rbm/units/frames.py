@@ -193,15 +193,18 @@ def _column(column, name, is_count):
                 f"in column {name!r}. Leave it out of counts: it is a measurement."
             )
         return numbers, Binomial(int(numbers.max()))
-    inexact = numbers != numbers.astype(np.float32)
-    if column.dtype.kind in "iu" and inexact.any():
+    if column.dtype.kind in "iu" and _is_rounded(column.to_numpy()).any():
         raise ValueError(
             "Expected whole numbers that float32 holds exactly, as those up to 2**24. "
-            f"Received: {numbers[inexact][0]:.0f} in column {name!r}. Subtract the "
+            f"Received: {np.abs(numbers).max():.0f} in column {name!r}. Subtract the "
             "least number from the column, or make it floats, which are rounded."
         )
     binary = np.isin(numbers, (0.0, 1.0)).all()
     return numbers, Bernoulli() if binary else Gaussian()
+
+
+def _is_rounded(integers):
+    return integers.astype(np.float32).astype(integers.dtype) != integers
 
 
 def _words(column):

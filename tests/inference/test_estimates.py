@@ -62,7 +62,7 @@ def test_joined():
     np.testing.assert_array_equal(joined.lower[2:], parts[1].lower)
     assert joined.note == "Rows 2 to 4: a word"
     joined = LogPartition.joined([part._replace(note="a word") for part in parts])
-    assert joined.note == "Rows 0 to 1: a word (Similar remarks on 1 other parts.)"
+    assert joined.note == "Rows 0 to 1: a word (1 later parts have remarks, too.)"
     assert LogPartition.joined(parts[:1]) is parts[0]
 
 

@@ -96,7 +96,7 @@ def mean_field(
 def mean_field_bound(potentials, **kwargs):
     """Computes the bound of `mean_field` in float64, as a `LogPartition`.
 
-    In float32 the bound of a model with strong weights may be above log Z by rounding.
+    If weights are strong, rounding in float32 may lift the bound above log Z.
 
     Args:
         potentials, **kwargs: as for `mean_field`.

@@ -60,7 +60,6 @@ class DBN(StackedModel):
         rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
         super().__init__(**kwargs)
         self.rbms = rbms
-        self.seed = seed
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:

@@ -43,8 +43,8 @@ class TiedRBM(RBM):
         copies = ("visible_copies", "hidden_copies")
         return super().get_config() | {name: getattr(self, name) for name in copies}
 
-    def potentials(self, features=None):
-        own = super().potentials()
+    def potentials(self, features=None, dtype=None):
+        own = super().potentials(dtype=dtype)
         copies = self.visible_copies, self.hidden_copies
         return Potentials(
             tf.tile(own.kernel, copies),

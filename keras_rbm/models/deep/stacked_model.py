@@ -30,7 +30,7 @@ class StackedModel(StoredModel):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.autocast = False  # as in its RBMs, which round the data by themselves
+        self.autocast = False  # as in its RBMs: bfloat16 has no 257
 
     def _parts(self):
         return self.rbms

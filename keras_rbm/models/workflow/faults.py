@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -11,14 +12,28 @@ from keras_rbm.replicas import all_sum, num_replicas
 
 #: Marks of the beginning and the end of an error from inside a `tf.function`.
 MARK, END = "This step cannot be taken:", "(end)"
-_LOG = "step_fault"
 #: First bits of a step's faults: of its data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
 _NOTHING = "The step has changed nothing: the model is as it was before."
 _IN_A_LOOP = (
-    f"{MARK} Expected states of the units, sample_weight ≥ 0, a finite loss and finite "
-    f"gradients. Received: others. {_NOTHING} fit() says which. {END}"
+    f"{MARK} Expected states of the units, sample_weight >= 0, a finite loss, and "
+    f"finite gradients. Received: something else. {_NOTHING} Call train_on_batch() on "
+    f"this batch to learn what. {END}"
 )
+
+
+class _Step(NamedTuple):
+    """What is known of a step that has begun.
+
+    Attributes:
+        before: list of pairs of a variable and its value.
+        reported: bool, whether the caller of the step looks for its fault.
+        checks: list of operations that fail in a bad step.
+    """
+
+    before: list
+    reported: bool
+    checks: list
 
 
 class StepFault:
@@ -34,7 +49,7 @@ class StepFault:
             synchronization="on_read",
             name="step_fault",
         )
-        self._before = {}  # by thread: each replica traces the step in its own
+        self._steps = {}  # by thread: each replica traces the step in its own
 
     @property
     def found(self):
@@ -52,12 +67,13 @@ class StepFault:
         Args:
             variables: list of them.
             reported: bool, whether the caller of the step looks for its fault, as `fit`
-                does, and stops; any other step begins without one.
+                does. If not, faults of earlier steps are forgotten, and a bad step
+                raises an error. Compiled by XLA it cannot: it only changes nothing.
         """
         if not reported:
             self.variable.assign(0)
         before = [(v, tf.convert_to_tensor(v)) for v in variables]
-        self._before[threading.get_ident()] = before
+        self._steps[threading.get_ident()] = _Step(before, reported, [])
 
     def look_at(self, *parts, first_bit):
         """Records which parts, bools (), are not sound in any replica."""
@@ -75,13 +91,15 @@ class StepFault:
             return
         # Under a strategy an optimizer cannot run in a branch: the step ends here,
         # after all its changes are reverted.
+        step = self._steps[threading.get_ident()]
         taken_back = [
             variable.assign(tf.where(sound, variable, value))
-            for variable, value in self._before[threading.get_ident()]
+            for variable, value in step.before
         ]
+        words = [MARK, self.found, END] if step.reported else [_IN_A_LOOP]
         with tf.control_dependencies([each for each in taken_back if each is not None]):
-            end = tf.debugging.Assert(sound, [MARK, self.found, END])
-        with tf.control_dependencies([] if end is None else [end]):
+            step.checks.append(tf.debugging.Assert(sound, words))
+        with tf.control_dependencies(step.checks):
             change()
 
     def unless_bad(self, *tensors):
@@ -90,25 +108,25 @@ class StepFault:
             return tensors
         return [tf.where(self.sound, tensor, 0.0) for tensor in tensors]
 
-    def end(self, reported):
-        """Reverts the changes of a bad step; returns its logs, or raises an error."""
-        before = self._before.pop(threading.get_ident())
+    def end(self):
+        """Reverts a bad step; returns operations that fail in one, to wait for."""
+        step = self._steps.pop(threading.get_ident())
         if num_replicas() > 1:
-            return {}
+            return step.checks
         found = self.found
 
         def revert():
-            for variable, value in before:
+            for variable, value in step.before:
                 variable.assign(value)
             return found
 
         found = tf.cond(tf.equal(found, 0), lambda: found, revert)
-        if reported:
-            return {_LOG: found}
+        if step.reported:
+            return []
         with tf.control_dependencies([found]):
             self.variable.assign(0)
-            tf.debugging.Assert(tf.equal(found, 0), [_IN_A_LOOP])
-        return {}
+            check = tf.debugging.Assert(tf.equal(found, 0), [_IN_A_LOOP])
+        return [] if check is None else [check]  # eagerly there is no operation
 
 
 def lies_in(part, low=None, high=None):
@@ -132,7 +150,7 @@ def reporting(model, function):
                 logs = function(iterator)
         finally:
             model._reports_faults = False
-        found = int(logs.pop(_LOG, 0))
+        found = 0 if model._fault is None else int(model._fault.found)
         if found:
             raise _step_error(model, found)
         return logs

@@ -10,6 +10,8 @@ from keras_rbm.checks import is_int
 
 #: Types that can be iterated over, but hold no batches.
 _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
+#: How far from 0 and 1 scaled data may be.
+_ROUNDING = 1e-5
 
 
 def is_array(data):
@@ -106,6 +108,20 @@ def warn_of_means(chunks, unit, name):
                 "numbers. Received: values between them, for which the result is not a "
                 "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
                 f"{name} > 0.5.",
+                stacklevel=4,
+            )
+            return
+
+
+def warn_of_values_outside(chunks, name):
+    """Warns if rows for binary units are not from 0 to 1, up to rounding."""
+    for rows in chunks:
+        low, high = np.min(rows, initial=0.0), np.max(rows, initial=1.0)
+        if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+            warnings.warn(
+                f"Expected {name} from 0 to 1, states of binary units or their means. "
+                f"Received: values from {low:g} to {high:g}. Features of such values "
+                "mean little. Scale the data as for fit.",
                 stacklevel=4,
             )
             return

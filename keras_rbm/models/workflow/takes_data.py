@@ -12,8 +12,10 @@ from keras_rbm.models.workflow.inputs import (
     is_array,
     unpack,
     warn_of_means,
+    warn_of_values_outside,
 )
 from keras_rbm.models.workflow.rows import as_rows, as_values, row_chunks
+from keras_rbm.units.bernoulli import are_binary
 
 
 class TakesData:
@@ -30,7 +32,8 @@ class TakesData:
 
     def _feature_form(self):
         """Returns the `BatchForm` of the model's inputs."""
-        return self._batch_form()
+        unit = self.visible if self.visible.encodes else None
+        return BatchForm((self._visible_width, unit))
 
     def _check_prediction(self):
         """Raises a ValueError if the model cannot predict in its present state."""
@@ -38,6 +41,11 @@ class TakesData:
     def _check_features(self, features):
         """Raises a ValueError unless the model can be called on `features`."""
         check_rows(features, "x", *self._feature_form().x)
+
+    def _warn_of_features(self, features):
+        """Warns of features that `fit` would refuse, such as raw pixels."""
+        if not self.conditional and are_binary(self.visible):
+            warn_of_values_outside(row_chunks(features), "x")
 
     def _check_visible(self, visible, name="x"):
         """Raises a ValueError unless `visible` can be visible states."""
@@ -75,6 +83,7 @@ class TakesData:
         if is_array(x):
             x = as_values(x)
             self._check_features(x)
+            self._warn_of_features(x)
             return x
         check_source(x)
         if isinstance(x, tf.data.Dataset):
