@@ -12,12 +12,8 @@ _ROWS_AT_ONCE = 1000
 
 def precise_potentials(model):
     """Returns a model as `Potentials` of float64."""
-    return Potentials(
-        *tf.nest.map_structure(
-            lambda value: tf.cast(value, tf.float64),
-            tuple(model.potentials(dtype=model.variable_dtype)),
-        )
-    )
+    parts = tuple(model.potentials(dtype=model.variable_dtype))
+    return Potentials(*tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), parts))
 
 
 def map_precisely(function, X):

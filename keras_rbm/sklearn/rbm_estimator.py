@@ -199,13 +199,12 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         unit = self.model_.visible
-        check_rows(X.astype(np.float32), "X", unit=unit)  # as fit saw them
-        warn_of_means([X], unit, "X")
+        as_in_fit = X.astype(np.float32)
+        check_rows(as_in_fit, "X", unit=unit)
+        warn_of_means([as_in_fit], unit, "X")
         log_partition = float(self.estimate_log_partition().value)
-        return (
-            -map_precisely(precise_potentials(self.model_).free_energy, X)
-            - log_partition
-        )
+        energy = precise_potentials(self.model_).free_energy
+        return -map_precisely(energy, X) - log_partition
 
     def score(self, X, y=None):
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
