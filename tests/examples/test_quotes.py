@@ -16,6 +16,8 @@ MNIST = ("mnist_noisy_10", "mnist_noisy_20", "mnist_occluded_8", "mnist_occluded
 TASKS = (*MNIST, "caltech_noisy_20", "caltech_occluded_12")
 LINK = re.compile(r"!?\[[^\]]*\]\((\.\./|docs/)?results/[^)]*\)")
 MEASURED = re.compile(r"\d+(\.\d+)? (%|nats|minutes|percentage)|\d\.\d")
+#: Rules with a run of 200 epochs on MNIST.
+LONG_RUNS = "CS-DCP", "S-DCP", "CG"
 SHORT_RUNS = ("CD", "CG", "S-DCP", "CS-DCP")
 CALTECH = "caltech101_silhouettes"
 LEARNERS = ("LR", "CD-1", "CD-10", "CD-PercLoss", "MLE-MF", "MLE-BP", "LSSVM", "MSSVM")
@@ -151,11 +153,12 @@ def rules():
     last = {rule: np.mean(scores(rule, 40), 0)[-1] for rule in SHORT_RUNS}
     yield f"centered S-DCP is at {last['CS-DCP']:.1f} nats; CD is at {last['CD']:.1f}, "
     yield f"centered form at {last['CG']:.1f}, S-DCP at {last['S-DCP']:.1f}"
-    ahead, behind = (scores(rule, 200)[0] for rule in ("CS-DCP", "CG"))
-    goal = ninety(ahead, behind)
-    first, later = (int(np.argmax(own >= goal)) * 5 for own in (ahead, behind))
-    yield f"90 % of the way in {first} epochs, centered CD in {later}"
-    yield f"end at {ahead[-1]:.1f} and {behind[-1]:.1f} nats"
+    long = [scores(rule, 200)[0] for rule in LONG_RUNS]
+    first, *later = (int(np.argmax(own >= ninety(*long))) * 5 for own in long)
+    yield f"90 % of the gain in {first} epochs, S-DCP in {later[0]}, "
+    yield f"centered CD in {later[1]}"
+    ends = [f"{own[-1]:.1f}" for own in long]
+    yield f"end at {', '.join(ends[:-1])} and {ends[-1]} nats"
     early, late = scores("S-DCP", 40), scores("CD", 40)
     goal = ninety(early, late)
     firsts = [2 * np.mean(np.argmax(own >= goal, 1)) for own in (early, late)]
