@@ -84,7 +84,10 @@ def draw(rbm, data, folder):
     save(figure, folder / "weights.svg")
     report = kr.score_report(rbm, data[:2000])
     print(report)
-    save(kr.plots.score_report(report, "12 hidden units, MNIST"), folder / "report.svg")
+    save(
+        kr.plots.score_report(report, title="12 hidden units, MNIST"),
+        folder / "report.svg",
+    )
 
 
 def save(figure, path):

@@ -8,7 +8,7 @@ from keras_rbm.checks import check_counts, is_int
 from keras_rbm.plots.figures import check_title, new_figure
 
 
-def history(history, every=None, title=None):
+def history(history, every=None, *, title=None):
     """Draws training curves, with one panel per metric.
 
     A metric and its `val_…` share a panel. `…_lower` and `…_upper` become a band around
@@ -71,7 +71,7 @@ def history(history, every=None, title=None):
     return figure
 
 
-def score_report(report, title=None):
+def score_report(report, *, title=None):
     """Draws a `ScoreReport`: intervals of the likelihood, and free energies.
 
     Args:

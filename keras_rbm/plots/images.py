@@ -13,7 +13,7 @@ _HEADROOM = 0.25
 
 
 def filters(
-    rbm, image_shape=None, max_units=100, title=None, *, order=None, gains=None
+    rbm, image_shape=None, max_units=100, *, order=None, gains=None, title=None
 ):
     """Draws what the hidden units respond to, the columns of the kernel.
 
@@ -77,7 +77,7 @@ def filters(
     return figure
 
 
-def samples(states, image_shape=None, num_columns=None, title=None):
+def samples(states, image_shape=None, num_columns=None, *, title=None):
     """Draws visible states, such as `rbm.sample` or `rbm.reconstruct` returns.
 
     Args:
@@ -107,7 +107,7 @@ def samples(states, image_shape=None, num_columns=None, title=None):
     return figure
 
 
-def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
+def reconstructions(rbm, x, image_shape=None, max_examples=12, *, title=None):
     """Draws examples, and below them their reconstructions.
 
     Args:
@@ -137,10 +137,10 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, title=None):
     rows = _states(x, "x")[:max_examples]
     rows = {"data": rows, "reconstruction": rbm.reconstruct(rows).numpy()}
     title = "Reconstructions" if title is None else title
-    return comparison(rows, image_shape, title)
+    return comparison(rows, image_shape, title=title)
 
 
-def comparison(rows, image_shape=None, title=None):
+def comparison(rows, image_shape=None, *, title=None):
     """Draws versions of the same examples below each other.
 
     Args:

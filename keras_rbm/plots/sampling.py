@@ -64,7 +64,8 @@ def chains(
         rbm, "chains", num_chains, sweeps, image_shape, initial_visible, seed, means
     )
     rows = {_label(count): own for count, own in states.items()}
-    return comparison(rows, image_shape, "Gibbs chains" if title is None else title)
+    title = "Gibbs chains" if title is None else title
+    return comparison(rows, image_shape, title=title)
 
 
 def chain_animation(

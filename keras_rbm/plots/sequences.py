@@ -17,7 +17,7 @@ _ACIDS = {
 _BASES = {"tab:green": "A", "tab:blue": "C", "tab:orange": "G", "tab:red": "TU"}
 
 
-def logos(weights, alphabet=PROTEINS, titles=None, title=None):
+def logos(weights, alphabet=PROTEINS, titles=None, *, title=None):
     """Draws sequence logos, of what hidden units respond to or of letter frequencies.
 
     At each site letters are stacked, as high as their numbers; negative ones hang
@@ -90,7 +90,7 @@ def logos(weights, alphabet=PROTEINS, titles=None, title=None):
     return figure
 
 
-def contact_map(scores, contacts=None, num_pairs=50, distance=5, title=None):
+def contact_map(scores, contacts=None, num_pairs=50, distance=5, *, title=None):
     """Draws the pairs of highest score, together with known contacts.
 
     Known contacts are gray. The predicted pairs, above the diagonal, are filled if
