@@ -10,15 +10,15 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.workflow.rows import as_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
 _METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
 #: Nats by which a likelihood may exceed 0 without being wrong.
 _ROUNDING = 1e-3
-#: Chains of all models that are annealed at once.
-_CHAINS_AT_ONCE = 10_000
+#: Models, or chains of all models, that are computed at once.
+_ROWS_AT_ONCE = 10_000
 
 
 class ConditionalScores:
@@ -35,7 +35,11 @@ class ConditionalScores:
             tensor (B,), nats.
         """
         rows, visible = self._pairs(x, v, "free_energy")
-        return self.potentials(rows, self.variable_dtype).free_energy(visible)
+
+        def energies(rows, visible):
+            return self.potentials(rows, self.variable_dtype).free_energy(visible)
+
+        return map_rows(energies, rows, visible)
 
     def log_partition(
         self,
@@ -75,10 +79,10 @@ class ConditionalScores:
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
             )
         rows = self._feature_rows(x, "log_partition")
-        size = len(rows)
+        size = _ROWS_AT_ONCE
         if method in ("ais", "bidirectional", "reverse_ais"):
             check_counts(2, num_chains=num_chains)
-            size = max(1, _CHAINS_AT_ONCE // num_chains)
+            size = max(1, _ROWS_AT_ONCE // num_chains)
         parts = []
         for first in range(0, len(rows), size):
             features = rows[first : first + size]

@@ -18,7 +18,7 @@ from keras_rbm.models.workflow.exporting import (
     rows,
 )
 from keras_rbm.models.workflow.faults import explained
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.workflow.rows import map_rows, row_chunks
 from keras_rbm.models.workflow.stored_model import StoredModel
 
 
@@ -73,7 +73,7 @@ class StackedModel(StoredModel):
         return {
             "serving_default": transform,
             "transform": transform,
-            "reconstruct": Endpoint(named("visible", self.reconstruct), visible),
+            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
         } | chain_endpoints(self.sample, number("num_samples"))
 
     def reconstruct(self, x) -> tf.Tensor:
@@ -85,8 +85,11 @@ class StackedModel(StoredModel):
         Returns:
             tensor (B, V); for categorical units the probabilities, q columns per unit.
         """
-        rows = self.rbms[0]._visible_rows(x, "reconstruct")
-        states = self._way_up_in_means(rows)
+        values = self.rbms[0]._visible_values(x, "reconstruct")
+        return map_rows(self._reconstruct, values)
+
+    def _reconstruct(self, visible):
+        states = self._way_up_in_means(visible)
         for rbm in reversed(self.rbms):
             potentials = rbm.potentials()
             natural = potentials.visible_natural_of_mean(states)
@@ -146,14 +149,18 @@ class StackedModel(StoredModel):
                networks. ICML 2008.
         """
         check_counts(num_samples=num_samples)
-        rows = as_rows(self.rbms[0]._visible_states(x, "log_likelihood_bound"))
+        values = self.rbms[0]._visible_states(x, "log_likelihood_bound")
         top = self.rbms[-1]
         log_partition = top._log_partition_value(log_partition)
-        total = tf.zeros(len(rows), tf.float64)
-        for index in range(num_samples):
-            states, gain = self._way_up(rows, random.fold_in(seed, index))
-            total += gain + top.log_likelihood(states, log_partition)
-        return total / num_samples
+        bounds = []
+        for part, visible in enumerate(row_chunks(values)):
+            own = random.fold_in(seed, -part) if part else seed
+            bound = tf.zeros(len(visible), tf.float64)
+            for index in range(num_samples):
+                states, gain = self._way_up(visible, random.fold_in(own, index))
+                bound += gain + top.log_likelihood(states, log_partition)
+            bounds.append(bound / num_samples)
+        return tf.concat(bounds, 0)
 
     def _way_up(self, states, seed):
         """Returns the top RBM's visible states, and log p - log q of layers below."""

@@ -89,11 +89,12 @@ def row_chunks(data):
         yield as_rows(part)
 
 
-def map_rows(function, values):
-    """Applies a function of float32 tensors (B, V) to many rows, in parts."""
-    if not tf.executing_eagerly() or len(values) <= _ROWS_AT_ONCE:
-        return function(tf.cast(values, tf.float32))
-    return tf.concat([function(rows) for rows in row_chunks(values)], 0)
+def map_rows(function, *values):
+    """Applies a function of float32 tensors (B, V), … to many rows, in parts."""
+    if not tf.executing_eagerly() or len(values[0]) <= _ROWS_AT_ONCE:
+        return function(*(tf.cast(own, tf.float32) for own in values))
+    parts = zip(*map(row_chunks, values), strict=True)
+    return tf.concat([function(*rows) for rows in parts], 0)
 
 
 def moments(chunks):

@@ -429,3 +429,18 @@ def test_samples_that_are_refused_draw_no_seed():
     with pytest.raises(ValueError, match="betas that increase"):
         dbn.sample(2, steps=2, method="tempering", betas=2**40)
     np.testing.assert_array_equal(dbn.rbms[-1].seed_generator.state, before)
+
+
+def test_many_rows_are_scored_in_parts():
+    dbn = make_dbn(5, 4)
+    dbn.build((None, 6))
+    rows = np.tile(DATA, (20, 1))[:1500]
+    z = dbn.rbms[-1].log_partition("exact")
+    bounds = dbn.log_likelihood_bound(rows, z, num_samples=50).numpy()
+    again = dbn.log_likelihood_bound(rows[1000:], z, num_samples=50).numpy()
+    error = np.std(bounds[1000:] - again) / np.sqrt(len(again))
+    assert bounds.shape == (1500,)
+    assert abs(np.mean(bounds[1000:] - again)) < 5 * error
+    np.testing.assert_allclose(
+        dbn.reconstruct(rows)[1000:], dbn.reconstruct(rows[1000:]), rtol=1e-5
+    )
