@@ -434,7 +434,7 @@ def test_samples_that_are_refused_draw_no_seed():
 def test_many_rows_are_scored_in_parts():
     dbn = make_dbn(5, 4)
     dbn.build((None, 6))
-    rows = np.tile(DATA, (20, 1))[:1500]
+    rows = np.tile(DATA, (40, 1))[:1500]
     z = dbn.rbms[-1].log_partition("exact")
     bounds = dbn.log_likelihood_bound(rows, z, num_samples=50).numpy()
     again = dbn.log_likelihood_bound(rows[1000:], z, num_samples=50).numpy()
