@@ -1,7 +1,7 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
     python examples/papers/frank_wolfe.py grow --set mnist --until 200
-    python examples/papers/frank_wolfe.py grow --from 200 --until 460 --samples 30000
+    python examples/papers/frank_wolfe.py grow --from 200 --until 700 --samples 30000
     python examples/papers/frank_wolfe.py train --set mnist --units 460
     python examples/papers/frank_wolfe.py features --set mnist --units 460
     python examples/papers/frank_wolfe.py report

@@ -118,6 +118,9 @@ def growing():
         cells = [at(own, size) for size in (100, 200, 300, 400, 460)]
         shown = [f"{cell['test']:.1f}, {cell['error']:.1f} %" for cell in cells]
         yield f"| {' | '.join(shown)} | {cells[-1]['minutes']:.0f} |"
+    last = points[-1]
+    yield f"with {last['size']} units the second row has {last['test']:.1f} nats and "
+    yield f"{last['error']:.1f} % errors, after {last['minutes']:.0f} minutes"
 
 
 def growth(folder, name):
