@@ -1,6 +1,6 @@
 """Checks that callbacks make before the first epoch."""
 
-from keras_rbm.models.workflow.inputs import check_rows
+from keras_rbm.models.workflow.states import check_rows
 
 
 def check_model(callback, model, *methods):

@@ -7,9 +7,9 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.conditional_scores import ConditionalScores
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.exporting import Endpoint, chain_endpoints, named, rows
-from keras_rbm.models.workflow.inputs import check_no_labels
 from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.models.workflow.sampling import draw
+from keras_rbm.models.workflow.states import check_no_labels
 from keras_rbm.models.workflow.with_inference import WithInference
 from keras_rbm.units.bernoulli import are_binary
 

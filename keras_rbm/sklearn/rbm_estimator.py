@@ -17,7 +17,7 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.workflow.defaults import new_rule
-from keras_rbm.models.workflow.inputs import check_rows, warn_of_means
+from keras_rbm.models.workflow.states import check_rows, warn_of_means
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, map_precisely, precise_potentials
 

@@ -6,12 +6,8 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.models.workflow.faults import END, MARK, lies_in
-from keras_rbm.models.workflow.inputs import (
-    check_rows,
-    check_weights,
-    is_array,
-    unpack,
-)
+from keras_rbm.models.workflow.inputs import check_weights, is_array, unpack
+from keras_rbm.models.workflow.states import check_rows
 
 
 class BatchForm(NamedTuple):

@@ -5,16 +5,13 @@ import tensorflow as tf
 from keras_rbm.checks import check_counts
 from keras_rbm.models.workflow.checked_batches import BatchForm
 from keras_rbm.models.workflow.faults import lies_in
-from keras_rbm.models.workflow.inputs import (
-    as_arrays,
+from keras_rbm.models.workflow.inputs import as_arrays, check_source, is_array, unpack
+from keras_rbm.models.workflow.rows import as_rows, as_values, row_chunks
+from keras_rbm.models.workflow.states import (
     check_rows,
-    check_source,
-    is_array,
-    unpack,
     warn_of_means,
     warn_of_values_outside,
 )
-from keras_rbm.models.workflow.rows import as_rows, as_values, row_chunks
 from keras_rbm.units.bernoulli import are_binary
 
 
