@@ -21,14 +21,13 @@ import time
 
 import frank_wolfe_features
 import frank_wolfe_report
+import frank_wolfe_scores as scoring
 import keras
 import numpy as np
 import pages
 
 import keras_rbm as kr
 
-#: Units at which features are classified, beside every hundred.
-CLASSIFIED = 460
 SETS = ("caltech101_silhouettes", "mnist")
 STRIDE = 20
 CHAINS = {
@@ -150,7 +149,7 @@ class Curve(Clock):
             return
         rbm = self.model.to_rbm()
         rbm.save(model_path(self.path.parent, self.record["set"], size))
-        point = score(rbm, self.splits, self.record["temperatures"], size)
+        point = scoring.score(rbm, self.splits, self.record["temperatures"], size)
         before = {"size": size, "units": units, "seconds": self.total()}
         energies = rbm.free_energy(self.splits["validation"][0])
         running = -float(np.mean(energies)) - logs["log_partition"]
@@ -186,26 +185,6 @@ def load_grown(folder, name, size):
     return keras.saving.load_model(path)
 
 
-def score(rbm, splits, temperatures, size):
-    """Returns likelihoods with their interval, the free-energy gap, and test error."""
-    z = rbm.log_partition("ais", num_chains=100, betas=temperatures)
-    means = {
-        split: float(np.mean(rbm.log_likelihood(images, log_partition=z)))
-        for split, (images, _) in splits.items()
-    }
-    result = {
-        "validation": means["validation"],
-        "test": means["test"],
-        "lower": means["test"] + float(z.value - z.upper),
-        "upper": means["test"] + float(z.value - z.lower),
-        "gap": means["train"] - means["validation"],
-    }
-    if size % 100 == 0 or size == CLASSIFIED:
-        features = frank_wolfe_features.features(rbm, splits)
-        result["error"] = frank_wolfe_features.test_error(features)
-    return result
-
-
 def classify(args, kind, size, folder, records):
     """Writes the error of logistic regression on features of one kind."""
     record = records / f"{args.set}.features.{kind}.{size}.json"
@@ -215,7 +194,9 @@ def classify(args, kind, size, folder, records):
     splits = load(args.set)
     grown = load_grown(folder, args.set, size)
     error = frank_wolfe_features.error_of(kind, splits, grown)
-    pages.write_record(record, settings | {"units": grown.hidden_units, "error": error})
+    images = splits["train"][0]
+    units = images.shape[1] if kind == "pixels" else grown.hidden_units
+    pages.write_record(record, settings | {"units": units, "error": error})
     print(f"{record.stem}: {error:.2f} %", flush=True)
 
 
@@ -253,7 +234,8 @@ def train(args, size, start, folder, records):
         callbacks=[clock, resume],
         verbose=2,
     )
-    result = score(rbm, splits, args.temperatures, size)
+    result = scoring.score(rbm, splits, args.temperatures, size)
+    result["chains"] = scoring.follow_chains(rbm, splits["test"][0])
     pages.write_record(record, clock.record | {"seconds": clock.total()} | result)
     print(result, flush=True)
 
@@ -291,7 +273,7 @@ def parse_arguments():
     command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
     command = commands.add_parser("train", parents=[shared])
-    command.add_argument("--units", nargs="+", type=int, default=[CLASSIFIED])
+    command.add_argument("--units", nargs="+", type=int, default=[scoring.CLASSIFIED])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--rule", choices=CHAINS, default="cd")
     command.add_argument("--epochs", type=int, default=10)
@@ -301,7 +283,7 @@ def parse_arguments():
 
     command = commands.add_parser("features", parents=[shared])
     kinds = frank_wolfe_features.KINDS
-    command.add_argument("--units", type=int, default=CLASSIFIED)
+    command.add_argument("--units", type=int, default=scoring.CLASSIFIED)
     command.add_argument("--kinds", nargs="+", choices=kinds, default=list(kinds))
 
     command = commands.add_parser("report", parents=[shared])

@@ -24,15 +24,23 @@ def table(name, points, trained):
     Args:
         name: data set.
         points: scored points of the growth.
-        trained: runs of CD.
+        trained: runs of CD and PCD.
     """
     title = TITLES[name]
     grow, train = (f"`{c} --set {name}`" for c in ("grow", "train"))
-    settings = by_setting(trained)
+    settings = by_setting([run for run in trained if not is_persistent(run)])
+    persistent = by_setting([run for run in trained if is_persistent(run)])
     rows = [(*_rises(name, points), grow), (*_stops(name, points), grow)]
     rows += [(*_starts(settings), train), (*_time(name, points, settings), grow)]
+    if persistent:
+        rows.append((*_starts_of_pcd(persistent), f"`train --set {name} --rule pcd`"))
     rows += [(*cells, train) for cells in _features(name, points, settings)]
     return [pages.row(f"{title}: {claim}", *cells) for claim, *cells in rows]
+
+
+def is_persistent(run):
+    """Returns whether a run is of PCD, not CD."""
+    return run.get("rule", "cd") == "pcd"
 
 
 def by_setting(runs):
@@ -116,6 +124,11 @@ def _starts(settings):
         held.append(gain > 0.0)
     here = "; ".join(shown) or "not run"
     return claim, "at every size", here, pages.verdict(held)
+
+
+def _starts_of_pcd(settings):
+    claim, _, here, verdict = _starts(settings)
+    return claim.replace("CD", "PCD"), "not in the paper", here, verdict
 
 
 def _features(name, points, settings):

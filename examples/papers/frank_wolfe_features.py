@@ -9,6 +9,7 @@ import keras_rbm as kr
 
 #: What each kind of features is.
 KINDS = {
+    "pixels": "none: of the pixels, in which the hidden units' logits are linear",
     "grown": "of the grown model",
     "sparse-grown": "the same, then 12 epochs of CD-1 with a sparsity term",
     "sparse": "of an RBM by the same CD-1 from a random start",
@@ -40,6 +41,8 @@ def test_error(features):
 
 def error_of(kind, splits, grown):
     """Returns the test error of one of `KINDS`, of as many features as `grown` has."""
+    if kind == "pixels":
+        return test_error(splits)
     if kind == "network":
         return test_error(features(_hidden_layer(splits, grown.hidden_units), splits))
     rbm = grown

@@ -140,9 +140,8 @@ def _claims(records):
     for name in TITLES:
         runs = [record for record in records if record["set"] == name]
         points = [point for point in _points(stages(runs)) if "test" in point]
-        trained = [run for run in _trained(runs) if _rule(run) == "CD"]
         if points:
-            lines += claims.table(name, points, trained)
+            lines += claims.table(name, points, _trained(runs))
     return lines
 
 
@@ -210,7 +209,7 @@ def _tables(runs):
             scored = _scores(point, point["minutes"])
             lines.append(pages.row(point["units"], running, *scored))
     settings = "rule", "units", "epochs", "rate", "start"
-    lines += ["", *pages.head(*settings, *scores)]
+    lines += ["", *pages.head(*settings, *scores, "chains")]
     for (*_, epochs, _), starts in claims.by_setting(_trained(runs)).items():
         grown, random = starts["fw"], starts["random"]
         named = {"grown": grown, f"random, best of {len(random)}": random[:1]}
@@ -219,7 +218,7 @@ def _tables(runs):
                 rate = f"{run['rate']} to {run['last_rate']:g}"
                 setting = _rule(run), run["units"], epochs, rate, start
                 scored = _scores(run, run["seconds"] / 60.0)
-                lines.append(pages.row(*setting, *scored))
+                lines.append(pages.row(*setting, *scored, _chains([run])))
         if len(random) > 1:
             lines.append(_spread_row(random, epochs))
     return [*lines, ""]
@@ -239,7 +238,16 @@ def _spread_row(runs, epochs):
     minutes = np.mean([run["seconds"] for run in runs]) / 60.0
     cells = spread("test"), "", spread("validation"), spread("gap"), spread("error")
     setting = _rule(runs[0]), runs[0]["units"], epochs, rate, "random, mean ± s.d."
-    return pages.row(*setting, *cells, f"{minutes:.0f}")
+    return pages.row(*setting, *cells, f"{minutes:.0f}", _chains(runs))
+
+
+def _chains(runs):
+    """Returns means of the nats and pixels that chains come to in the end."""
+    ends = [run["chains"][-1] for run in runs if "chains" in run]
+    if not ends:
+        return ""
+    nats, pixels = (np.mean([end[key] for end in ends]) for key in ("nats", "pixels"))
+    return f"{nats:+.0f}, {pixels:.0f}"
 
 
 def _features_table(runs):

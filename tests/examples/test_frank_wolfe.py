@@ -33,7 +33,7 @@ def script(monkeypatch):
 
     monkeypatch.setattr(script, "load", load)
     monkeypatch.setattr(script, "STRIDE", 2)
-    monkeypatch.setattr(script, "CLASSIFIED", 2)
+    monkeypatch.setattr(script.scoring, "CLASSIFIED", 2)
     eagerly = functools.partialmethod(kr.InfiniteRBM.compile, run_eagerly=True)
     monkeypatch.setattr(kr.InfiniteRBM, "compile", eagerly)
     return script
@@ -65,11 +65,11 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     assert [point["size"] for point in later["points"]] == [4]
     assert "error" not in later["points"][0]
 
-    whole = script.score
-    monkeypatch.setattr(script, "score", cut)
+    whole = script.scoring.score
+    monkeypatch.setattr(script.scoring, "score", cut)
     with pytest.raises(KeyboardInterrupt):
         script.train(arguments(), 2, "0", tmp_path, records)
-    monkeypatch.setattr(script, "score", whole)
+    monkeypatch.setattr(script.scoring, "score", whole)
     clock = json.loads((tmp_path / "mnist.cd.0.2.0.05.2.json").read_text())
     with pytest.raises(ValueError, match="Give the same, or another folder"):
         script.train(arguments(cd_batch_size=60), 2, "0", tmp_path, records)
@@ -78,7 +78,9 @@ def test_runs_are_kept_over_a_cut_and_reported(script, tmp_path, monkeypatch):
     record = json.loads((records / "mnist.cd.0.2.0.05.2.json").read_text())
     assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
     assert record["epochs"] == 2 and record["units"] == 2
-    for kind in ("grown", "sparse", "network"):
+    assert [chains["sweeps"] for chains in record["chains"]] == [10, 1000]
+    assert all(0.0 < chains["pixels"] < 12.0 for chains in record["chains"])
+    for kind in ("pixels", "grown", "sparse", "network"):
         script.classify(arguments(), kind, 2, tmp_path, records)
     features = json.loads((records / "mnist.features.grown.2.json").read_text())
     assert features["error"] == pytest.approx(grown["points"][0]["error"])
