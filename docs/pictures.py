@@ -141,18 +141,59 @@ def digits():
         "completed": completed,
         "new": samples,
     }
-    figure, panels = plt.subplots(5, 10, figsize=(7.6, 4.0))
-    for line, (name, images) in zip(panels, rows.items(), strict=True):
+    _save_rows(rows, "digits")
+
+
+def covered():
+    """What logistic regression and a CRBM make of covered digits. Takes minutes."""
+
+    def clean(split):
+        return kr.datasets.load("mnist", split, binarize="threshold")
+
+    corruption = kr.datasets.occlude(12)
+    epochs, batch = 10, 40
+    pairs = kr.datasets.corrupt(clean("test"), corruption, seed=1).batch(10)
+    given, images = next(iter(pairs))
+
+    def restored(model, rate, **kwargs):
+        steps = epochs * 50_000 // batch
+        falling = keras.optimizers.schedules.CosineDecay(rate, steps)
+        optimizer = keras.optimizers.SGD(falling, momentum=0.9)
+        model.compile(optimizer, **kwargs)
+        order = {"seed": 0, "iterations": optimizer.iterations}
+        batches = kr.datasets.shuffled_batches(clean("train"), batch, **order)
+        batches = kr.datasets.corrupt(batches, corruption, redraw=True, **order)
+        model.fit(batches, epochs=epochs, shuffle=False, verbose=0)
+        return model.predict(given, verbose=0)
+
+    logistic = keras.Sequential([keras.layers.Dense(784, activation="sigmoid")])
+    inference = kr.inference.BeliefPropagation(max_iterations=12)
+    crbm = kr.CRBM(256, inference=inference, seed=0)
+    rows = {
+        "covered": given,
+        "logistic regression": restored(
+            logistic, 0.02 * 784, loss="binary_crossentropy"
+        ),
+        "CRBM": restored(crbm, 0.02, rule="maximum_likelihood"),
+        "true": images,
+    }
+    _save_rows({name: np.asarray(row) for name, row in rows.items()}, "covered")
+
+
+def _save_rows(rows, name):
+    """Saves a picture of rows of ten images each, named on the left."""
+    figure, panels = plt.subplots(len(rows), 10, figsize=(7.6, 0.8 * len(rows)))
+    for line, (label, images) in zip(panels, rows.items(), strict=True):
         for axes, image in zip(line, images, strict=True):
             axes.imshow(image.reshape(28, 28), cmap="gray", vmin=0, vmax=1)
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_visible(False)
-        label = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 10}
-        line[0].set_ylabel(name, **label)
+        place = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 10}
+        line[0].set_ylabel(label.replace(" ", "\n"), **place)
     figure.subplots_adjust(0.13, 0.01, 0.995, 0.99, 0.05, 0.05)
     _FOLDER.mkdir(exist_ok=True)
-    figure.savefig(_FOLDER / "digits.png", dpi=140)
+    figure.savefig(_FOLDER / f"{name}.png", dpi=140)
     plt.close(figure)
 
 
@@ -307,6 +348,7 @@ PICTURES = {
     for picture in (
         units,
         digits,
+        covered,
         settings_rate,
         settings_chains,
         settings_batch,
