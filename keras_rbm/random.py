@@ -63,10 +63,13 @@ def fold_in(seed, data):
 
 
 def uniform(shape, seed):
-    """Returns float32 numbers uniform on [0, 1), multiples of 2^-23."""
+    """Returns float32 numbers uniform on (0, 1): odd multiples of 2^-24.
+
+    None is 0, which would be below any probability, e^-80, too, as often as 2^-23.
+    """
     bits = _integers(shape, seed, np.array([0, _NUMBERS], "uint64"))
     ones_to_twos = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, _MANTISSA), _ONE)
-    return tf.bitcast(ones_to_twos, tf.float32) - 1.0
+    return tf.bitcast(ones_to_twos, tf.float32) - (1.0 - HALF_STEP)
 
 
 def _integers(shape, seed, counter):

@@ -150,7 +150,7 @@ def metropolis_step(potentials, state, visible, noise, beta=1.0):
         gain = correction(beta * new.hidden_natural) - correction(
             beta * state.hidden_natural
         )
-        accepted = tf.math.log(noise.acceptance[:, 0] + random.HALF_STEP) < gain
+        accepted = tf.math.log(noise.acceptance[:, 0]) < gain
         chains = (
             tf.where(accepted[:, tf.newaxis], there, here)
             for there, here in zip(new, state, strict=True)

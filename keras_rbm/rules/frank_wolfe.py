@@ -41,22 +41,23 @@ class FrankWolfe(Rule):
     the unit `(w, d)` that most improves the batch's penalized likelihood
     `J = mean log p - l2/2 sum_i c_i |w_i, d_i|^2`. It adds the unit, and moves the
     visible biases until the visible means equal the batch's up to chance. The published
-    search is the whole training set as one batch with `objective="linearized"`. The
-    exact gain, the held-out chains, refusals, and fitted biases are additions. Large
-    batches are its stochastic form.
+    search is the whole training set as one batch with `objective="linearized"`. Exact
+    gain, held-out chains, refusals, fitted biases and smaller batches are additions.
 
     Held-out chains then judge the unit: they estimate its gain while they are carried
     over from model to model by sequential Monte Carlo [2]. They pass through models in
-    between if one step would leave fewer than half of them, and through many if it
-    would leave fewer than three in ten or the unit could gain more than a nat: then it
-    creates modes that chains must meet as they form. Chains that are still copies of
-    each other count as one in the error. A unit is refused, and another is searched, at
-    most twice, if it
+    between if one step would leave fewer than half of them, and through many if fewer
+    than three in ten or the unit could gain more than a nat: then it creates modes that
+    chains must meet as they form. Chains that are still copies of each other count as
+    one in the error. A unit is refused, and another searched, at most twice, if it
 
-    * gains less than two standard errors, or
+    * gains less than two standard errors,
     * would leave searching or held-out chains a relative effective sample size
-      (ESS / S) below 1/50 in one step. If that of the held-out chains is below 1/5,
-      the penalty of the next search is three times as large (a penalty of 0 stays 0).
+      (ESS / S) below 1/50 in one step, or
+    * would give an example a probability above 1: no chain is where the unit is on,
+      and the ESS counts as 0.
+
+    If held-out chains' ESS is below 1/5 the next penalty is threefold (0 stays 0).
 
     | `fit` logs of the last batch | meaning |
     | --- | --- |
@@ -96,7 +97,7 @@ class FrankWolfe(Rule):
             current penalty for all units, by more than two standard errors of the
             search's samples, and removes the unit that gains most.
         bias_steps: int ≥ 1, maximum number of sweeps for the biases.
-        lbfgs_iterations: int ≥ 1, maximum number of iterations of a search.
+        lbfgs_iterations: int ≥ 1, most iterations of a search.
         num_starts: int ≥ 1, starts of a search: near an example, and every second
             one a small random unit. One is faster and enough for images such as MNIST.
 
@@ -254,6 +255,7 @@ class FrankWolfe(Rule):
                 num_starts=self.num_starts,
                 lbfgs_iterations=self.lbfgs_iterations,
                 learn_temperature=self.temperature == "learned",
+                log_partition=self.samples.log_partition_now(),
                 **self._fitting(mean),
             )
             ess = growth.refit.judge_ess
@@ -268,13 +270,9 @@ class FrankWolfe(Rule):
             attempt,
             (*start, *nothing),
         )
-        for name, value in (
-            ("gain", growth.refit.gain),
-            ("gain_error", growth.refit.gain_error),
-            ("search_ess", growth.search_ess),
-            ("acceptance", growth.refit.acceptance),
-        ):
-            self._logs[name].assign(tf.where(growth.accepted, value, 0.0))
+        found = {"search_ess": growth.search_ess} | growth.refit._asdict()
+        for name in ("gain", "gain_error", "search_ess", "acceptance"):
+            self._logs[name].assign(tf.where(growth.accepted, found[name], 0.0))
         refused = tries - tf.cast(growth.accepted, tf.int32)
         counts = {"judge_ess": least, "unjudged": unjudged, "refused": refused}
         for name, value in counts.items():

@@ -116,6 +116,11 @@ class GrowingSamples:
         self.families.assign(tf.where(started, self.families, own))
         self._started.assign(1.0)
 
+    def log_partition_now(self):
+        """Returns log Z of the model and its error, as tensors; NaN if unknown."""
+        known = self.log_partition, self.log_partition_error
+        return tuple(map(tf.convert_to_tensor, known))
+
     def phases(self, visible, weights):
         """Returns `DataAndSamples` of a step: its data, the samples of its search."""
         samples = tf.convert_to_tensor(self.chains)[: self.num_samples]

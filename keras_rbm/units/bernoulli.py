@@ -9,11 +9,13 @@ from keras_rbm.units.unit import Unit
 
 #: Mean activations are kept this far from 0 and 1 before a logit is taken.
 MEAN_MARGIN = 1e-3
+#: The same for means that a model expects, which are not those of a few examples.
+EXPECTED_MARGIN = 1e-6
 
 
-def logit(mean):
+def logit(mean, margin=MEAN_MARGIN):
     """Returns the natural parameter of a binary unit with a mean, which is clipped."""
-    mean = tf.clip_by_value(mean, MEAN_MARGIN, 1.0 - MEAN_MARGIN)
+    mean = tf.clip_by_value(mean, margin, 1.0 - margin)
     return tf.math.log(mean) - tf.math.log1p(-mean)
 
 
@@ -37,6 +39,9 @@ class BernoulliParameters(LayerParameters, BiasFields):
 
     def natural_for_mean(self, mean):
         return logit(mean)
+
+    def natural_for_expected(self, mean):
+        return logit(mean, EXPECTED_MARGIN)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

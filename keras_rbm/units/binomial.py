@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from keras_rbm.checks import check_counts
 from keras_rbm.elementary import softplus
-from keras_rbm.units.bernoulli import logit
+from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole
 
@@ -56,6 +56,9 @@ class BinomialParameters(LayerParameters, _Fields):
 
     def natural_for_mean(self, mean):
         return logit(mean / self.num_trials)
+
+    def natural_for_expected(self, mean):
+        return logit(mean / self.num_trials, EXPECTED_MARGIN)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

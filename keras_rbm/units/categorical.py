@@ -11,7 +11,7 @@ from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole
 
 #: Mean probabilities are kept this far from 0 before a logarithm is taken.
-_MARGIN = 1e-3
+_MARGIN, _EXPECTED_MARGIN = 1e-3, 1e-6
 
 
 class _Fields(NamedTuple):
@@ -62,6 +62,9 @@ class CategoricalParameters(LayerParameters, _Fields):
 
     def natural_for_mean(self, mean):
         return tf.math.log(tf.maximum(mean, _MARGIN))
+
+    def natural_for_expected(self, mean):
+        return tf.math.log(tf.maximum(mean, _EXPECTED_MARGIN))
 
     def _by_unit(self, rows):
         """Returns (..., units · q) as (..., units, q)."""

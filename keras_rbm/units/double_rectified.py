@@ -5,6 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_rbm.random import HALF_STEP
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.truncated import (
     LARGEST,
@@ -72,7 +73,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         # The rest of the noise, after it has chosen a side, is uniform again.
         left = tf.where(up, noise, noise - share)
         left = tf.math.divide_no_nan(left, tf.where(up, share, 1.0 - share))
-        left = tf.clip_by_value(left, 0.0, 1.0 - 2.0**-23)
+        left = tf.clip_by_value(left, HALF_STEP, 1.0 - HALF_STEP)
         return tf.where(up, above.sample(left), -below.sample(left))
 
     def natural_for_mean(self, mean):

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import check_flags
-from keras_rbm.random import HALF_STEP
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit, constant
 
@@ -60,7 +59,7 @@ class GaussianParameters(LayerParameters, _Fields):
         return self.mean(natural)
 
     def sample(self, natural, noise):
-        normal = tf.math.ndtri(noise + HALF_STEP)
+        normal = tf.math.ndtri(noise)
         deviation = self.scale * tf.math.exp(-0.5 * self.log_precision)
         return self.mean(natural) + deviation * normal
 

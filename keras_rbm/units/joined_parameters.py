@@ -90,6 +90,9 @@ class JoinedParameters(LayerParameters, _Fields):
     def natural_for_mean(self, mean):
         return self._each("natural_for_mean", self._rows(mean))
 
+    def natural_for_expected(self, mean):
+        return self._each("natural_for_expected", self._rows(mean))
+
     def _rows(self, values):
         return tf.split(values, [part.num_rows for part in self.parts], -1)
 

@@ -105,6 +105,14 @@ class LayerParameters:
             return means
         return self.mode(self.natural_for_mean(means))
 
+    def natural_for_expected(self, mean):
+        """Returns `natural_for_mean` of a mean that the model expects, (C, rows).
+
+        It may be nearer to the ends than one of a few examples is taken to be: else
+        annealing begins with states that the model almost never has.
+        """
+        return self.natural_for_mean(mean)
+
     def statistics(self, states):
         """Returns derivatives of the log-density's exponent by each parameter."""
         return BiasStatistics(self.first_of(states))
@@ -130,7 +138,7 @@ def index_of_noise(logits, noise):
 
     Args:
         logits: tensor (..., q), unnormalized log-probabilities.
-        noise: tensor (...), uniform on [0, 1).
+        noise: tensor (...), uniform on (0, 1).
 
     Returns:
         tensor (...), numbers 0 to q - 1, in the logits' dtype.

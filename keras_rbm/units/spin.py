@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.elementary import softplus
-from keras_rbm.units.bernoulli import logit
+from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
 from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
 from keras_rbm.units.unit import Unit
 
@@ -30,6 +30,9 @@ class SpinParameters(LayerParameters, BiasFields):
 
     def natural_for_mean(self, mean):
         return 0.5 * logit(0.5 * (1.0 + mean))
+
+    def natural_for_expected(self, mean):
+        return 0.5 * logit(0.5 * (1.0 + mean), EXPECTED_MARGIN)
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -7,7 +7,6 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.checks import check_numbers
-from keras_rbm.random import HALF_STEP
 from keras_rbm.units.unit import Unit
 
 #: Below this location a continued fraction replaces differences.
@@ -56,11 +55,10 @@ class HalfGaussian(NamedTuple):
         return self.deviation * self._where(mean, far), square
 
     def sample(self, noise):
-        """Returns h drawn with noise of the same shape, uniform on [0, 1)."""
-        above = noise + HALF_STEP  # the probability of a larger h
+        """Returns h drawn with noise of the same shape, uniform on (0, 1)."""
         near, tail = self._near(), self._tail()
-        direct = near - tf.math.ndtri(above * _below(near))
-        wanted = -tf.math.log(above)
+        direct = near - tf.math.ndtri(noise * _below(near))
+        wanted = -tf.math.log(noise)  # the probability of a larger h
         h = 2.0 * wanted / (tf.sqrt(tf.square(tail) + 2.0 * wanted) + tail)
         start = tf.math.log(tail + _over(tail))
         for _ in range(_NEWTON_STEPS):

@@ -27,7 +27,7 @@ class Unit(Configured, abc.ABC):
     * `mean(natural)`: the expected state, encoded by `encode`;
     * `mode(natural)`: the likeliest state;
     * `sample(natural, noise)`: a state, made from noise of its shape, uniform on
-      [0, 1);
+      (0, 1);
     * `statistics(states)`, `expected_statistics(natural)`: derivatives of the
       log-density's exponent by each *learned* parameter, a `NamedTuple` whose
       fields are named after them; the first, `bias`, is `t(y)`;

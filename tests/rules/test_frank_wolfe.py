@@ -220,6 +220,18 @@ def test_a_unit_too_large_to_be_judged_is_followed_by_a_larger_penalty(
     assert logs["judge_ess"] == pytest.approx([judge_ess])
 
 
+def test_no_unit_that_is_on_only_where_no_chain_is():
+    rng = np.random.default_rng(0)
+    data = (rng.random((200, 8)) < rng.random(8)) | rng.integers(0, 2, (200, 1))
+    model = InfiniteRBM(6, num_visible=8, seed=0)
+    model.compile(rule=FrankWolfe(0.0, num_samples=1000), run_eagerly=True)
+    data = data.astype("float32")
+    logs = model.fit(data, batch_size=200, epochs=2, verbose=0).history
+    error = logs["log_partition"][-1] - float(model.log_partition("exact").value)
+    assert abs(error) < 4.0 * logs["log_partition_error"][-1] + 1e-4
+    assert max(logs["unjudged"]) > 0.0
+
+
 @pytest.mark.slow
 def test_resumed_in_the_middle_of_growing(tmp_path):
     class Cut(keras.callbacks.Callback):

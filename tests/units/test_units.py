@@ -145,7 +145,7 @@ def test_inputs_up_to_ten_thousand_stay_finite(name):
     layer = PARAMETERS[name]
     rows = layer.num_rows
     natural = tf.constant([[1e4] * rows, [-1e4] * rows, [0.0] * rows])
-    noise = tf.constant([[0.0, 1.0 - 2.0**-23]] * 3)
+    noise = tf.constant([[2.0**-24, 1.0 - 2.0**-24]] * 3)
     values = [layer.log_partition(natural), layer.mean(natural), layer.mode(natural)]
     values += [layer.sample(natural, noise), *layer.expected_statistics(natural)]
     for value in values:

@@ -119,7 +119,8 @@ class Search:
         states, *_ = self._drawn()
         for count in _REFINE:
             means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
-            natural = units.natural_for_mean((1.0 - _BROAD) * means + _BROAD * broad)
+            means = (1.0 - _BROAD) * means + _BROAD * broad
+            natural = units.natural_for_expected(means)
             bases = self._for_models(natural)
             lengths = self._anneal(bases, temperatures(_LOOK), self._few)
             lengths = self._anneal(bases, spaced(*lengths, count), self._num_chains)

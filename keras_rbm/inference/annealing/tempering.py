@@ -113,7 +113,7 @@ def _swap(path, chains, uniform, first):
     gain = tf.reshape(gain, (replicas, count))
     log_ratio = tf.cast(gain + tf.gather(gain, partner), tf.float32)
     # Both of a pair must decide by the same number, which is never 0.
-    uniform = tf.gather(uniform, np.minimum(indices, partner)) + random.HALF_STEP
+    uniform = tf.gather(uniform, np.minimum(indices, partner))
     accepted = tf.math.log(uniform) < log_ratio
 
     def exchanged(states):

@@ -25,6 +25,8 @@ _START = 0.01
 _STEEPNESS = 2.0
 #: Least relative effective sample size of samples and held-out chains with a new unit.
 _LEAST_ESS = 0.02
+#: Standard errors, and relative rounding error, by which log Z may be too low.
+_WIDTH, _ROUNDING = 3.0, 1e-5
 
 
 class Growth(NamedTuple):
@@ -70,6 +72,7 @@ def grow(
     lbfgs_iterations,
     line_search,
     learn_temperature,
+    log_partition,
     drift,
     bias_steps,
     gibbs_steps,
@@ -83,6 +86,7 @@ def grow(
         seed: int or integer tensor of shape (2,).
         objective, l2, num_starts, lbfgs_iterations: for the search, see `find_units`.
         line_search: bool, whether the unit's coefficient may be less than 1.
+        log_partition: pair of scalars, log Z of the model and its error, or NaN.
         learn_temperature, drift, bias_steps, gibbs_steps: for the fit, see `refit`.
 
     Returns:
@@ -97,8 +101,9 @@ def grow(
     def change(visible):
         return (coefficient * unit.softplus(visible))[:, 0]
 
+    model = _extended(potentials, unit, coefficient)
     fitted = refit(
-        _extended(potentials, unit, coefficient),
+        model,
         change,
         phases,
         held_out_chains,
@@ -109,6 +114,8 @@ def grow(
         gibbs_steps=gibbs_steps,
         before=_extended(potentials, unit, tf.zeros(1)),
     )
+    possible = _is_possible(model, fitted, phases, log_partition)
+    fitted = fitted._replace(judge_ess=tf.where(possible, fitted.judge_ess, 0.0))
     ess = effective_sample_size(change(phases.samples)) / phases.samples.shape[0]
     judged = tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS
     return Growth(
@@ -122,6 +129,23 @@ def grow(
         & (fitted.gain > 2.0 * fitted.gain_error)
         & (coefficient[0] > 0.0),
     )
+
+
+def _is_possible(model, fitted, phases, log_partition):
+    """Returns whether no example has a probability above 1 under the fitted model.
+
+    If one has, log Z is too low: no chain is where the unit is on, so that none was
+    heavier than others, and they seem to judge it well.
+    """
+    coefficients = fitted.scale * model.hidden.coefficients
+    hidden = FractionalParameters(model.hidden_bias, coefficients)
+    model = Potentials(model.kernel, fitted.visible_bias, hidden)
+    energies = model.free_energy(phases.visible)
+    energies = tf.where(phases.weights > 0.0, energies, float("inf"))
+    value, error = log_partition
+    value += fitted.log_ratio
+    margin = _WIDTH * (error + fitted.gain_error) + _ROUNDING * tf.abs(value)
+    return ~(-tf.reduce_min(energies) > value + margin)  # of an unknown one, too
 
 
 def _coefficient(unit, phases, l2):
