@@ -115,15 +115,26 @@ def _stops(name, points):
 def _starts(settings):
     """CD from the grown model against the best of several random starts."""
     claim = "CD ends higher from the grown model than from the best random start"
-    shown, held = [], []
+    shown, held, apart = [], [], 0
     for size, epochs, grown, random, count in _pairs(settings):
         gain = grown["test"] - random["test"]
-        open_end = "" if random["upper"] is not None else ", open above"
-        words = f"{count} starts, {epochs} epochs{open_end}"
-        shown.append(f"{size} units {gain:+.1f} ({words})")
+        starts = f"{count} start{'s' if count > 1 else ''}"
+        shown.append(f"{size} units {gain:+.1f} ({starts}, {epochs} epochs)")
         held.append(gain > 0.0)
-    here = "; ".join(shown) or "not run"
-    return claim, "at every size", here, pages.verdict(held)
+        apart += _are_apart(grown, random)
+    verdict = pages.verdict(held)
+    if held and not apart:
+        verdict = "open: the intervals overlap"
+    elif apart < len(held):
+        verdict += f", beyond the intervals at {apart} of {len(held)} sizes"
+    return claim, "at every size", "; ".join(shown) or "not run", verdict
+
+
+def _are_apart(run, other):
+    """Returns whether the intervals of two test likelihoods share no value."""
+    lower, upper = sorted((run, other), key=lambda run: run["test"])
+    ends = lower["upper"], upper["lower"]
+    return None not in ends and ends[0] < ends[1]
 
 
 def _starts_of_pcd(settings):

@@ -121,6 +121,24 @@ def growing():
     last = points[-1]
     yield f"with {last['size']} units the second row has {last['test']:.1f} nats and "
     yield f"{last['error']:.1f} % errors, after {last['minutes']:.0f} minutes"
+    for size in (100, 200, 300, 460, 600, 700):
+        cells = [
+            best_start(size, rule, grown)
+            for rule in ("cd", "pcd")
+            for grown in (True, False)
+        ]
+        yield f"| {size} | {' | '.join(cells)} |"
+
+
+def best_start(size, rule, grown):
+    """Test likelihood of the grown model's or the best random start's training."""
+    runs = select("frank_wolfe", set="mnist", size=size, epochs=20)
+    runs = [run for run in runs if (run["start"] == "fw") == grown]
+    runs = [run for run in runs if run.get("rule", "cd") == rule]
+    if not runs:
+        return "not run"
+    run = max(runs, key=lambda run: run["validation"])
+    return f"{run['test']:.1f}{'' if run['lower'] is not None else '†'}"
 
 
 def growth(folder, name):
