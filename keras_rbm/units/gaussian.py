@@ -14,6 +14,8 @@ from keras_rbm.units.unit import Unit, constant
 
 #: Standard deviation over mean up to which a unit counts as constant.
 LEAST_DEVIATION = 1e-6
+#: The same of one that is constant up to the rounding of float64.
+_ROUNDING = 1e-10
 #: Mean over standard deviation above which a warning is given.
 MAX_OFFSET = 10.0
 
@@ -92,7 +94,8 @@ class Gaussian(Unit):
     The bias and `log gamma` are learned. Likelihoods are densities of `y` in its own
     units, for any shift and scale.
 
-    A column that is constant, within a millionth of its mean, keeps scale 1.
+    A column that is constant, within a millionth of its mean, keeps scale 1, with a
+    warning if it varies: float32 hardly resolves that. Subtract its mean beforehand.
 
     Args:
         standardize: bool. If `True`, `adapt` or the first `fit` sets `shift` and
@@ -128,7 +131,17 @@ class Gaussian(Unit):
         return GaussianParameters(bias, log_precision, shift, scale)
 
     def fitted(self, mean, variance):
-        is_constant = variance <= np.square(LEAST_DEVIATION * np.asarray(mean, float))
+        square = np.square(np.asarray(mean, float))
+        is_constant = variance <= LEAST_DEVIATION**2 * square
+        varies = is_constant & (variance > _ROUNDING**2 * square)
+        if np.any(varies):
+            warnings.warn(
+                f"{np.sum(varies)} visible units vary by less than a millionth of "
+                f"their means, such as {np.max(np.abs(mean[varies])):.3g}: float32 "
+                "hardly resolves that, and they are taken as constant. Subtract the "
+                "means in float64 beforehand.",
+                stacklevel=3,
+            )
         variance = np.where(is_constant, 1.0, variance)
         if self.standardize:
             zero = np.zeros_like(mean)

@@ -240,3 +240,17 @@ def test_precisions_stay_above_the_least_one(name):
         np.testing.assert_allclose(np.exp(precision), 0.5, rtol=1e-6)
     again = units.deserialize(units.serialize(hidden))
     assert repr(again) == repr(hidden)
+
+
+def test_columns_that_float32_hardly_resolves_are_named():
+    model = keras_rbm.RBM(2, visible="gaussian", seed=0)
+    rows = np.random.default_rng(0).normal(0.0, 1.0, (500, 2))
+    with pytest.warns(UserWarning, match="1 visible units vary by less .* 1e\\+07"):
+        model.adapt(rows + [1e7, 0.0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.1, 1e8, 0.0])
+def test_constant_columns_are_not_named(value):
+    rows = np.full((10_000, 1), value)
+    keras_rbm.RBM(2, visible="gaussian", seed=0).adapt(rows)
