@@ -17,9 +17,10 @@ for rate in 0.01 0.02 0.05; do  # 0.1, too, with 200 and 600 units
     python examples/papers/frank_wolfe.py train $some --rate $rate \\
         --units 100 200 300 460 600 700
 done
-more="--set mnist --epochs 20 --starts 1 2 3 4"
-python examples/papers/frank_wolfe.py train $more --rate 0.05 --units 100 200
-python examples/papers/frank_wolfe.py train $more --rate 0.02 --units 300 460 600 700
+more="--set mnist --epochs 20 --starts"
+python examples/papers/frank_wolfe.py train $more 1 2 3 4 --rate 0.05 --units 100 200
+python examples/papers/frank_wolfe.py train $more 1 2 --rate 0.02 \\
+    --units 300 460 600 700
 for rate in 0.02 0.05; do
     python examples/papers/frank_wolfe.py train $some --rate $rate --rule pcd \\
         --units 200 600
