@@ -117,7 +117,7 @@ def _starts(settings):
     claim = "CD ends higher from the grown model than from the best random start"
     shown, held, apart = [], [], 0
     for size, epochs, grown, random, count in _pairs(settings):
-        gain = grown["test"] - random["test"]
+        gain = round(grown["test"] - random["test"], 1) + 0.0  # not -0.0
         starts = f"{count} start{'s' if count > 1 else ''}"
         shown.append(f"{size} units {gain:+.1f} ({starts}, {epochs} epochs)")
         held.append(gain > 0.0)
