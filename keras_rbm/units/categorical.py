@@ -7,11 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import check_counts
+from keras_rbm.units.bernoulli import EXPECTED_MARGIN, MEAN_MARGIN
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole
-
-#: Mean probabilities are kept this far from 0 before a logarithm is taken.
-_MARGIN, _EXPECTED_MARGIN = 1e-3, 1e-6
 
 
 class _Fields(NamedTuple):
@@ -61,10 +59,10 @@ class CategoricalParameters(LayerParameters, _Fields):
         return self._by_row(one_hot(states, self.num_states, self.bias.dtype))
 
     def natural_for_mean(self, mean):
-        return tf.math.log(tf.maximum(mean, _MARGIN))
+        return tf.math.log(tf.maximum(mean, MEAN_MARGIN))
 
     def natural_for_expected(self, mean):
-        return tf.math.log(tf.maximum(mean, _EXPECTED_MARGIN))
+        return tf.math.log(tf.maximum(mean, EXPECTED_MARGIN))
 
     def _by_unit(self, rows):
         """Returns (..., units · q) as (..., units, q)."""

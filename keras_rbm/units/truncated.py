@@ -55,10 +55,13 @@ class HalfGaussian(NamedTuple):
         return self.deviation * self._where(mean, far), square
 
     def sample(self, noise):
-        """Returns h drawn with noise of the same shape, uniform on (0, 1)."""
+        """Returns h drawn with noise of the same shape, uniform on (0, 1).
+
+        The noise is the probability of a larger h.
+        """
         near, tail = self._near(), self._tail()
         direct = near - tf.math.ndtri(noise * _below(near))
-        wanted = -tf.math.log(noise)  # the probability of a larger h
+        wanted = -tf.math.log(noise)
         h = 2.0 * wanted / (tf.sqrt(tf.square(tail) + 2.0 * wanted) + tail)
         start = tf.math.log(tail + _over(tail))
         for _ in range(_NEWTON_STEPS):

@@ -34,7 +34,8 @@ class Unit(Configured, abc.ABC):
     * `base_measure(states)`: `base(y)`, per unit, if it is not 0;
     * `natural_for_mean(mean)`: the natural parameter of an isolated unit with
       that mean (the base-rate model of annealed importance sampling), if units can be
-      visible, or hidden in a `DBM`;
+      visible, or hidden in a `DBM`; and `natural_for_expected(mean)`, if the former
+      keeps means away from the ends;
     * `finite` and `values`, if the unit has finitely many states, so that they can be
       enumerated; else `curvature`, if the states are unbounded;
     * `encode`, `first`, `num_units`, `unit_of_row`, if a unit is more than one number.
