@@ -67,9 +67,9 @@ CD's chains end 10 sweeps from the data. An image further off that the model has
 like is never seen, and so never becomes less likely. *chains* in the tables shows that
 such images draw the model's own chains away: the larger the layer and the rate, the
 more nats they have over the digits, up to about 90, and the fewer pixels: they are
-nearly blank. They hold most of the probability, and the digits' likelihood falls by as
-much as that. So CD has the best rate where it is small, at many units; and the start
-matters, since a grown model is good before CD begins, and needs no large rate.
+nearly blank. They seem to hold most of the probability, and the digits' likelihood
+falls by tens of nats. So CD has the best rate where it is small, at many units; and the
+start matters, since a grown model is good before CD begins, and needs no large rate.
 
 PCD goes on with its chains from batch to batch. They find such images, and make them
 less likely: its chains stay among images of as many pixels as digits have, and the
