@@ -67,7 +67,7 @@ def checked_image_shape(image_shape, num_visible):
         return side, side
     shape = tuple(image_shape) if isinstance(image_shape, (tuple, list)) else None
     ints = shape is not None and len(shape) == 2 and all(map(is_int, shape))
-    if not ints or math.prod(shape) != num_visible:
+    if not ints or min(shape) < 1 or math.prod(shape) != num_visible:
         raise ValueError(
             f"Expected an image_shape (height, width) of {num_visible} pixels. "
             f"Received: image_shape={image_shape!r}."

@@ -11,6 +11,7 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.workflow.energies import energy_name
+from keras_rbm.models.workflow.rows import as_rows
 from keras_rbm.units.bernoulli import are_binary
 
 #: The best first.
@@ -114,7 +115,7 @@ def score_report(
     if not hasattr(model, "log_partition"):
         raise TypeError(
             "Expected an RBM, InfiniteRBM, DBM or CRBM. Received: "
-            f"{type(model).__name__}. For a DBN score the top: dbn.rbms[-1]."
+            f"{type(model).__name__}. For a DBN call dbn.log_likelihood_bound(x)."
         )
     model._assert_built("score_report")
     conditional = model.conditional
@@ -124,8 +125,10 @@ def score_report(
             f"Expected {takes} for {type(model).__name__} '{model.name}'. Received: "
             f"{'no v' if v is None else 'v'}."
         )
-    if not conditional:
-        x = model._visible_rows(x, "score_report")
+    if conditional:
+        v = model._visible_states(v, "score_report", "v")
+    else:
+        x = as_rows(model._visible_states(x, "score_report"))
     if isinstance(methods, str):
         methods = [methods]
     listed = methods is None or isinstance(methods, (list, tuple))
@@ -159,6 +162,8 @@ def score_report(
         for method, z in parts.items()
     }
     quote, method = _quote(scores)
+    if method is not None and energy_name(model) != "free_energy":
+        quote += " It is a lower bound: the hidden layers are by mean field."
     stderr = _stderr(energies, parts.get(method))
     if math.isfinite(stderr):
         count = energies.shape[0]

@@ -106,3 +106,18 @@ def test_a_conditional_model_of_other_units():
     crbm = fitted(keras_rbm.CRBM(3, visible="gaussian", seed=0), x, v)
     report = keras_rbm.score_report(crbm, x[:5], v[:5])
     assert list(report.scores) == ["exact", "bidirectional", "mean_field"]
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_gray_values_have_no_likelihood(conditional):
+    model = keras_rbm.CRBM(3, seed=0) if conditional else keras_rbm.RBM(3, seed=0)
+    pair = (DATA, DATA) if conditional else (DATA,)
+    fitted(model, *pair)
+    with pytest.warns(UserWarning, match="the result is not a log-likelihood"):
+        keras_rbm.score_report(model, *pair[:-1], DATA * 0.5, methods="exact", steps=2)
+
+
+def test_the_bound_of_a_deep_model_is_called_one():
+    model = fitted(keras_rbm.DBM([4, 3], seed=0), DATA)
+    report = keras_rbm.score_report(model, DATA, methods="exact", steps=2)
+    assert "It is a lower bound" in report.quote

@@ -121,10 +121,14 @@ def run(settings, every, betas, folder, records, data=None):
 
 
 def make_optimizer(settings):
-    """Returns plain gradient descent, or stochastic spectral descent."""
+    """Returns plain gradient descent, or stochastic spectral descent.
+
+    The latter's rate is for the biases; the kernel has a tenth of it.
+    """
+    rate = settings["rate"]
     if settings["rule"] == "SSD":
-        return kr.optimizers.StochasticSpectralDescent(settings["rate"])
-    return keras.optimizers.SGD(settings["rate"])
+        return kr.optimizers.StochasticSpectralDescent(rate, rate / 10.0)
+    return keras.optimizers.SGD(rate)
 
 
 if __name__ == "__main__":

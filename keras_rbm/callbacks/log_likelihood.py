@@ -9,6 +9,7 @@ from keras_rbm.checks import check_counts
 from keras_rbm.inference.log_partition import check_method
 from keras_rbm.models.workflow.energies import energy_name
 from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.workflow.states import warn_of_means
 from keras_rbm.random import as_seed
 
 
@@ -91,6 +92,7 @@ class LogLikelihood(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         check_model(self, self.model, energy_name(self.model), "log_partition")
         check_states(self.model, self.data, "data")
+        warn_of_means([self.data], self.model.visible, "data")
         if not self.model.grows:  # a growing model will have other units
             check_method(self.model.potentials(), self.method)
 

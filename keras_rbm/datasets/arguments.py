@@ -4,6 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 BINARIZATION_METHODS = ("threshold", "sample")
+#: By how much resized images may leave [0, 1].
+_ROUNDING = 1e-3
 
 
 def check_binarization_method(method):
@@ -35,6 +37,27 @@ def check_intensities(dataset):
             "Expected elements that begin with floats in [0, 1]. Received: "
             f"dataset.element_spec={spec!r:.200}. Map the dataset to such tensors."
         )
+
+
+def in_unit_interval(values):
+    """Returns values of an element, which raise an error where they are not in [0, 1].
+
+    Raises:
+        tf.errors.InvalidArgumentError: when the dataset is read.
+    """
+    inside = tf.reduce_all((values >= -_ROUNDING) & (values <= 1.0 + _ROUNDING))
+    check = tf.debugging.Assert(
+        inside,
+        [
+            "Expected values in [0, 1]. Received: values from",
+            tf.reduce_min(values),
+            "to",
+            tf.reduce_max(values),
+            "or NaN. Divide raw pixels by 255; turn spins s into (s + 1) / 2.",
+        ],
+    )
+    with tf.control_dependencies([check]):
+        return tf.identity(values)
 
 
 def check_counter(iterations):

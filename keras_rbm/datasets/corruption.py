@@ -8,7 +8,11 @@ import tensorflow as tf
 
 from keras_rbm.checks import check_flags
 from keras_rbm.datasets import keyed
-from keras_rbm.datasets.arguments import check_counter, check_dataset
+from keras_rbm.datasets.arguments import (
+    check_counter,
+    check_dataset,
+    in_unit_interval,
+)
 from keras_rbm.images import checked_image_shape
 
 
@@ -117,6 +121,8 @@ def flip(probability: float) -> Callable:
 
     Raises:
         ValueError: if the probability is outside [0, 1].
+        tf.errors.InvalidArgumentError: when the dataset is read, if it has values
+            outside [0, 1].
 
     Example:
 
@@ -129,6 +135,7 @@ def flip(probability: float) -> Callable:
 
     def corruption(clean, key):
         uniform = tf.random.stateless_uniform(tf.shape(clean), key, alg="philox")
+        clean = in_unit_interval(clean)
         return tf.where(uniform < probability, 1 - clean, clean)
 
     return corruption

@@ -23,6 +23,7 @@ from keras_rbm.datasets.arguments import (
     check_binarization_method,
     check_counter,
     check_intensities,
+    in_unit_interval,
 )
 from keras_rbm.datasets.keyed import (
     SAMPLING,
@@ -69,6 +70,8 @@ def binarize(
 
     Raises:
         ValueError: if `method` is unknown or `seed` is not an integer.
+        tf.errors.InvalidArgumentError: when the dataset is read, if it has values
+            outside [0, 1].
 
     Example:
     ```python
@@ -219,5 +222,5 @@ def _unsplat(dataset, element):
 
 def _map_first(function, element):
     if isinstance(element, tuple):
-        return (function(element[0]), *element[1:])
-    return function(element)
+        return (function(in_unit_interval(element[0])), *element[1:])
+    return function(in_unit_interval(element))

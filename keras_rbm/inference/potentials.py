@@ -184,7 +184,8 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
     h = potentials.hidden.expected_statistics(hidden_natural)
     dtype = potentials.kernel.dtype
     # bfloat16 rounds 1/B differently in each phase: keep the scale outside.
-    scale = 1.0 if dtype == v.bias.dtype else tf.reduce_max(weights)
+    # The largest of no weights, on a replica without rows, is minus infinity.
+    scale = 1.0 if dtype == v.bias.dtype else tf.maximum(tf.reduce_max(weights), 0.0)
     relative = tf.math.divide_no_nan(weights, scale)[:, tf.newaxis]
     product = tf.matmul(
         tf.cast(v.bias * relative, dtype), tf.cast(h.bias, dtype), transpose_a=True

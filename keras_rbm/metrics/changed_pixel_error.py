@@ -76,7 +76,8 @@ class ChangedPixelError(PixelError):
         if sample_weight is not None:
             sample_weight = self.checked_weights(sample_weight, weight)
             if sample_weight.shape.rank == 1:
-                sample_weight = sample_weight[:, tf.newaxis]
+                pixels = [1] * (weight.shape.rank - 1)
+                sample_weight = tf.reshape(sample_weight, [-1, *pixels])
             weight *= sample_weight
         # A mean weighted by pixels: both sums accumulate over the batches.
         super().update_state(y_true, y_pred, weight)

@@ -17,7 +17,13 @@ from keras_rbm.models.workflow.inputs import (
     unpack,
     with_weights,
 )
-from keras_rbm.models.workflow.resume import EpochKey, ResumeCheck, extended
+from keras_rbm.models.workflow.resume import (
+    EpochKey,
+    FitStart,
+    ResumeCheck,
+    extended,
+    steps_taken,
+)
 from keras_rbm.models.workflow.takes_data import TakesData
 from keras_rbm.models.workflow.training_data import check_alone, training_data
 
@@ -131,6 +137,8 @@ class BoltzmannMachine(TakesData, RuleModel):
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
         own = {"rule": rules.serialize(self.rule), "jit_compile": self._requested_jit}
+        if self._awaits_rate():
+            own["optimizer"] = None
         return config | own
 
     def compile_from_config(self, config):
@@ -198,7 +206,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
-        self._fit_start = int(self.optimizer.iterations.numpy())
+        self._fit_start = FitStart(steps_taken(self.optimizer))
         own = [FirstFit(data.start), ResumeCheck(initial_epoch), epoch_key]
         own += self.rule.callbacks()
         if not self.grows:

@@ -8,12 +8,13 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
 from keras_rbm.models.workflow import faults
-from keras_rbm.models.workflow.defaults import default_rate
+from keras_rbm.models.workflow.defaults import default_rate, has_own_rate
 from keras_rbm.models.workflow.digests import OptimizerDigests
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
 from keras_rbm.models.workflow.named_state import kind_of, load_named, save_named
 from keras_rbm.models.workflow.penalties import regularized
+from keras_rbm.models.workflow.resume import FitStart
 from keras_rbm.models.workflow.stored_model import StoredModel
 from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
 from keras_rbm.rules.step import Step
@@ -64,7 +65,7 @@ class RuleModel(StoredModel):
         self._reports_faults = False
         self._chooses_rate = False
         self._visible_width = None  # columns of visible states, once built
-        self._fit_start = 0  # the optimizer's iterations when the last fit began
+        self._fit_start = FitStart()
 
     def _set_start(self, initializer, regularizer, visible_bias):
         """Sets the initializers of kernels and visible biases, and the regularizer."""
@@ -131,12 +132,17 @@ class RuleModel(StoredModel):
             if not self.rule.built:
                 self.rule.build(self)
             if not self.optimizer.built:
-                if self._chooses_rate:
+                if self._awaits_rate():
                     rate = default_rate(self._visible_width)
                     self.optimizer.learning_rate = rate * self.rule.relative_rate
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
                 self._fault = faults.StepFault()
+
+    def _awaits_rate(self):
+        """Returns whether the learning rate is still to be set for the data's width."""
+        untouched = self._chooses_rate and not self.optimizer.built
+        return untouched and has_own_rate(self.optimizer)
 
     def _strategy_scope(self):
         """Returns the scope of the model's strategy, to create variables in."""
@@ -146,9 +152,11 @@ class RuleModel(StoredModel):
         return strategy.scope()
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # What Keras would build by a step on a first batch is already built; with
-        # several workers that step fails (keras-team/keras issue 20585).
-        if not is_multi_worker(self.distribute_strategy):
+        # What Keras would build by a step on a first batch is already built; on several
+        # devices that step fails if they get parts of different sizes, with several
+        # workers always (keras-team/keras issue 20585).
+        strategy = self.distribute_strategy
+        if strategy.num_replicas_in_sync == 1 and not is_multi_worker(strategy):
             super()._maybe_symbolic_build(iterator, data_batch)
 
     def train_step(self, data):
@@ -290,11 +298,12 @@ class RuleModel(StoredModel):
     def save_own_variables(self, store):
         """Saves weights, random state and the rule's state under their names."""
         required, optional = self.state()
-        fit_start = {"fit_start": np.array(self._fit_start)}
+        fit_start = {"fit_start": np.array(tuple(self._fit_start))}
         save_named(store, required | optional | fit_start, kind_of(self))
 
     def load_own_variables(self, store):
         """Restores what `save_own_variables` saved; all shapes are checked first."""
         load_named(store, *self.state(), kind_of(self))
         if "fit_start" in store.keys():
-            self._fit_start = int(np.asarray(store["fit_start"]))
+            saved = np.ravel(np.asarray(store["fit_start"]))  # once without steps
+            self._fit_start = FitStart(*map(int, saved))

@@ -20,6 +20,8 @@ class UnconditionalModel(BoltzmannMachine):
     A subclass creates `base_rate` and the visible units' variables (`visible_bias`, …).
     """
 
+    _seen = None  # until it is built
+
     def base_natural(self, potentials):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self.mean_states())
@@ -62,7 +64,9 @@ class UnconditionalModel(BoltzmannMachine):
 
     def state(self):
         required, optional = super().state()
-        return required, optional | {"examples_seen": self.examples_seen}
+        if self._seen is not None:
+            optional["examples_seen"] = self.examples_seen
+        return required, optional
 
     def _state_of_a_step(self):
         return [*super()._state_of_a_step(), self.base_rate, self.examples_seen]

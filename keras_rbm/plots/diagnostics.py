@@ -57,7 +57,8 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     if energy is None or getattr(rbm, "conditional", False):
         raise TypeError(
             "Expected a model with free energies of v only, in plots.free_energies(). "
-            f"Received: {type(rbm).__name__}. For a DBN pass an RBM: dbn.rbms[0]."
+            f"Received: {type(rbm).__name__}."
+            + (" Pass an RBM: dbn.rbms[0]." if hasattr(rbm, "rbms") else "")
         )
     check_built(rbm, "free_energies")
     given = {"training data": data}
@@ -146,6 +147,11 @@ def activations(rbm, x, *, threshold=0.01, title=None):
     check_built(first, "activations")
     rows = first._visible_rows(x, "activations")
     means = map_rows(rbm, rows).numpy().astype(np.float64)
+    if not np.isfinite(means).all():
+        raise ValueError(
+            "Expected finite activations. Received: NaN or infinite values. Training "
+            "has diverged: load an earlier model, or lower the learning rate."
+        )
     layers = _layers(top, means)
     figure = new_figure(5.0, 2.8 * len(layers))
     if title is not None:

@@ -47,7 +47,13 @@ def filters(
     >>> keras_rbm.plots.filters(rbm).axes[0].get_title()
     'Filters of 20 hidden units'
     """
+    if not hasattr(rbm, "kernel") and not hasattr(rbm, "hidden_units"):
+        raise TypeError(
+            "Expected a model with one kernel from the data in plots.filters(). "
+            f"Received: {type(rbm).__name__}. For a DBN pass an RBM: dbn.rbms[0]."
+        )
     check_built(rbm, "filters")
+    _check_pixels(rbm, "filters")
     check_counts(max_units=max_units)
     if not (order is None or isinstance(order, str) and order == "norm"):
         raise ValueError(f"Expected order 'norm' or None. Received: order={order!r}.")
@@ -132,7 +138,14 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, *, title=None):
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['data', 'reconstruction']
     """
+    if not hasattr(rbm, "reconstruct"):
+        raise TypeError(
+            "Expected a model of p(v) in plots.reconstructions(). Received: "
+            f"{type(rbm).__name__}. For a CRBM draw plots.comparison of x, v and "
+            "predict(x)."
+        )
     check_built(rbm, "reconstructions")
+    _check_pixels(rbm, "reconstructions")
     check_counts(max_examples=max_examples)
     rows = _states(x, "x")[:max_examples]
     rows = {"data": rows, "reconstruction": rbm.reconstruct(rows).numpy()}
@@ -218,6 +231,15 @@ def _write_above(axes, gains, shape, image_shape, headroom):
         axes.text(*place, f"{gain:.3f}", fontsize=size, ha="center", va="center")
 
 
+def _check_pixels(model, method):
+    """Raises a ValueError if a visible unit has several rows of weights."""
+    if getattr(model, "visible", None) is not None and model.visible.encodes:
+        raise ValueError(
+            f"Expected units that are pixels in plots.{method}(). Received: "
+            f"visible={model.visible!r:.200}: categories have no picture."
+        )
+
+
 def _states(states, name):
     if isinstance(states, keras.Model):
         raise TypeError(
@@ -229,5 +251,9 @@ def _states(states, name):
         raise ValueError(
             f"Expected {name} of shape (examples, units), at least one. Received: "
             f"{name}.shape={states.shape}. Flatten each example to a vector."
+        )
+    if np.isinf(states).any() or np.isnan(states).all():
+        raise ValueError(
+            f"Expected {name} to be finite. Received: infinite values, or only NaN."
         )
     return states

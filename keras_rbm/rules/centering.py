@@ -15,8 +15,10 @@ class Centering:
     * `G_b = <v>+ - <v>- - G_W lambda`,
     * `G_c = <h>+ - <h>- - G_W' mu`,
 
-    and does not change its behavior if data are inverted. The parameters are the
-    ordinary ones, so moving the offsets does not change the model. Before each update
+    and does not change its behavior if data are inverted. Where a variable is frozen,
+    what would have to move with it is not centered: mu is 0 for a frozen `c`, lambda
+    for a frozen `b`, both are for a frozen `W`. The parameters are the ordinary ones,
+    so moving the offsets does not change the model. Before each update
     `mu <- (1 - nu) mu + nu <v>+`, and lambda likewise: `dd_s^b` in [1].
 
     Args:
@@ -38,10 +40,12 @@ class Centering:
             )
         self.sliding_factor = sliding_factor
         self.visible_offset = self.hidden_offset = self.mask = None
+        self._trained = None
 
     def build(self, rule, model):
         """Creates the offsets: means of the data and of hidden units without input."""
         self.mask = model.kernel_mask
+        self._trained = lambda: {v.name for v in model.trainable_variables}
         names = ("visible_offset", "hidden_offset")
         for name, start in zip(names, _starts(model), strict=True):
             variable = rule.add_variable(
@@ -73,7 +77,7 @@ class Centering:
     def kernel(self, moments):
         """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 if weights are 0."""
         mean = moments.mean()
-        mu, lam = tf.convert_to_tensor(self.visible_offset), self.hidden_offset
+        mu, lam = self._offsets()
         hidden = mean.hidden.bias - mean.weights * lam
         kernel = mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
         return kernel if self.mask is None else kernel * self.mask
@@ -86,13 +90,20 @@ class Centering:
 
     def with_kernel(self, gradients, kernel):
         """Returns gradients with a centered kernel's, and the biases' to match it."""
-        mu, lam = self.visible_offset, self.hidden_offset
+        mu, lam = self._offsets()
         return gradients | {
             "kernel": kernel,
             "visible_bias": gradients["visible_bias"] - tf.linalg.matvec(kernel, lam),
             "hidden_bias": gradients["hidden_bias"]
             - tf.linalg.matvec(kernel, mu, transpose_a=True),
         }
+
+    def _offsets(self):
+        """Returns mu and lambda, 0 where what would have to move is frozen."""
+        trained = self._trained()
+        visible = float({"kernel", "hidden_bias"} <= trained)
+        hidden = float({"kernel", "visible_bias"} <= trained)
+        return self.visible_offset * visible, self.hidden_offset * hidden
 
 
 def _starts(model):

@@ -17,7 +17,7 @@ def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
 
     Args:
         bernoulli_rbm: `sklearn.neural_network.BernoulliRBM`, fitted.
-        **kwargs: for `keras_rbm.RBM`, such as `seed` and `name`.
+        **kwargs: for `keras_rbm.RBM`, such as `seed` and `name`; not the units.
 
     Returns:
         `keras_rbm.RBM`, built, V = `n_features_in_`, H = `n_components`; not compiled.
@@ -25,7 +25,7 @@ def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
 
     Raises:
         TypeError: if `bernoulli_rbm` is not a `BernoulliRBM`.
-        ValueError: if `bernoulli_rbm` is not fitted.
+        ValueError: if `bernoulli_rbm` is not fitted, or other units are asked for.
 
     Example:
 
@@ -46,6 +46,12 @@ def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
         raise ValueError(
             f"Expected a fitted BernoulliRBM. Received: {bernoulli_rbm!r}, which has "
             "no weights yet. Call fit(X) first."
+        )
+    other = sorted({"visible", "hidden", "num_visible"} & kwargs.keys())
+    if other:
+        raise ValueError(
+            "Expected no arguments for the units: they are those of the BernoulliRBM, "
+            f"binary. Received: {', '.join(other)}."
         )
     num_hidden, num_visible = bernoulli_rbm.components_.shape
     rbm = RBM(num_hidden, num_visible=num_visible, **kwargs)

@@ -1,5 +1,7 @@
 """Converts tables with columns of several kinds to rows of numbers, and back."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from keras_rbm.units.bernoulli import Bernoulli
@@ -28,7 +30,7 @@ def from_dataframe(frame, counts=()):
 
     Args:
         frame: `pandas.DataFrame` without missing values.
-        counts: list of str, the names of columns of counts.
+        counts: names of columns of counts, such as a list of str.
 
     Returns:
         `(rows, visible)`: float32 array (N, columns), and the `keras_rbm.units.Joined`
@@ -55,7 +57,8 @@ def from_dataframe(frame, counts=()):
     _check_names(frame)
     if 0 in frame.shape:
         raise ValueError(f"Expected rows and columns. Received: shape {frame.shape}.")
-    counts = list(counts) if isinstance(counts, (list, tuple)) else [counts]
+    single = isinstance(counts, str) or not isinstance(counts, Iterable)
+    counts = [] if counts is None else [counts] if single else list(counts)
     unknown = [name for name in counts if name not in frame.columns]
     if unknown:
         raise ValueError(

@@ -100,3 +100,12 @@ def test_a_growing_model_is_not_judged_by_its_first_unit():
     callback = LogLikelihood(np.zeros((8, 30), "float32"), method="exact")
     callback.set_model(model)
     callback.on_train_begin()
+
+
+def test_gray_values_have_no_likelihood():
+    data = np.eye(6, dtype="float32")
+    rbm = keras_rbm.RBM(3, seed=0)
+    rbm.compile("sgd", run_eagerly=True)
+    score = keras_rbm.callbacks.LogLikelihood(data * 0.5, method="exact")
+    with pytest.warns(UserWarning, match="the result is not a log-likelihood"):
+        rbm.fit(data, callbacks=[score], verbose=0)

@@ -197,3 +197,9 @@ def test_a_corruption_of_your_own():
 def test_bad_input(args, kwargs, error, message):
     with pytest.raises(error, match=message):
         corrupt(*args, **kwargs)
+
+
+def test_flipping_needs_values_from_0_to_1():
+    spins = tf.data.Dataset.from_tensors([-1.0, 1.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"values in \[0, 1\]"):
+        list(corrupt(spins, flip(0.5)))

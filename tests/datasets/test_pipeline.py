@@ -285,3 +285,11 @@ def test_what_no_pipeline_can_be_made_of(call):
     """These ended in TensorFlow, some of them only when the first batch was drawn."""
     with pytest.raises((TypeError, ValueError), match="(?s)Expected.*Received"):
         call()
+
+
+@pytest.mark.parametrize("method", ["threshold", "sample"])
+@pytest.mark.parametrize("bad", [255.0, -1.0, np.nan])
+def test_raw_pixels_are_refused(method, bad):
+    dataset = tf.data.Dataset.from_tensors([0.0, bad])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"values in \[0, 1\]"):
+        list(binarize(dataset, method))

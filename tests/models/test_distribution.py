@@ -116,3 +116,33 @@ def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
     whole, x, y = one_process()
     whole.fit(x, y, batch_size=10, epochs=4, verbose=0)
     np.testing.assert_allclose(first["kernel"], whole.kernel, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_batches_that_devices_cannot_share_evenly(dtype):
+    """Of 3 rows one device gets two, of 1 row one gets none."""
+    data = np.random.default_rng(0).integers(0, 2, (9, 6)).astype("float32")
+
+    def make():
+        rbm = keras_rbm.RBM(4, num_visible=6, seed=0, dtype=dtype)
+        rule = keras_rbm.rules.MaximumLikelihood("exact")
+        rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
+        return rbm
+
+    single, double = doubled(make)
+    for rbm in (single, double):
+        rbm.adapt(data)
+        rbm.evaluate(data[:1], verbose=0)
+        rbm.fit(data[:7], batch_size=3, shuffle=False, verbose=0)
+        rbm.train_on_batch(data[:1])
+    near = 1e-6 if dtype == "float32" else 1e-2
+    np.testing.assert_allclose(double.kernel, single.kernel, atol=near)
+
+
+def test_divergence_is_named_on_several_devices():
+    with two_cpus().scope():
+        rbm = keras_rbm.RBM(4, seed=0)
+        rbm.compile(keras.optimizers.SGD(500.0))
+    data = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+    with pytest.warns(UserWarning, match="The learning rate is 500"):
+        rbm.fit(data, epochs=4, verbose=0)

@@ -373,3 +373,27 @@ def test_mnist_and_its_negative_are_learnt_alike(real_data, monkeypatch):
     plain, inverted = (log_likelihood(d, True) for d in (images, 1.0 - images))
     assert plain == pytest.approx(inverted, abs=3.0)
     assert log_likelihood(1.0 - images, False) < inverted - 20.0
+
+
+@pytest.mark.parametrize(
+    "frozen", [["visible_bias"], ["hidden_bias"], ["visible_bias", "hidden_bias"]]
+)
+def test_frozen_biases_are_not_moved_for(frozen):
+    """The step of what is trained ascends: its product with the gradient is ≥ |G|²."""
+    plain, centered = (
+        with_rule(rbm_like(random_potentials(5, 3)), ExactGradient(centered=flag))
+        for flag in (False, True)
+    )
+    for rbm in (plain, centered):
+        for name in frozen:
+            getattr(rbm, name).trainable = False
+        rbm.compile(rbm.optimizer, rule=rbm.rule)
+    set_offsets(centered.rule, np.full(5, 0.8), np.full(3, 0.9))
+    gradient, step = ascent(plain), ascent(centered)
+    assert step.keys() == gradient.keys() == set(NAMES) - set(frozen)
+    for name in frozen:
+        np.testing.assert_array_equal(getattr(centered, name), getattr(plain, name))
+    product = sum(np.sum(step[name] * gradient[name]) for name in step)
+    assert product > np.sum(np.square(step["kernel"])) - 1e-6
+    if len(frozen) == 2:
+        np.testing.assert_allclose(step["kernel"], gradient["kernel"], atol=1e-6)

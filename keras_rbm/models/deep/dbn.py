@@ -125,8 +125,8 @@ class DBN(StackedModel):
             batch_size: int, for arrays.
             validation_data: array or dataset, like x.
             callbacks: list of callbacks for the training of every RBM, or a function
-                of the RBM's index that returns such a list, which callbacks that write
-                files need.
+                of the RBM's index that returns such a list, which callbacks need that
+                write files, or hold data of one RBM as `LogLikelihood` does.
             sample_weight: array (N,), for arrays.
             verbose: as in Keras; the layer is named before it is trained.
 
@@ -134,7 +134,8 @@ class DBN(StackedModel):
             list of `keras.callbacks.History`, `None` for an RBM that was skipped.
 
         Raises:
-            ValueError, TypeError: as in `RBM.fit`; nothing is trained then.
+            ValueError, TypeError: as in `RBM.fit`; nothing is trained then, unless a
+                callback refuses an upper RBM.
         """
         for rbm in self.rbms:
             if not rbm.compiled:

@@ -99,6 +99,7 @@ class Features:
         def states(natural, key):
             shape = (tf.shape(natural)[0], self.units.num_units)
             noise = tf.random.stateless_uniform(shape, key, alg="philox")
+            natural = tf.cast(natural, noise.dtype)
             return tf.ensure_shape(self.units.sample(natural, noise), (None, shape[1]))
 
         def draw(element, key):

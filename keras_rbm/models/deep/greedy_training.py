@@ -45,8 +45,9 @@ def fit_each(
             rbm._assert_compile_called("fit")
     if batch_size is not None:
         check_counts(batch_size=batch_size)
+    for_each = callable(callbacks) and not isinstance(callbacks, type)
     own = [
-        extended(callbacks(index) if callable(callbacks) else callbacks)
+        extended(callbacks(index) if for_each else callbacks)
         for index in range(len(rbms))
     ]
     for callback in itertools.chain(*own):

@@ -1,6 +1,8 @@
 """Default arguments of `compile`."""
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
@@ -9,6 +11,8 @@ from keras_rbm.models.workflow.initializers import keras_part
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.
 _RATE, _LARGEST_RATE = 0.03, 0.05
+#: What Keras gives it.
+_ADAMS_RATE = 0.001
 
 
 def default_rate(num_visible):
@@ -18,6 +22,12 @@ def default_rate(num_visible):
     unit, because early steps of all its weights have the same direction.
     """
     return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
+
+
+def has_own_rate(optimizer):
+    """Returns whether Adam still has the learning rate that Keras gave it."""
+    rate = tf.convert_to_tensor(optimizer.learning_rate)
+    return float(rate) == float(np.float32(_ADAMS_RATE))
 
 
 def optimizer_for(identifier):

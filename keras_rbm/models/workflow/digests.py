@@ -54,7 +54,13 @@ class OptimizerDigests(keras.Operation):
     def _values(self):
         optimizer = getattr(self._owner(), "optimizer", None)  # none before compile
         variables = [] if optimizer is None else optimizer.variables
-        return {f"optimizer.{number}": value for number, value in enumerate(variables)}
+        return {f"optimizer.{n}": _single(value) for n, value in enumerate(variables)}
+
+
+def _single(value):
+    """Returns floats as float32: `keras.config.floatx` may differ when loading."""
+    array = np.array(value)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
 def _check(values, saved):

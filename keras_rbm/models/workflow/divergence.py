@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import log_conditional
-from keras_rbm.models.workflow.rows import as_rows, moments
+from keras_rbm.models.workflow.rows import as_rows, moments, some_rows
 
 #: Nats per visible unit by which a loss may exceed that of independent units.
 _MARGIN = 5.0
@@ -18,12 +18,12 @@ class Divergence(keras.callbacks.Callback):
     """Warns once if an epoch's loss is far above that of independent units.
 
     Args:
-        visible: states (N, V); some of these, evenly spaced, are compared.
+        visible: states (N, V); some of these are compared.
     """
 
     def __init__(self, visible):
         super().__init__()
-        self._visible = as_rows(visible[:: max(1, len(visible) // _ROWS)])
+        self._visible = as_rows(some_rows(visible, _ROWS))
         self._limit = None
 
     def on_epoch_end(self, epoch, logs=None):
@@ -33,7 +33,7 @@ class Divergence(keras.callbacks.Callback):
         loss = (logs or {}).get("loss", 0.0)
         if loss > self._limit:
             self._limit = np.inf
-            rate = float(self.model.optimizer.learning_rate)
+            rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
             warnings.warn(
                 f"Training has diverged: the loss is {loss:.4g} nats in epoch "
                 f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "

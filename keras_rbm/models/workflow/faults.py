@@ -8,6 +8,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_rbm.models.workflow.resume import steps_taken
 from keras_rbm.replicas import all_sum, num_replicas
 
 #: Marks of the beginning and the end of an error from inside a `tf.function`.
@@ -184,7 +185,7 @@ def _step_error(model, found):
     not_finite = named(LOSS_BIT, ["the loss"])
     gradients = [f"the gradient of {v.name}" for v in model.trainable_variables]
     not_finite += named(GRADIENT_BIT, gradients)
-    step = int(model.optimizer.iterations.numpy()) // model.rule.updates_per_step + 1
+    step = steps_taken(model.optimizer) // model.rule.updates_per_step + 1
     if bad:
         states = model.visible.description
         return ValueError(

@@ -4,10 +4,12 @@ import warnings
 
 import keras
 import numpy as np
+import tensorflow as tf
 
-from keras_rbm.models.workflow.rows import moments, row_chunks
+from keras_rbm.models.workflow.resume import steps_taken
+from keras_rbm.models.workflow.rows import moments, row_chunks, some_rows
 
-#: Number of evenly spaced rows of an array from which the start is computed.
+#: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
 
 
@@ -15,7 +17,7 @@ def is_new(model):
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
-    if model.grows or model.optimizer.iterations.numpy():
+    if model.grows or steps_taken(model.optimizer):
         return False
     known = not model.conditional and (
         model.examples_seen > 0.0 or np.any(model.base_rate != model._start_rate)
@@ -48,20 +50,25 @@ def _start_at_data(model, batches):
     """
     if model.grows or not model.trainable or not is_new(model):
         return
-    chunks = [model.visible.encode(chunk) for chunk in _chunks(model, batches)]
+    unit, chunks, weights = model.visible, *_chunks(model, batches)
     if not chunks:
         return
-    doubts = [model.visible.doubt(rows) for rows in _chunks(model, batches)]
+    doubts = [unit.doubt(rows) for rows in chunks]
     if all(doubts):
         warnings.warn(
             f"Expected states of {model.visible!r}. Received: {doubts[0]}.",
             stacklevel=2,
         )
-    mean, variance = moments(chunks)
-    fitted = model.visible.fitted(mean, variance)
-    for name, (variable, _) in _variables(model).items():
-        if name in fitted:
-            variable.assign(fitted[name])
+    mean, variance = moments(map(unit.encode, chunks), weights)
+    fitted = unit.fitted(mean, variance)
+    variables = _variables(model)
+    free = [name for name in fitted if name in variables]
+    for name in free:
+        variables[name][0].assign(fitted[name])
+    if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
+        own = {name: getattr(model, f"visible_{name}") for name in unit.variables()}
+        parameters = unit.parameters(**tf.nest.map_structure(tf.convert_to_tensor, own))
+        variables["bias"][0].assign(parameters.natural_for_mean(mean))
     if not model.conditional:
         model.base_rate.assign(mean)
     model.rule.adapt(model)
@@ -70,22 +77,35 @@ def _start_at_data(model, batches):
 def _variables(model):
     """Returns a dict of the visible units' variables to set, with their initializers.
 
-    The bias is left out if the user has chosen its initializer.
+    The bias is left out if the user has chosen its initializer, and so are variables
+    that the user has frozen.
     """
-    made = {
-        name: (getattr(model, f"visible_{name}"), initializer)
-        for name, (initializer, _) in model.visible.variables().items()
-    }
+    made = {}
+    for name, (initializer, trainable) in model.visible.variables().items():
+        variable = getattr(model, f"visible_{name}")
+        if variable.trainable or not trainable:
+            made[name] = variable, initializer
     if model.visible_bias_initializer is not None:
-        del made["bias"]
+        made.pop("bias", None)
     return made
 
 
 def _chunks(model, batches):
-    """Yields visible states, some rows at a time, without those of weight 0."""
-    for x, y, weights in batches:
+    """Returns lists of visible states, some rows at a time, and of their weights.
+
+    Rows of weight 0 are left out.
+    """
+    chunks, weights = [], []
+    for x, y, given in batches:
         visible = model._split_batch(x, y)[1]
-        if weights is not None:
-            visible = np.asarray(visible)[np.ravel(weights) > 0]
-        if len(visible):
-            yield from row_chunks(visible[:: max(1, len(visible) // _ROWS)])
+        own = np.ones(len(visible)) if given is None else np.ravel(given)
+        if not own.all():
+            visible = np.asarray(visible)[own > 0.0]
+        own = own[own > 0.0]
+        if not len(own):
+            continue
+        chunks += row_chunks(some_rows(visible, _ROWS))
+        own = some_rows(own, _ROWS)
+        ends = np.cumsum([len(chunk) for chunk in row_chunks(own[:, np.newaxis])])
+        weights += np.split(own, ends[:-1])
+    return chunks, weights

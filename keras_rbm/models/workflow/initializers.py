@@ -40,7 +40,12 @@ def keras_part(get, name, identifier):
 
 
 def _no_part(name, identifier):
+    cure = (
+        " Is its class registered? If not, decorate it with "
+        "keras.saving.register_keras_serializable(), or load with custom_objects=."
+    )
     return ValueError(
         f"Expected {name} as Keras takes it: an object, its name, its config. "
         f"Received: {name}={identifier!r:.200}."
+        f"{cure if isinstance(identifier, dict) else ''}"
     )

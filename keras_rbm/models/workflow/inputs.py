@@ -52,17 +52,19 @@ def check_source(data):
 
 
 def check_dense(data, name="x"):
-    """Raises a TypeError if data are sparse (SciPy or TensorFlow) or ragged."""
+    """Raises a TypeError if data are sparse, ragged, or have masked values."""
     if hasattr(data, "toarray"):
-        kind, cure = "sparse matrix", f"{name}.toarray()"
+        kind, cure = "a sparse matrix", f"{name}.toarray()"
     elif isinstance(data, tf.SparseTensor):
-        kind, cure = "sparse matrix", f"tf.sparse.to_dense({name})"
+        kind, cure = "a sparse matrix", f"tf.sparse.to_dense({name})"
     elif isinstance(data, tf.RaggedTensor):
-        kind, cure = "tensor of rows of several lengths", "rows of one length"
+        kind, cure = "a tensor of rows of several lengths", "rows of one length"
+    elif isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        kind, cure = "masked values", "rows without them"
     else:
         return
     raise TypeError(
-        "Expected a dense array of shape (examples, units). Received: a "
+        "Expected a dense array of shape (examples, units). Received: "
         f"{kind}, {type(data).__name__}. Pass {cure}."
     )
 

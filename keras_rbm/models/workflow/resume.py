@@ -4,8 +4,29 @@ import json
 import os
 import warnings
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import keras
+
+
+class FitStart(NamedTuple):
+    """Where the last `fit` began.
+
+    Attributes:
+        count: the optimizer's `steps_taken`.
+        steps: number of batches of an epoch, 0 if unknown.
+    """
+
+    count: int = 0
+    steps: int = 0
+
+
+def steps_taken(optimizer):
+    """Returns how many gradients an optimizer has been given, an int.
+
+    `optimizer.iterations` counts only the updates, where it accumulates gradients.
+    """
+    return int(getattr(optimizer, "inner_optimizer", optimizer)._iterations.numpy())
 
 
 class EpochKey(keras.callbacks.Callback):
@@ -26,8 +47,8 @@ class EpochKey(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         seed = int(self.model.seed_generator.state.numpy()[0])
-        iterations = int(self.model.optimizer.iterations.numpy())
-        self._value[0] = (seed << 31 ^ iterations) % 2**63
+        count = steps_taken(self.model.optimizer)
+        self._value[0] = (seed << 31 ^ count) % 2**63
 
 
 class ResumeCheck(keras.callbacks.Callback):
@@ -35,7 +56,8 @@ class ResumeCheck(keras.callbacks.Callback):
 
     `BackupAndRestore` writes the weights, then the record of the epoch; at the end it
     removes one, then the other. If it was killed in between, epochs would be trained
-    twice, or not at all. The optimizer's iterations, saved with the weights, tell.
+    twice, or not at all. The optimizer's steps, saved with the weights, tell, unless
+    the batches have another size now.
     """
 
     def __init__(self, initial_epoch):
@@ -46,14 +68,16 @@ class ResumeCheck(keras.callbacks.Callback):
         model = self.model
         restored = getattr(model, "_initial_epoch", None)
         steps = self.params.get("steps")
-        if not steps:
+        start = model._fit_start
+        model._fit_start = start._replace(steps=steps or 0)
+        if not steps or start.steps not in (0, steps):
             return
-        iterations = int(model.optimizer.iterations.numpy()) - model._fit_start
-        epochs = iterations / (steps * model.rule.updates_per_step)
+        count = steps_taken(model.optimizer) - start.count
+        epochs = count / (steps * model.rule.updates_per_step)
         recorded = (restored or self.initial_epoch) - self.initial_epoch
         ahead = epochs == recorded + 1
         alone = restored is None and epochs == int(epochs) > 0
-        lost = not iterations and recorded > 0 and model.trainable
+        lost = not count and recorded > 0 and model.trainable
         if ahead or alone or lost:
             epochs = int(epochs)
             warnings.warn(

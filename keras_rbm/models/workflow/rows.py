@@ -1,5 +1,7 @@
 """Arrays and datasets as rows of float32, all at once or a few at a time."""
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 
@@ -97,15 +99,34 @@ def map_rows(function, *values):
     return tf.concat([function(*rows) for rows in parts], 0)
 
 
-def moments(chunks):
-    """Returns mean and variance (V,), float32, of the rows of tensors (n, V)."""
+def some_rows(values, count):
+    """Returns at most `count` rows of an array, the same random ones each time."""
+    if len(values) <= count:
+        return values
+    # Evenly spaced rows may all be alike, where data are periodic.
+    chosen = np.sort(np.random.default_rng(0).choice(len(values), count, replace=False))
+    return tf.gather(values, chosen) if tf.is_tensor(values) else values[chosen]
+
+
+def moments(chunks, weights=None):
+    """Returns mean and variance (V,), float32, of rows.
+
+    Args:
+        chunks: iterable of tensors (n, V).
+        weights: iterable of as many arrays (n,), positive, or `None`.
+    """
     count, mean, squares = 0, 0.0, 0.0
-    for chunk in chunks:
+    weights = itertools.repeat(None) if weights is None else weights
+    for chunk, own_weights in zip(chunks, weights, strict=False):
         rows = np.asarray(chunk, np.float64)
-        own = rows.mean(0)
-        total = count + len(rows)
-        squares = squares + np.square(rows - own).sum(0)
-        squares += np.square(own - mean) * count * len(rows) / total
-        mean = mean + (own - mean) * len(rows) / total
+        own = np.average(rows, 0, own_weights)
+        size = len(rows) if own_weights is None else np.sum(own_weights)
+        total = count + size
+        spread = np.square(rows - own)
+        squares = squares + (
+            spread.sum(0) if own_weights is None else own_weights @ spread
+        )
+        squares += np.square(own - mean) * count * size / total
+        mean = mean + (own - mean) * size / total
         count = total
     return mean.astype(np.float32), (squares / count).astype(np.float32)

@@ -1,5 +1,7 @@
 """An interrupted and resumed run equals an uninterrupted one, bit for bit."""
 
+import copy
+
 import keras
 import numpy as np
 import pytest
@@ -90,3 +92,58 @@ def test_training_before_the_backed_up_fit_is_no_interruption(tmp_path):
     assert history == [2, 3]
     resumed.fit(DATA, epochs=2, callbacks=[spy], verbose=0)  # a run of its own
     assert history == [2, 3, 0, 1]
+
+
+class Stopped(keras.callbacks.Callback):
+    """Interrupts training before the fourth epoch."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("accumulated", "first", "then"), [(8, 10, 10), (None, 5, 7)])
+def test_resume_counts_batches(tmp_path, accumulated, first, then):
+    """With accumulated gradients, which are no updates, and another batch size."""
+    data = np.random.default_rng(0).integers(0, 2, (20, 4)).astype("float32")
+
+    def fit(batch_size, *callbacks):
+        rbm = keras_rbm.RBM(3, num_visible=4, seed=0)
+        optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=accumulated)
+        rbm.compile(optimizer, run_eagerly=True)
+        options = {"epochs": 5, "verbose": 0, "callbacks": list(callbacks)}
+        return rbm, rbm.fit(data, batch_size=batch_size, **options).epoch
+
+    backup = keras.callbacks.BackupAndRestore(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        fit(first, backup, Stopped())
+    rbm, epochs = fit(then, keras.callbacks.BackupAndRestore(tmp_path))
+    assert epochs == [3, 4]
+    if first == then:
+        np.testing.assert_array_equal(rbm.kernel, fit(first)[0].kernel)
+
+
+def test_a_file_is_whole_whatever_the_default_of_floats(tmp_path):
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+    rbm.compile(keras.optimizers.Adam(0.01), run_eagerly=True)
+    rbm.fit(np.eye(6, dtype="float32"), verbose=0)
+    rbm.save(tmp_path / "rbm.keras")
+    keras.config.set_floatx("float64")
+    try:
+        loaded = keras.saving.load_model(tmp_path / "rbm.keras")
+    finally:
+        keras.config.set_floatx("float32")
+    np.testing.assert_array_equal(loaded.kernel, rbm.kernel)
+
+
+@pytest.mark.filterwarnings("ignore:You are saving a model that has not yet been built")
+@pytest.mark.parametrize(
+    "make",
+    [lambda: keras_rbm.RBM(3), lambda: keras_rbm.DBN([3, 2])],
+    ids=["rbm", "dbn"],
+)
+def test_models_that_are_not_built(tmp_path, make):
+    model = make()
+    model.save(tmp_path / "model.keras")
+    assert not keras.saving.load_model(tmp_path / "model.keras").built
+    assert not copy.deepcopy(model).built
