@@ -15,7 +15,7 @@ class Centering:
     * `G_b = <v>+ - <v>- - G_W lambda`,
     * `G_c = <h>+ - <h>- - G_W' mu`,
 
-    and does not change its behavior if data are inverted. Where a variable is frozen,
+    and does not change its behavior if data are inverted. Where one of them is frozen,
     what would have to move with it is not centered: mu is 0 for a frozen `c`, lambda
     for a frozen `b`, both are for a frozen `W`. The parameters are the ordinary ones,
     so moving the offsets does not change the model. Before each update
@@ -40,12 +40,12 @@ class Centering:
             )
         self.sliding_factor = sliding_factor
         self.visible_offset = self.hidden_offset = self.mask = None
-        self._trained = None
+        self._frozen = set
 
     def build(self, rule, model):
         """Creates the offsets: means of the data and of hidden units without input."""
         self.mask = model.kernel_mask
-        self._trained = lambda: {v.name for v in model.trainable_variables}
+        self._frozen = lambda: {v.name for v in model.non_trainable_variables}
         names = ("visible_offset", "hidden_offset")
         for name, start in zip(names, _starts(model), strict=True):
             variable = rule.add_variable(
@@ -100,9 +100,9 @@ class Centering:
 
     def _offsets(self):
         """Returns mu and lambda, 0 where what would have to move is frozen."""
-        trained = self._trained()
-        visible = float({"kernel", "hidden_bias"} <= trained)
-        hidden = float({"kernel", "visible_bias"} <= trained)
+        frozen = self._frozen()
+        visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
+        hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden
 
 

@@ -90,6 +90,22 @@ class Pool:
         self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
         self._runs.append(log_weights)
 
+    def heaviest(self, count):
+        """Returns states (count, B, V) of the runs added last, one for each region.
+
+        They are the heaviest states of the regions where these are heaviest.
+        """
+        log_weights = self._runs[-1].reshape(-1, self.batch)
+        labels = self._labels[-1].reshape(-1, self.batch)
+        numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis]
+        own = np.where(labels == numbers, log_weights, -np.inf)
+        best, rows = own.max(1), own.argmax(1)
+        order = np.argsort(-best, 0)[:count]
+        rows = np.take_along_axis(rows, order, 0)
+        reached = np.take_along_axis(best, order, 0) > -np.inf
+        rows = np.where(reached, rows, rows[:1]) * self.batch + np.arange(self.batch)
+        return tf.gather(self.states[-1], rows)
+
     def lower_bound(self, most_runs):
         """Returns a lower bound of log Z, (B,), at 97.5 %.
 

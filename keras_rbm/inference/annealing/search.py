@@ -3,8 +3,12 @@
 Chains estimate the model's marginals, but chains that start in one place may stay
 there, and a mode that few of them reach is lost in their mean. So chains start in
 several places and are clustered by where they end. The weights of a short annealing run
-from the mean of each cluster then tell how much of the model's mass lies there.
+from the mean of each cluster then tell how much of the model's mass lies there. A mode
+that a single chain of a run has found may hold far more than its weight tells: the
+heaviest states of each run are followed, and annealed to from where they lead.
 """
+
+import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -38,9 +42,14 @@ _ROWS_AT_ONCE = 10_000
 #: Temperatures of an exploratory annealing run, and of the runs from the new base: one
 #: follows another until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
+#: Natural parameter at which a unit is sure to be in its highest state.
+_CERTAIN = 30.0
 #: Share of the first base's means in those of the new base: a base as narrow as the
 #: mode that was found would never reach another.
 _BROAD = 0.3
+#: States of each run that are followed, and the share of the first base's means in the
+#: bases that they lead to, which should be narrow.
+_FOLLOWED, _NARROW = 3, 0.1
 #: Visited states are good enough as samples if no estimate of log Z, less two of its
 #: errors, exceeds the log of their mass by this many nats.
 _NEARLY_ALL = 0.02
@@ -65,11 +74,11 @@ class Search:
         self.potentials = potentials
         self.pool = Pool(1 if batch is None else int(batch), potentials.visible.encode)
         self.visited = None
-        self.num_runs = 2 * len(_REFINE)
+        self.num_runs = 2 * len(_REFINE) + _FOLLOWED * (1 + len(_REFINE))
         self._num_chains = num_chains
         self._few = max(2, round(_FEW * num_chains))
         self._width = potentials.visible.num_rows
-        self._seeds = iter(random.fold_in(seed, number) for number in range(100))
+        self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
     def explore(self, first, chains=None):
         """Looks for regions with mass; returns the means that chains reach.
@@ -99,6 +108,7 @@ class Search:
         size = max(1, _ROWS_AT_ONCE // self._rows)
         for number in range(0, len(looks), size):
             self._anneal(looks[number : number + size], temperatures(_LOOK), self._few)
+        self._follow(units.mean(first))
         states = tf.concat([others, stayed, *pool.states], 0)
         self.visited = Visited.by(self.potentials, states)
         return reached
@@ -124,6 +134,7 @@ class Search:
             bases = self._for_models(natural)
             lengths = self._anneal(bases, temperatures(_LOOK), self._few)
             lengths = self._anneal(bases, spaced(*lengths, count), self._num_chains)
+            self._follow(broad)
             states, ancestors, absent = self._drawn()
             if np.min(effective_number(ancestors)) >= enough:
                 break
@@ -145,12 +156,15 @@ class Search:
 
     def _starts(self, first, nowhere, chains):
         """Returns states of chains that start in several places, (rows, V)."""
-        bias = self.potentials.visible.bias
+        units = self.potentials.visible
+        places = [first, units.bias, nowhere]
+        if units.finite:  # all units at their lowest, and at their highest, state
+            places += [nowhere - _CERTAIN, nowhere + _CERTAIN]
         starts = [
             TemperedPath.of(self.potentials, natural, self._few).sample_base(
                 self._rows, next(self._seeds)
             )
-            for natural in (first, bias, nowhere)
+            for natural in places
         ]
         models = self.potentials.repeat(self._few)
         starts.append(_given_any_hidden(models, self._rows, next(self._seeds)))
@@ -175,6 +189,15 @@ class Search:
         steps = np.reshape(new.steps, (-1, chains, runs * self.pool.batch))
         lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
         return block_ends(betas), np.append(0.0, lengths)
+
+    def _follow(self, broad):
+        """Anneals from where the heaviest states of the last runs lead."""
+        for states in self.pool.heaviest(_FOLLOWED):
+            states = tf.tile(states, (self._few, 1))
+            means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
+            means = (1.0 - _NARROW) * means + _NARROW * broad
+            natural = self.potentials.visible.natural_for_expected(means)
+            self._anneal(self._for_models(natural), temperatures(_LOOK), self._few)
 
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and absent shares."""

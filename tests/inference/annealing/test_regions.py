@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_rbm.inference import Potentials, exact_log_partition
 from keras_rbm.inference.annealing.loop import Annealed
 from keras_rbm.inference.annealing.regions import Pool, Regions, rows_by_weight
+from keras_rbm.inference.annealing.search import Search
 
 SEED = tf.constant([0, 1])
 
@@ -88,3 +90,30 @@ def test_each_label_is_drawn_as_often_as_its_weights_say():
             for label in range(10):
                 share = weights[labels[:, model] == label, model].sum()
                 assert abs((drawn == label).sum() - 100 * share) < 2
+
+
+def test_heaviest_states_of_several_regions():
+    """Of the last run only: one of each region, the heaviest region first."""
+    log_weights = np.r_[np.arange(4.0), 9.0, 7.0]
+    pool = pool_of(
+        (at(2, 6), np.full(6, 99.0)), (at([0] * 4 + [1] * 2, 1), log_weights)
+    )
+    states = pool.heaviest(3).numpy()
+    np.testing.assert_array_equal(states[:, 0], np.eye(3)[[1, 0, 1]])
+
+
+def test_a_mode_that_one_chain_has_found_is_weighed():
+    """A state of a mode of 22 nats, by a chain whose weight says 5."""
+    kernel = tf.fill([40, 1], 6.0)
+    model = Potentials(kernel, tf.fill([40], -3.0), [-100.0])
+    search = Search(model, 20, SEED)
+    nowhere = np.zeros((20, 40), "float32")
+    found = np.concatenate([nowhere, np.ones((20, 40), "float32")])
+    search.pool.regions = Regions.of(found[:, np.newaxis], SEED)
+    states = tf.constant(found[:21])
+    log_weights = tf.constant(np.r_[np.ones(20), 5.0])
+    search.pool.add(Annealed(states, log_weights, tf.zeros((1, 21))), 1)
+    search._follow(tf.zeros(40))
+    truth = exact_log_partition(model).numpy()
+    assert truth > 21.0
+    assert max(np.ravel(search.pool.values)) == pytest.approx(truth, abs=0.1)
