@@ -33,6 +33,11 @@ def as_logs(scalars):
     return {name: tf.reshape(value, [1]) for name, value in scalars.items()}
 
 
+def is_single(strategy):
+    """Returns whether a strategy uses a single device of a single process."""
+    return strategy.num_replicas_in_sync == 1 and not is_multi_worker(strategy)
+
+
 def is_multi_worker(strategy):
     """Returns whether a strategy uses several processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)

@@ -7,7 +7,11 @@ import tensorflow as tf
 from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
 from keras_rbm.models.rule_model import RuleModel
-from keras_rbm.models.workflow.defaults import check_compile_options, optimizer_for
+from keras_rbm.models.workflow.defaults import (
+    awaits_rate,
+    check_compile_options,
+    optimizer_for,
+)
 from keras_rbm.models.workflow.divergence import Divergence
 from keras_rbm.models.workflow.faults import explained
 from keras_rbm.models.workflow.first_fit import FirstFit
@@ -137,7 +141,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
         own = {"rule": rules.serialize(self.rule), "jit_compile": self._requested_jit}
-        if self._awaits_rate():
+        if awaits_rate(self):
             own["optimizer"] = None
         return config | own
 

@@ -8,7 +8,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts, seed_number
 from keras_rbm.inference import conditional_moments
 from keras_rbm.models.workflow import faults
-from keras_rbm.models.workflow.defaults import default_rate, has_own_rate
+from keras_rbm.models.workflow.defaults import awaits_rate, default_rate
 from keras_rbm.models.workflow.digests import OptimizerDigests
 from keras_rbm.models.workflow.initializers import keras_part, normal
 from keras_rbm.models.workflow.inputs import unpack
@@ -16,7 +16,7 @@ from keras_rbm.models.workflow.named_state import kind_of, load_named, save_name
 from keras_rbm.models.workflow.penalties import regularized
 from keras_rbm.models.workflow.resume import FitStart
 from keras_rbm.models.workflow.stored_model import StoredModel
-from keras_rbm.replicas import as_logs, is_multi_worker, normalized, num_replicas
+from keras_rbm.replicas import as_logs, is_single, normalized, num_replicas
 from keras_rbm.rules.step import Step
 
 #: Number of the seed that completes data, among the seeds made from a step's seed.
@@ -132,17 +132,12 @@ class RuleModel(StoredModel):
             if not self.rule.built:
                 self.rule.build(self)
             if not self.optimizer.built:
-                if self._awaits_rate():
+                if awaits_rate(self):
                     rate = default_rate(self._visible_width)
                     self.optimizer.learning_rate = rate * self.rule.relative_rate
                 self.optimizer.build(self.trainable_variables)
             if self._fault is None:
                 self._fault = faults.StepFault()
-
-    def _awaits_rate(self):
-        """Returns whether the learning rate is still to be set for the data's width."""
-        untouched = self._chooses_rate and not self.optimizer.built
-        return untouched and has_own_rate(self.optimizer)
 
     def _strategy_scope(self):
         """Returns the scope of the model's strategy, to create variables in."""
@@ -152,11 +147,8 @@ class RuleModel(StoredModel):
         return strategy.scope()
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # What Keras would build by a step on a first batch is already built; on several
-        # devices that step fails if they get parts of different sizes, with several
-        # workers always (keras-team/keras issue 20585).
-        strategy = self.distribute_strategy
-        if strategy.num_replicas_in_sync == 1 and not is_multi_worker(strategy):
+        # All is built; on several devices Keras' step may fail (keras issue 20585).
+        if is_single(self.distribute_strategy):
             super()._maybe_symbolic_build(iterator, data_batch)
 
     def train_step(self, data):
@@ -305,5 +297,4 @@ class RuleModel(StoredModel):
         """Restores what `save_own_variables` saved; all shapes are checked first."""
         load_named(store, *self.state(), kind_of(self))
         if "fit_start" in store.keys():
-            saved = np.ravel(np.asarray(store["fit_start"]))  # once without steps
-            self._fit_start = FitStart(*map(int, saved))
+            self._fit_start = FitStart.of(store["fit_start"])

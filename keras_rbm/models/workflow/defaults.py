@@ -24,9 +24,14 @@ def default_rate(num_visible):
     return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
 
 
-def has_own_rate(optimizer):
-    """Returns whether Adam still has the learning rate that Keras gave it."""
-    rate = tf.convert_to_tensor(optimizer.learning_rate)
+def awaits_rate(model):
+    """Returns whether a model's default learning rate waits for the data's width.
+
+    A rate that the user has set since `compile` stays.
+    """
+    if not model._chooses_rate or model.optimizer.built:
+        return False
+    rate = tf.convert_to_tensor(model.optimizer.learning_rate)
     return float(rate) == float(np.float32(_ADAMS_RATE))
 
 

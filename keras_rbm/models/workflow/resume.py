@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import keras
+import numpy as np
 
 
 class FitStart(NamedTuple):
@@ -19,6 +20,11 @@ class FitStart(NamedTuple):
 
     count: int = 0
     steps: int = 0
+
+    @classmethod
+    def of(cls, saved):
+        """Returns it from what was saved; older files do not hold the steps."""
+        return cls(*map(int, np.ravel(np.asarray(saved))))
 
 
 def steps_taken(optimizer):
