@@ -27,6 +27,18 @@ HEADER = """## How it was run
 ```bash
 python examples/papers/dc_programming.py small
 python examples/papers/dc_programming.py large --set mnist
+one="large --set mnist --seeds 0 --every 4"
+python examples/papers/dc_programming.py $one --epochs 200 --every 5 \\
+    --rules CD CG S-DCP CS-DCP
+python examples/papers/dc_programming.py $one --batch-size 1000 \\
+    --rules SSD CS-DCP --rates 0.05
+python examples/papers/dc_programming.py $one --batch-size 1000 --rules SSD --rates 0.1
+for steps in 2 12; do
+    python examples/papers/dc_programming.py $one --rules CS-DCP --inner-steps $steps
+done
+for size in 100 1000; do
+    python examples/papers/dc_programming.py $one --rules S-DCP --batch-size $size
+done
 python examples/papers/dc_programming.py large --set omniglot_drawings --data folder \\
     --rates 0.01 0.05 --seeds 0 --epochs 12
 python examples/papers/dc_programming.py report
