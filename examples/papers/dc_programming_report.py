@@ -36,6 +36,8 @@ python examples/papers/dc_programming.py $one --batch-size 1000 --rules SSD --ra
 for steps in 2 12; do
     python examples/papers/dc_programming.py $one --rules CS-DCP --inner-steps $steps
 done
+python examples/papers/dc_programming.py $one --rules CS-DCP --rates 0.05
+python examples/papers/dc_programming.py $one --rules CS-DCP --start small
 for size in 100 1000; do
     python examples/papers/dc_programming.py $one --rules S-DCP --batch-size $size
 done

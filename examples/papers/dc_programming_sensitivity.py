@@ -105,7 +105,9 @@ def claims(runs):
                 shown.append(f"{rule} after {end} epochs: {', '.join(ends)}")
                 held += setting.judge(curves, end)
         verdict = pages.verdict(held)
-        if held and not all(held) and end < LAST:
+        if held and all(held) and end < LAST:
+            verdict += ", so far"
+        elif held and end < LAST:
             verdict = "holds in part, so far" if any(held) else "open"
         here = "; ".join(shown) or "not run"
         command = f"`large {setting.option}`"

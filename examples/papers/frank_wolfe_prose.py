@@ -35,6 +35,8 @@ python examples/papers/frank_wolfe.py train $some --starts fw 0 1 2 --rate 0.05 
     --units 100 200 300 460 600 700
 python examples/papers/frank_wolfe.py train $some --starts fw 0 --rate 0.02 \\
     --units 200 600
+python examples/papers/frank_wolfe.py train $some --starts fw --rate 0.01 \\
+    --units 460 600
 pcd="$some --starts fw 0 --rule pcd"
 python examples/papers/frank_wolfe.py train $pcd --rate 0.02 --units 200 600
 python examples/papers/frank_wolfe.py report
