@@ -75,11 +75,7 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     energies = {
         label: np.asarray(energy(own), np.float64) for label, own in rows.items()
     }
-    if not all(np.isfinite(own).all() for own in energies.values()):
-        raise ValueError(
-            "Expected finite free energies. Received: NaN or infinite values. Training "
-            "has diverged: load an earlier model, or lower the learning rate."
-        )
+    _check_finite("free energies", *energies.values())
     figure = new_figure(5.0, 3.2)
     axes = figure.add_subplot()
     known = np.concatenate([energies[label] for label in given])
@@ -147,11 +143,7 @@ def activations(rbm, x, *, threshold=0.01, title=None):
     check_built(first, "activations")
     rows = first._visible_rows(x, "activations")
     means = map_rows(rbm, rows).numpy().astype(np.float64)
-    if not np.isfinite(means).all():
-        raise ValueError(
-            "Expected finite activations. Received: NaN or infinite values. Training "
-            "has diverged: load an earlier model, or lower the learning rate."
-        )
+    _check_finite("activations", means)
     layers = _layers(top, means)
     figure = new_figure(5.0, 2.8 * len(layers))
     if title is not None:
@@ -161,6 +153,15 @@ def activations(rbm, x, *, threshold=0.01, title=None):
         name = f"Layer {index + 1}, " if len(layers) > 1 else ""
         _draw_layer(axes, own, are_binary(unit), threshold, name)
     return figure
+
+
+def _check_finite(what, *arrays):
+    """Raises a ValueError if a model gives NaN or infinite values."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError(
+            f"Expected finite {what}. Received: NaN or infinite values. Training has "
+            "diverged: load an earlier model, or lower the learning rate."
+        )
 
 
 def _gap(energies):

@@ -4,8 +4,8 @@ import warnings
 
 import keras
 import numpy as np
-import tensorflow as tf
 
+from keras_rbm.models.workflow.layer_variables import layer_parameters
 from keras_rbm.models.workflow.resume import steps_taken
 from keras_rbm.models.workflow.rows import moments, row_chunks, some_rows
 
@@ -66,8 +66,7 @@ def _start_at_data(model, batches):
     for name in free:
         variables[name][0].assign(fitted[name])
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
-        own = {name: getattr(model, f"visible_{name}") for name in unit.variables()}
-        parameters = unit.parameters(**tf.nest.map_structure(tf.convert_to_tensor, own))
+        parameters = layer_parameters(model, "visible_{}", unit)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
     if not model.conditional:
         model.base_rate.assign(mean)
@@ -104,8 +103,8 @@ def _chunks(model, batches):
         own = own[own > 0.0]
         if not len(own):
             continue
-        chunks += row_chunks(some_rows(visible, _ROWS))
-        own = some_rows(own, _ROWS)
-        ends = np.cumsum([len(chunk) for chunk in row_chunks(own[:, np.newaxis])])
-        weights += np.split(own, ends[:-1])
+        parts = list(row_chunks(some_rows(visible, _ROWS)))
+        chunks += parts
+        ends = np.cumsum([len(part) for part in parts])
+        weights += np.split(some_rows(own, _ROWS), ends[:-1])
     return chunks, weights
