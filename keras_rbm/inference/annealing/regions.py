@@ -91,20 +91,10 @@ class Pool:
         self._runs.append(log_weights)
 
     def heaviest(self, count):
-        """Returns states (count, B, V) of the runs added last, one for each region.
-
-        They are the heaviest states of the regions where these are heaviest.
-        """
+        """Returns states (count, B, V) of the runs added last, see `heaviest`."""
         log_weights = self._runs[-1].reshape(-1, self.batch)
         labels = self._labels[-1].reshape(-1, self.batch)
-        numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis]
-        own = np.where(labels == numbers, log_weights, -np.inf)
-        best, rows = own.max(1), own.argmax(1)
-        order = np.argsort(-best, 0)[:count]
-        rows = np.take_along_axis(rows, order, 0)
-        reached = np.take_along_axis(best, order, 0) > -np.inf
-        rows = np.where(reached, rows, rows[:1]) * self.batch + np.arange(self.batch)
-        return tf.gather(self.states[-1], rows)
+        return tf.gather(self.states[-1], heaviest(labels, log_weights, count))
 
     def lower_bound(self, most_runs):
         """Returns a lower bound of log Z, (B,), at 97.5 %.
@@ -143,6 +133,27 @@ class Pool:
         chosen, absent = rows_by_weight(self.log_weights(), labels, count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent
+
+
+def heaviest(labels, log_weights, count):
+    """Returns the heaviest states of the regions where these are heaviest.
+
+    Args:
+        labels: int array (n, B), the states' regions.
+        log_weights: array (n, B), not NaN.
+        count: int; of fewer regions the heaviest state takes the places left.
+
+    Returns:
+        int array (count, B), numbers of rows of states (n · B, V).
+    """
+    batch = labels.shape[1]
+    numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis]
+    own = np.where(labels == numbers, log_weights, -np.inf)
+    best, rows = own.max(1), own.argmax(1)
+    order = np.argsort(-best, 0)[:count]
+    rows = np.take_along_axis(rows, order, 0)
+    reached = np.take_along_axis(best, order, 0) > -np.inf
+    return np.where(reached, rows, rows[:1]) * batch + np.arange(batch)
 
 
 def rows_by_weight(log_weights, labels, count, seed):

@@ -5,7 +5,8 @@ there, and a mode that few of them reach is lost in their mean. So chains start 
 several places and are clustered by where they end. The weights of a short annealing run
 from the mean of each cluster then tell how much of the model's mass lies there. A mode
 that a single chain of a run has found may hold far more than its weight tells: the
-heaviest states of each run are followed, and annealed to from where they lead.
+heaviest states of each run are followed, and annealed to from where they lead. So are
+peaks that many states lead to without noise.
 """
 
 import itertools
@@ -16,6 +17,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing.loop import block_ends
+from keras_rbm.inference.annealing.peaks import CERTAIN, ROWS_AT_ONCE, find_peaks
 from keras_rbm.inference.annealing.regions import Pool, Regions
 from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import (
@@ -37,18 +39,16 @@ from keras_rbm.inference.traces import traced_by_size
 _SWEEPS, _FEWER_SWEEPS = 100, 50
 #: Chains of each kind of start, and of each exploratory run, as a share of M.
 _FEW = 0.4
-#: Chains of all models whose noise is in memory at a time.
-_ROWS_AT_ONCE = 10_000
 #: Temperatures of an exploratory annealing run, and of the runs from the new base: one
 #: follows another until states have that many independent ancestors.
 _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
-#: Natural parameter at which a unit is sure to be in its highest state.
-_CERTAIN = 30.0
 #: Share of the first base's means in those of the new base: a base as narrow as the
 #: mode that was found would never reach another.
 _BROAD = 0.3
-#: States of each run that are followed, and the share of the first base's means in the
-#: bases that they lead to, which should be narrow.
+#: Starts of paths uphill, as a multiple of M.
+_UPHILL = 20
+#: States of each run, and peaks, that are followed, and the share of the first base's
+#: means in the bases that they lead to, which should be narrow.
 _FOLLOWED, _NARROW = 3, 0.1
 #: Visited states are good enough as samples if no estimate of log Z, less two of its
 #: errors, exceeds the log of their mass by this many nats.
@@ -74,7 +74,7 @@ class Search:
         self.potentials = potentials
         self.pool = Pool(1 if batch is None else int(batch), potentials.visible.encode)
         self.visited = None
-        self.num_runs = 2 * len(_REFINE) + _FOLLOWED * (1 + len(_REFINE))
+        self.num_runs = 2 * len(_REFINE) + _FOLLOWED * (2 + len(_REFINE))
         self._num_chains = num_chains
         self._few = max(2, round(_FEW * num_chains))
         self._width = potentials.visible.num_rows
@@ -105,10 +105,13 @@ class Search:
         looks = [self._for_models(first), self._for_models(nowhere), centers]
         looks = tf.concat(looks, 0)
         self.num_runs += len(looks)
-        size = max(1, _ROWS_AT_ONCE // self._rows)
-        for number in range(0, len(looks), size):
-            self._anneal(looks[number : number + size], temperatures(_LOOK), self._few)
-        self._follow(units.mean(first))
+        self._look(looks)
+        self._follow(pool.heaviest(_FOLLOWED), units.mean(first))
+        starts, seed = _UPHILL * self._num_chains, next(self._seeds)
+        peaks = find_peaks(
+            self.potentials, pool.regions, first, starts, _FOLLOWED, seed
+        )
+        self._follow(peaks, units.mean(first))
         states = tf.concat([others, stayed, *pool.states], 0)
         self.visited = Visited.by(self.potentials, states)
         return reached
@@ -134,7 +137,7 @@ class Search:
             bases = self._for_models(natural)
             lengths = self._anneal(bases, temperatures(_LOOK), self._few)
             lengths = self._anneal(bases, spaced(*lengths, count), self._num_chains)
-            self._follow(broad)
+            self._follow(self.pool.heaviest(_FOLLOWED), broad)
             states, ancestors, absent = self._drawn()
             if np.min(effective_number(ancestors)) >= enough:
                 break
@@ -159,7 +162,7 @@ class Search:
         units = self.potentials.visible
         places = [first, units.bias, nowhere]
         if units.finite:  # all units at their lowest, and at their highest, state
-            places += [nowhere - _CERTAIN, nowhere + _CERTAIN]
+            places += [nowhere - CERTAIN, nowhere + CERTAIN]
         starts = [
             TemperedPath.of(self.potentials, natural, self._few).sample_base(
                 self._rows, next(self._seeds)
@@ -190,14 +193,20 @@ class Search:
         lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
         return block_ends(betas), np.append(0.0, lengths)
 
-    def _follow(self, broad):
-        """Anneals from where the heaviest states of the last runs lead."""
-        for states in self.pool.heaviest(_FOLLOWED):
-            states = tf.tile(states, (self._few, 1))
-            means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
-            means = (1.0 - _NARROW) * means + _NARROW * broad
-            natural = self.potentials.visible.natural_for_expected(means)
-            self._anneal(self._for_models(natural), temperatures(_LOOK), self._few)
+    def _follow(self, states, broad):
+        """Anneals from where chains from each of some states (n, B, V) go."""
+        states = tf.concat([tf.tile(state, (self._few, 1)) for state in states], 0)
+        means, _ = self._settled(states, _FEWER_SWEEPS)
+        shape = -1, self._few, self.pool.batch, self._width
+        means = tf.reduce_mean(tf.reshape(means, shape), 1)
+        means = (1.0 - _NARROW) * means + _NARROW * broad
+        self._look(self.potentials.visible.natural_for_expected(means))
+
+    def _look(self, bases):
+        """Anneals quickly from each of K bases (K, B, V)."""
+        size = max(1, ROWS_AT_ONCE // self._rows)
+        for number in range(0, len(bases), size):
+            self._anneal(bases[number : number + size], temperatures(_LOOK), self._few)
 
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and absent shares."""

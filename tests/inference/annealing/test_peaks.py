@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import binary_states, random_potentials
+
+import keras_rbm
+from keras_rbm import random
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.annealing.peaks import find_peaks
+from keras_rbm.inference.annealing.regions import Regions
+
+SEED = random.as_seed(0)
+
+
+def anywhere(batch, width):
+    """Returns `Regions` of B models, all of them at random."""
+    rng = np.random.default_rng(0)
+    return Regions.of(rng.random((50, batch, width)).astype("float32"), SEED)
+
+
+def highest(potentials, states):
+    """Returns the largest log weight of all (v, h), by enumeration, of each model."""
+    v, h = (np.float64(x) for x in states)
+    inner = v @ np.float64(potentials.kernel) @ h.T
+    b, c = (np.float64(x) for x in (potentials.visible_bias, potentials.hidden_bias))
+    b, c = (x.reshape(-1, x.shape[-1]) for x in (b, c))
+    return np.max(inner + (b @ v.T)[:, :, None] + (c @ h.T)[:, None], (1, 2))
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 30.0])
+def test_the_highest_state_is_found(scale):
+    """Its free energy is no higher than that of the likeliest of all (v, h)."""
+    models = [random_potentials(10, 6, seed=s, scale=scale) for s in range(8)]
+    joint = Potentials(
+        models[0].kernel,
+        tf.stack([m.visible_bias for m in models]),
+        tf.stack([m.hidden_bias for m in models]),
+    )
+    want = highest(joint, (binary_states(10), binary_states(6)))
+    first = tf.zeros(10)
+    peaks = find_peaks(joint, anywhere(8, 10), first, 200, 3, SEED)
+    assert peaks.shape == (3, 8, 10)
+    heights = [-joint.free_energy(states).numpy() for states in peaks]
+    assert (heights[0] >= want - 1e-3 * scale).all()
+    assert (heights[0] >= np.maximum(heights[1], heights[2])).all()
+    one = find_peaks(models[3], anywhere(1, 10), first, 200, 1, SEED)
+    assert one.shape == (1, 1, 10)
+    assert (
+        -models[3].free_energy(one[0])
+        >= highest(models[3], (binary_states(10), binary_states(6))) - 1e-3 * scale
+    )
+
+
+@pytest.mark.parametrize(
+    ("unit", "width"), [(keras_rbm.units.Categorical(4), 12), ("gaussian", 3)]
+)
+def test_units_that_are_not_binary(unit, width):
+    rbm = keras_rbm.RBM(4, visible=unit, num_visible=3, seed=0)
+    potentials, first = rbm.potentials(), tf.zeros(width)
+    peaks = find_peaks(potentials, anywhere(1, width), first, 20, 2, SEED)
+    assert peaks.shape == (2, 1, 3) and np.isfinite(peaks).all()
+
+
+def test_weights_beyond_float32_do_not_fail():
+    potentials = Potentials(tf.fill([5, 4], 3e38), tf.zeros(5), tf.zeros(4))
+    peaks = find_peaks(potentials, anywhere(1, 5), tf.zeros(5), 10, 1, SEED)
+    assert np.isin(peaks, (0, 1)).all()
