@@ -29,6 +29,10 @@ class JoinedParameters(LayerParameters, _Fields):
         return all(part.finite for part in self.parts)
 
     @property
+    def ends(self):
+        return tf.concat([part.ends for part in self.parts], 1)
+
+    @property
     def num_units(self):
         return sum(part.num_units for part in self.parts)
 

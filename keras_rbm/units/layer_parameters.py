@@ -36,6 +36,8 @@ class LayerParameters:
 
     __slots__ = ()
 
+    #: Natural parameter at which a unit is sure to be in its highest state.
+    certain = 30.0
     #: The states that each unit has, if they are finitely many and the same.
     states = None
 
@@ -43,6 +45,17 @@ class LayerParameters:
     def finite(self):
         """Bool, whether each unit has finitely many states: those in `values`."""
         return self.states is not None
+
+    @property
+    def ends(self):
+        """Natural parameters (2, rows) of the units' lowest and highest states.
+
+        They are 0 for units that have none: for categories, and for units without
+        limit.
+        """
+        limited = self.finite and self.num_rows == self.num_units
+        ends = tf.constant([[-1.0], [1.0]]) * (self.certain if limited else 0.0)
+        return tf.tile(ends, (1, self.num_rows))
 
     @property
     def num_rows(self):

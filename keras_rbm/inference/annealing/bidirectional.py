@@ -14,6 +14,7 @@ from keras_rbm.inference.estimates import (
     LogPartition,
     effective_number,
     weighted,
+    with_rounding,
 )
 
 #: Least share of the chains of one direction that could be those of the other.
@@ -69,12 +70,13 @@ def bidirectional(forward, backward, ancestors=None, least=-math.inf, absent=0.0
     overlap = 2.0 * tf.reduce_mean(tf.sigmoid(low - value), 0)
 
     least = tf.maximum(weighted(low)[0] - HALF_MARKOV, least)
+    most = value + WIDTH * with_rounding(stderr, value)
     tests = {
         f"fewer than {FEWEST} independent states were annealed back": (
             tf.constant(families >= FEWEST)
         ),
         "chains annealed forwards and back hardly meet": overlap > _LEAST_OVERLAP,
-        "other estimates find more mass": least < value + WIDTH * stderr,
+        "other estimates find more mass": least < most,
     }
     agree = tf.reduce_all(tf.stack([*tests.values()]), 0)
     failed = [name for name, test in tests.items() if not tf.reduce_all(test)]

@@ -9,30 +9,31 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.regions import heaviest
+from keras_rbm.inference.annealing.regions import heaviest_rows
 from keras_rbm.inference.traces import traced_by_size
 
-#: Sweeps uphill.
-_SWEEPS = 30
-#: Chains of all models that are in memory at a time.
+#: Sweeps uphill: most states arrive in ten, the last in narrow modes after twenty.
+_SWEEPS = 20
+#: Rows of one annealing run, or of one walk uphill, beyond which it is made in parts.
 ROWS_AT_ONCE = 10_000
-#: Natural parameter at which a unit is sure to be in its highest state.
-CERTAIN = 30.0
 
 
 def find_peaks(potentials, regions, first, starts, count, seed):
-    """Returns the heaviest states that iterated conditional modes [1] lead to.
+    """Returns the states of least free energy that iterated conditional modes reach.
 
-    They start at states of independent units with the means `u m + (1 - u) e`, where m
-    are the means of `first`, u is uniform in (0, 1), and e are the units' lowest means
-    for one half of the starts, their highest for the other.
+    They [1] start at states of independent visible units with the means
+    `u m + (1 - u) e`, where m are the means of `first`, u is uniform in (0, 1) for each
+    start, and e are the units' lowest means for every other start, their highest for
+    the rest (the means at natural parameters of 0, for categories and units without
+    limit). As many start at hidden states that are drawn without any input but, of
+    each start, the logit of a u: binary units are on with probability u.
 
     Args:
         potentials: `Potentials` of B models, or a single one.
-        regions: `Regions` of each model; no two states returned are of the same one,
-            unless there are fewer.
-        first: tensor (V,) or (B, V), visible natural parameters.
-        starts: int, the number of starts for each model.
+        regions: `Regions` of each model; the states are of different ones, and the last
+            repeat the first if fewer are reached.
+        first: tensor (rows,) or (B, rows), visible natural parameters.
+        starts: int, about the number of starts of either kind for each model.
         count: int, the number of states to return.
         seed: int tensor (2,).
 
@@ -45,28 +46,38 @@ def find_peaks(potentials, regions, first, starts, count, seed):
     """
     units, batch = potentials.visible, regions.centers.shape[1]
     size = min(starts, max(2, ROWS_AT_ONCE // batch))
-    models, found = potentials.repeat(size), []
+    walkers, found = potentials.repeat(size), []
     for number in range(-(-starts // size)):
-        states = _starts(units, first, size, batch, random.fold_in(seed, number))
-        found.append(_heaviest(units, regions, *_uphill(models, states), count))
+        own = random.fold_in(seed, number)
+        visible = _visible_starts(units, first, size, batch, random.fold_in(own, 0))
+        hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(own, 1))
+        for states in (visible, units.mode(walkers.visible_natural(hidden))):
+            found.append(_heaviest(units, regions, *_uphill(walkers, states), count))
     states = tf.reshape(tf.concat(found, 0), (-1, units.num_units))
     models = potentials.repeat(len(states) // batch)
     return _heaviest(units, regions, states, -models.free_energy(states), count)
 
 
-def _starts(units, first, size, batch, seed):
-    """Returns states (size · B, V) with less, or more, in all units than `first`."""
-    ends = CERTAIN * np.where(np.arange(size) % 2, 1.0, -1.0) * units.finite
-    ends = units.mean(tf.fill([1, units.num_rows], 1.0) * ends[:, np.newaxis])
+def _visible_starts(units, first, size, batch, seed):
+    """Returns states (size · B, V) between those of `first` and all units at an end."""
+    ends = units.mean(tf.tile(units.ends, (-(-size // 2), 1)))[:size]
     share = random.uniform((size, batch, 1), random.fold_in(seed, 0))
-    means = share * units.mean(first) + (1.0 - share) * ends[:, np.newaxis]
+    means = share * units.mean(first) + (1.0 - share) * ends[:, tf.newaxis]
     means = tf.reshape(means, (-1, units.num_rows))
     return units.draw(units.natural_for_expected(means), random.fold_in(seed, 1))
 
 
+def _hidden_starts(units, rows, seed):
+    """Returns hidden states (rows, H), of each row with another share of units on."""
+    share = random.uniform((rows, 1), random.fold_in(seed, 0))
+    natural = tf.math.log(share) - tf.math.log1p(-share)
+    natural = tf.tile(natural, (1, units.num_rows))
+    return units.draw(natural, random.fold_in(seed, 1))
+
+
 @traced_by_size
 def _uphill(potentials, visible):
-    """Returns where states lead in a few sweeps, and their log weights."""
+    """Returns where states lead in `_SWEEPS` sweeps, and their log weights."""
 
     def sweep(index, visible):
         hidden = potentials.hidden.mode(potentials.hidden_natural(visible))
@@ -84,5 +95,5 @@ def _heaviest(units, regions, states, log_weights, count):
     batch = regions.centers.shape[1]
     rows = np.reshape(units.encode(states), (-1, batch, units.num_rows))
     log_weights = np.reshape(np.float64(log_weights), rows.shape[:2])
-    log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
-    return tf.gather(states, heaviest(regions.labels(rows), log_weights, count))
+    log_weights = np.where(np.isfinite(log_weights), log_weights, -1e300)
+    return tf.gather(states, heaviest_rows(regions.labels(rows), log_weights, count))

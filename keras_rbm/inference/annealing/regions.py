@@ -80,7 +80,7 @@ class Pool:
     def add(self, chains, runs):
         """Adds chains (M · runs · B), of runs of M chains each."""
         log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
-        log_weights = np.nan_to_num(log_weights, nan=-1e300, neginf=-1e300)
+        log_weights = np.where(np.isfinite(log_weights), log_weights, -1e300)
         value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
         self.values.extend(value)
@@ -90,11 +90,14 @@ class Pool:
         self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
         self._runs.append(log_weights)
 
-    def heaviest(self, count):
-        """Returns states (count, B, V) of the runs added last, see `heaviest`."""
-        log_weights = self._runs[-1].reshape(-1, self.batch)
-        labels = self._labels[-1].reshape(-1, self.batch)
-        return tf.gather(self.states[-1], heaviest(labels, log_weights, count))
+    def heaviest(self, count, parts=1):
+        """Returns the heaviest states (count, B, V) of the `parts` added last."""
+        log_weights, labels = (
+            np.concatenate([own.reshape(-1, self.batch) for own in all_[-parts:]])
+            for all_ in (self._runs, self._labels)
+        )
+        rows = heaviest_rows(labels, log_weights, count)
+        return tf.gather(tf.concat(self.states[-parts:], 0), rows)
 
     def lower_bound(self, most_runs):
         """Returns a lower bound of log Z, (B,), at 97.5 %.
@@ -135,13 +138,13 @@ class Pool:
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent
 
 
-def heaviest(labels, log_weights, count):
-    """Returns the heaviest states of the regions where these are heaviest.
+def heaviest_rows(labels, log_weights, count):
+    """Returns the heaviest state of each of the regions where these are heaviest.
 
     Args:
         labels: int array (n, B), the states' regions.
         log_weights: array (n, B), not NaN.
-        count: int; of fewer regions the heaviest state takes the places left.
+        count: int; if there are fewer regions, the heaviest state fills the rest.
 
     Returns:
         int array (count, B), numbers of rows of states (n · B, V).

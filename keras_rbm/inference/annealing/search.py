@@ -4,9 +4,9 @@ Chains estimate the model's marginals, but chains that start in one place may st
 there, and a mode that few of them reach is lost in their mean. So chains start in
 several places and are clustered by where they end. The weights of a short annealing run
 from the mean of each cluster then tell how much of the model's mass lies there. A mode
-that a single chain of a run has found may hold far more than its weight tells: the
-heaviest states of each run are followed, and annealed to from where they lead. So are
-peaks that many states lead to without noise.
+that a single chain of a run has found may hold far more than its weight tells. So
+chains follow the heaviest states of each run, and peaks that many states lead to
+without noise; other runs begin from the means of these chains.
 """
 
 import itertools
@@ -17,7 +17,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.annealed_importance import anneal_forwards
 from keras_rbm.inference.annealing.loop import block_ends
-from keras_rbm.inference.annealing.peaks import CERTAIN, ROWS_AT_ONCE, find_peaks
+from keras_rbm.inference.annealing.peaks import ROWS_AT_ONCE, find_peaks
 from keras_rbm.inference.annealing.regions import Pool, Regions
 from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import (
@@ -25,7 +25,7 @@ from keras_rbm.inference.annealing.tempered_path import (
     spaced,
     temperatures,
 )
-from keras_rbm.inference.estimates import effective_number
+from keras_rbm.inference.estimates import WIDTH, effective_number, with_rounding
 from keras_rbm.inference.gibbs import (
     ChainState,
     metropolis_step,
@@ -45,7 +45,7 @@ _LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
 #: Share of the first base's means in those of the new base: a base as narrow as the
 #: mode that was found would never reach another.
 _BROAD = 0.3
-#: Starts of paths uphill, as a multiple of M.
+#: States of either layer that go uphill, as a multiple of M.
 _UPHILL = 20
 #: States of each run, and peaks, that are followed, and the share of the first base's
 #: means in the bases that they lead to, which should be narrow.
@@ -66,7 +66,7 @@ class Search:
     Attributes:
         pool: `Pool` of the states that annealing runs have ended in.
         visited: `Visited` states that can be enumerated, or `None`; after `explore`.
-        num_runs: int, annealing runs that may bound log Z from below.
+        num_runs: int, the most annealing runs that the search can make.
     """
 
     def __init__(self, potentials, num_chains, seed):
@@ -105,8 +105,8 @@ class Search:
         looks = [self._for_models(first), self._for_models(nowhere), centers]
         looks = tf.concat(looks, 0)
         self.num_runs += len(looks)
-        self._look(looks)
-        self._follow(pool.heaviest(_FOLLOWED), units.mean(first))
+        parts = self._look(looks)
+        self._follow(pool.heaviest(_FOLLOWED, parts), units.mean(first))
         starts, seed = _UPHILL * self._num_chains, next(self._seeds)
         peaks = find_peaks(
             self.potentials, pool.regions, first, starts, _FOLLOWED, seed
@@ -149,9 +149,9 @@ class Search:
     def least(self):
         """Returns a lower bound of log Z, (B,), at 97.5 %."""
         least = self.pool.lower_bound(self.num_runs)
-        if self.visited is None:
-            return least
-        return np.maximum(least, self.visited.log_mass)
+        if self.visited is not None:
+            least = np.maximum(least, self.visited.log_mass)
+        return least - WIDTH * with_rounding(np.float64(0.0), least).numpy()
 
     @property
     def _rows(self):
@@ -161,8 +161,8 @@ class Search:
         """Returns states of chains that start in several places, (rows, V)."""
         units = self.potentials.visible
         places = [first, units.bias, nowhere]
-        if units.finite:  # all units at their lowest, and at their highest, state
-            places += [nowhere - CERTAIN, nowhere + CERTAIN]
+        if tf.reduce_any(units.ends != 0.0):
+            places += [*units.ends]
         starts = [
             TemperedPath.of(self.potentials, natural, self._few).sample_base(
                 self._rows, next(self._seeds)
@@ -194,19 +194,22 @@ class Search:
         return block_ends(betas), np.append(0.0, lengths)
 
     def _follow(self, states, broad):
-        """Anneals from where chains from each of some states (n, B, V) go."""
-        states = tf.concat([tf.tile(state, (self._few, 1)) for state in states], 0)
-        means, _ = self._settled(states, _FEWER_SWEEPS)
-        shape = -1, self._few, self.pool.batch, self._width
+        """Lets chains run from states (n, B, V), and anneals from the means of each."""
+        # All at once: they share what single-site sweeps may cost.
+        chains = tf.concat([tf.tile(state, (self._few, 1)) for state in states], 0)
+        means, _ = self._settled(chains, _FEWER_SWEEPS)
+        shape = len(states), self._few, self.pool.batch, self._width
         means = tf.reduce_mean(tf.reshape(means, shape), 1)
         means = (1.0 - _NARROW) * means + _NARROW * broad
         self._look(self.potentials.visible.natural_for_expected(means))
 
     def _look(self, bases):
-        """Anneals quickly from each of K bases (K, B, V)."""
+        """Anneals quickly from each of K bases (K, B, V); returns in how many parts."""
         size = max(1, ROWS_AT_ONCE // self._rows)
-        for number in range(0, len(bases), size):
+        parts = range(0, len(bases), size)
+        for number in parts:
             self._anneal(bases[number : number + size], temperatures(_LOOK), self._few)
+        return len(parts)
 
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and absent shares."""
