@@ -33,12 +33,14 @@ python examples/papers/dc_programming.py $one --epochs 200 --every 5 \\
 python examples/papers/dc_programming.py $one --batch-size 1000 \\
     --rules SSD CS-DCP --rates 0.05
 python examples/papers/dc_programming.py $one --batch-size 1000 --rules SSD --rates 0.1
-for steps in 2 12; do
+for steps in 2 4 12; do
     python examples/papers/dc_programming.py $one --rules CS-DCP --inner-steps $steps
 done
-python examples/papers/dc_programming.py $one --rules CS-DCP --rates 0.05
-python examples/papers/dc_programming.py $one --rules CS-DCP --start small
-for size in 100 1000; do
+python examples/papers/dc_programming.py $one --rules CS-DCP --rates 0.005 0.05 0.1
+for start in zero small small_zero; do
+    python examples/papers/dc_programming.py $one --rules CS-DCP --start $start
+done
+for size in 100 500 1000; do
     python examples/papers/dc_programming.py $one --rules S-DCP --batch-size $size
 done
 python examples/papers/dc_programming.py large --set omniglot_drawings --data folder \\
@@ -195,10 +197,9 @@ def _settings(run):
 
 
 def _large_section(folder, settings, runs):
-    titles = {"mnist": "MNIST", "omniglot_drawings": "OMNIGLOT's drawings"}
-    title = titles.get(settings["set"])
+    title = sensitivity.TITLES.get(settings["set"], settings["set"])
     inner = settings["gibbs_steps"] // settings["inner_steps"]
-    lines = [SECTION.format(title=title or settings["set"], inner=inner, **settings)]
+    lines = [SECTION.format(title=title, inner=inner, **settings)]
     start = np.mean([run["log_likelihood"][0] for run in runs])
     rivals = [run for run in runs if run["rule"] != "SSD"] or runs
     best = max(max(run["log_likelihood"]) for run in rivals)

@@ -16,6 +16,7 @@ USUAL = {
     "gibbs_steps": 24,
     "hidden_units": 500,
 }
+TITLES = {"mnist": "MNIST", "omniglot_drawings": "OMNIGLOT's drawings"}
 #: Nats within which ends count as the same, and the epoch by which they should.
 SAME, LAST = 3.0, 200
 
@@ -169,7 +170,7 @@ def _draw(figure, key, name, panels):
     )
     axes[0].set(ylabel="test log-likelihood, nats", ylim=(best - 60.0, best + 5.0))
     axes[-1].legend(frameon=False, fontsize="small")
-    return f"{name}: {VARIED[key].label}; one run each."
+    return f"{TITLES[name]}: {VARIED[key].label}; one run each."
 
 
 if __name__ == "__main__":
