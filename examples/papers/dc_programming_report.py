@@ -91,9 +91,9 @@ not the set of Burda et al.: likelihoods of the two cannot be compared.
 the best of all rules of the section; ± is the standard error over the seeds, without
 that of AIS, which is optimistic the more the worse its chains mix: see the bars.
 """
-SECTION = """### {title}, rate {rate}, {epochs} epochs
+SECTION = """### {title}, rate {rate}, batches of {batch_size}, {epochs} epochs
 
-{hidden_units} hidden units, batches of {batch_size}, {gibbs_steps} sweeps a batch
+{hidden_units} hidden units, {gibbs_steps} sweeps a batch
 (S-DCP: {inner_steps} inner steps of {inner}), start *{start}*, {temperatures}
 temperatures.
 """
