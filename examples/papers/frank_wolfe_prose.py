@@ -31,10 +31,10 @@ python examples/papers/frank_wolfe.py grow --set $caltech --l2 0.3 --samples 500
 python examples/papers/frank_wolfe.py grow --set $caltech --l2 0.3 --from 660 \\
     --until 700 --samples 20000
 some="--set $caltech --epochs 50"
-python examples/papers/frank_wolfe.py train $some --starts fw 0 1 2 --rate 0.05 \\
+python examples/papers/frank_wolfe.py train $some --starts fw 0 1 2 3 4 --rate 0.05 \\
     --units 100 200 300 460 600 700
 python examples/papers/frank_wolfe.py train $some --starts fw 0 --rate 0.02 \\
-    --units 200 600
+    --units 200 460 600 700
 python examples/papers/frank_wolfe.py train $some --starts fw --rate 0.01 \\
     --units 460 600
 pcd="$some --starts fw 0 --rule pcd"
