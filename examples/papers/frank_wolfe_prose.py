@@ -89,8 +89,8 @@ too high. Now all of six seeds find them; what no chain has reached is in no int
 PCD goes on with its chains from batch to batch. They find such images, and make them
 less likely: its chains stay among images of as many pixels as digits have. On MNIST it
 ends higher than CD from either start, the grown one ahead; from 600 units on all its
-intervals are open, and do not tell which is ahead. On Caltech, at the one rate tried, it does so with 600 units and the
-grown start only.
+intervals are open, and do not tell which is ahead. On Caltech, at the one rate tried,
+it does so with 600 units and the grown start only.
 
 ## Differences from the paper
 
