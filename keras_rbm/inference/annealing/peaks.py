@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.regions import heaviest_rows
+from keras_rbm.inference.annealing.regions import comparable, heaviest_rows
 from keras_rbm.inference.traces import traced_by_size
 
 #: Sweeps uphill: most states arrive in ten, the last in narrow modes after twenty.
@@ -94,6 +94,5 @@ def _heaviest(units, regions, states, log_weights, count):
     """Returns states (count, B, V) of states (n · B, V)."""
     batch = regions.centers.shape[1]
     rows = np.reshape(units.encode(states), (-1, batch, units.num_rows))
-    log_weights = np.reshape(np.float64(log_weights), rows.shape[:2])
-    log_weights = np.where(np.isfinite(log_weights), log_weights, -1e300)
+    log_weights = np.reshape(comparable(np.float64(log_weights)), rows.shape[:2])
     return tf.gather(states, heaviest_rows(regions.labels(rows), log_weights, count))

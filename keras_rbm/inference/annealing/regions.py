@@ -80,7 +80,7 @@ class Pool:
     def add(self, chains, runs):
         """Adds chains (M · runs · B), of runs of M chains each."""
         log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
-        log_weights = np.where(np.isfinite(log_weights), log_weights, -1e300)
+        log_weights = comparable(log_weights)
         value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
         self.values.extend(value)
@@ -136,6 +136,11 @@ class Pool:
         chosen, absent = rows_by_weight(self.log_weights(), labels, count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent
+
+
+def comparable(log_weights):
+    """Returns log weights, those that are not finite as the least of all."""
+    return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
 
 def heaviest_rows(labels, log_weights, count):
