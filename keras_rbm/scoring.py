@@ -10,8 +10,7 @@ from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
-from keras_rbm.models.workflow.energies import energy_name
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
 #: The best first.
@@ -162,7 +161,7 @@ def score_report(
         for method, z in parts.items()
     }
     quote, method = _quote(scores)
-    if method is not None and energy_name(model) != "free_energy":
+    if method is not None and not hasattr(model, "free_energy"):
         quote += " It is a lower bound: the hidden layers are by mean field."
     stderr = _stderr(energies, parts.get(method))
     if math.isfinite(stderr):
@@ -195,7 +194,6 @@ def _methods(model, conditional):
 
 def _free_energies(model, rows, steps, seed):
     # Chains with the same seed would meet, and be one chain from then on.
-    energy = getattr(model, energy_name(model))
     some = rows[: min(len(rows), 100)]
     chains = {
         "chains from the base rate": model.sample(len(some), steps=steps, seed=seed),
@@ -203,7 +201,10 @@ def _free_energies(model, rows, steps, seed):
             len(some), steps=steps, initial_visible=some, seed=random.fold_in(seed, 1)
         ),
     }
-    return {name: energy(x).numpy() for name, x in ({"data": rows} | chains).items()}
+    return {
+        name: map_rows(model._energies, x).numpy()
+        for name, x in ({"data": rows} | chains).items()
+    }
 
 
 def _quote(scores):

@@ -52,7 +52,7 @@ MODELS = {
 
 def state(model):
     """Returns all that is saved with a model and its optimizer, a dict of arrays."""
-    required, optional = model.state()
+    required, optional = model._state()
     saved = {name: np.array(value) for name, value in (required | optional).items()}
     for number, variable in enumerate(model.optimizer.variables):
         saved[f"optimizer {number}"] = np.array(variable)
@@ -66,7 +66,7 @@ def train(pipe, name, folder):
     tell = keras.callbacks.LambdaCallback(
         on_epoch_begin=lambda epoch, logs: pipe.send(epoch)
     )
-    options = {} if model.grows else {"batch_size": 10}
+    options = {} if name == "growing" else {"batch_size": 10}
     model.fit(DATA, epochs=EPOCHS, callbacks=[backup, tell], verbose=0, **options)
     pipe.send(EPOCHS)
     pipe.send(state(model))

@@ -25,7 +25,7 @@ def run_rule_test(make_model, make_rule, x, y=None, stochastic=True):
     single = case.eager()
     case.fit(single, shuffle=False)
     case.two_logical_cpus(single, stochastic)
-    if single.rule.variables:
+    if single._learner.variables:
         case.state_is_resumed()
 
 
@@ -173,7 +173,7 @@ class _Case:
             double = self.compiled()
         self.fit(double, shuffle=False)
         for alone, variable in zip(
-            single.rule.variables, double.rule.variables, strict=True
+            single._learner.variables, double._learner.variables, strict=True
         ):
             a, b = (v.numpy() for v in variable.value.values)
             assert a.shape == b.shape
@@ -209,7 +209,7 @@ def assert_same_state(a, b, **tolerance):
     pairs = [
         (a.weights, b.weights),
         (a.optimizer.variables, b.optimizer.variables),
-        (a.rule.variables, b.rule.variables),
+        (a._learner.variables, b._learner.variables),
         ([a.seed_generator.state], [b.seed_generator.state]),
     ]
     for left, right in pairs:

@@ -8,21 +8,21 @@ def step_of(potentials, visible, weights=None, seed=0, model=None, features=None
     """Returns the `Step` of a batch, as a model would hand it to its rule."""
     fields = {"features": features}
     if model is not None:
-        fields |= {"inference": model.inference, "base": model.base_natural(potentials)}
+        fields |= {"inference": model.inference, "learner": model._learner}
     return Step.of(potentials, visible, weights, seed, **fields)
 
 
 def evaluated_losses(model, potentials, visible, seed=0):
     """Returns losses and prediction of a batch that is evaluated."""
     step = step_of(potentials, visible, seed=seed, model=model)
-    return model.rule.test_losses(step._replace(loss_seed=step.root_seed))
+    return model.rule.losses(step._replace(loss_seed=step.root_seed))
 
 
 def take_step(model, visible, weights, features=None):
     """Lets a compiled model take one step, and returns the `Phases`."""
-    seed = model.next_seed()
+    seed = model._next_seed()
     loss_seed = random.fold_in(seed, 0)
     step = model._step(features, visible, weights, seed, loss_seed)
     phases = model.rule.phases(step)
-    model.rule.update(model, step, phases)
+    model.rule.update(step, phases)
     return phases

@@ -137,7 +137,7 @@ def test_objects_of_keras_are_copied_for_each_fit():
         assert float(model.optimizer.learning_rate) == pytest.approx(0.1)
         assert model.optimizer.momentum == 0.5
         np.testing.assert_array_equal(model.kernel, models[0].kernel)
-    assert rule.owner is None and not optimizer.built
+    assert rule.learner is None and not optimizer.built
     schedule = keras.optimizers.schedules.InverseTimeDecay(0.1, 10, 1.0)
     assert brief(learning_rate=schedule).fit(DATA).model_.optimizer.iterations == 1
 

@@ -41,7 +41,7 @@ def cd_gradient(num_visible, num_hidden, batch_size):
     rbm.adapt(batch)
     step = rules.Step.of(rbm.potentials(), batch, seed=1)
     phases = rules.ContrastiveDivergence().phases(step)
-    return rbm.gradients(None, phases.positive, phases.negative)["kernel"]
+    return rbm.rule.learner.gradients(None, phases.positive, phases.negative)["kernel"]
 
 
 def compiled_step(gradient, method):

@@ -52,7 +52,7 @@ def main():
 def report(rbm, args):
     """Prints two lines of the table."""
     potentials = rbm.potentials()
-    base = rbm.base_natural(potentials)
+    base = potentials.visible.natural_for_mean(rbm.base_rate.value)
 
     def from_the_mean(betas, seed):
         return kr.inference.annealed_importance_sampling(

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_rbm.callbacks.iteration_schedule import learning_inference
 from keras_rbm.inference import Beliefs
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.data.rows import as_rows
 
 _ROWS_AT_ONCE = 1000
 
@@ -65,7 +65,7 @@ class BPConvergence(keras.callbacks.Callback):
                 f"example, for BPConvergence. Received: {type(model).__name__} "
                 f"'{model.name}'. Use it with keras_rbm.CRBM."
             )
-        model._check_features(self.x)
+        model._form.called.check(self.x)
         rows = self.x[:_ROWS_AT_ONCE]
         beliefs = self._beliefs(rows)
         shape = tuple(beliefs.converged.shape) if isinstance(beliefs, Beliefs) else None

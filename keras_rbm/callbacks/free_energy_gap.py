@@ -3,10 +3,9 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.callbacks.checks import check_generative
 from keras_rbm.checks import check_counts
-from keras_rbm.models.workflow.energies import energy_name
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.data.rows import as_rows, map_rows
 
 
 class FreeEnergyGap(keras.callbacks.Callback):
@@ -62,9 +61,8 @@ class FreeEnergyGap(keras.callbacks.Callback):
         self.every = every
 
     def on_train_begin(self, logs=None):
-        check_model(self, self.model, energy_name(self.model))
-        check_states(self.model, self.train, "train")
-        check_states(self.model, self.validation, "validation")
+        check_generative(self, self.model, self.train, "train")
+        check_generative(self, self.model, self.validation, "validation")
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every or logs is None:
@@ -77,5 +75,5 @@ class FreeEnergyGap(keras.callbacks.Callback):
             logs["validation_log_likelihood"] = score
 
     def _mean_free_energy(self, rows):
-        energy = getattr(self.model, energy_name(self.model))
-        return float(tf.reduce_mean(tf.cast(energy(rows), tf.float64)))
+        energies = map_rows(self.model._energies, rows)
+        return float(tf.reduce_mean(tf.cast(energies, tf.float64)))

@@ -84,4 +84,4 @@ class IterationSchedule(keras.callbacks.Callback):
 def learning_inference(model):
     """Returns the inference that a compiled model learns by, or `None`."""
     rule = getattr(model, "rule", None)
-    return rule.inference_for(model.inference) if rule is not None else None
+    return getattr(rule, "inference", None) or getattr(model, "inference", None)

@@ -4,12 +4,11 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import inference
-from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.callbacks.checks import check_generative
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.log_partition import check_method
-from keras_rbm.models.workflow.energies import energy_name
-from keras_rbm.models.workflow.rows import as_rows
-from keras_rbm.models.workflow.states import warn_of_means
+from keras_rbm.models.data.form import warn_of_means
+from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.random import as_seed
 
 
@@ -90,8 +89,7 @@ class LogLikelihood(keras.callbacks.Callback):
         self.method = method
 
     def on_train_begin(self, logs=None):
-        check_model(self, self.model, energy_name(self.model), "log_partition")
-        check_states(self.model, self.data, "data")
+        check_generative(self, self.model, self.data, "data")
         warn_of_means([self.data], self.model.visible, "data")
         if not self.model.grows:  # a growing model will have other units
             check_method(self.model.potentials(), self.method)
@@ -105,8 +103,8 @@ class LogLikelihood(keras.callbacks.Callback):
             betas=self.betas,
             seed=self.seed,
         )
-        energy = getattr(self.model, energy_name(self.model))
-        score = -float(tf.reduce_mean(tf.cast(energy(self.data), tf.float64)))
+        energies = map_rows(self.model._energies, self.data)
+        score = -float(tf.reduce_mean(tf.cast(energies, tf.float64)))
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.callbacks.checks import check_model, check_states
+from keras_rbm.callbacks.checks import check_generative
 from keras_rbm.checks import check_counts
 from keras_rbm.images import checked_image_shape, image_grid
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.data.rows import as_rows
 from keras_rbm.optional_imports import import_optional
 
 
@@ -70,7 +70,7 @@ class TensorBoardImages(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         model = self.model
-        check_model(self, model, "sample", "reconstruct")
+        check_generative(self, model, self.initial_visible, "initial_visible")
         width, rows = model._visible_width, model.kernel.shape[0]
         if rows != width:
             raise ValueError(
@@ -80,7 +80,6 @@ class TensorBoardImages(keras.callbacks.Callback):
             )
         checked_image_shape(self.image_shape, width)
         if self.initial_visible is not None:
-            check_states(model, self.initial_visible, "initial_visible")
             if len(self.initial_visible) != self.num_samples:
                 raise ValueError(
                     "Expected as many initial_visible as samples. Received: "

@@ -1,53 +1,109 @@
-"""The base class of all models: compiling, fitting and evaluating."""
+"""The base class of all models: a Keras model whose step is a learning rule."""
+
+import os
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import rules
-from keras_rbm.checks import check_counts, check_flags
-from keras_rbm.models.rule_model import RuleModel
-from keras_rbm.models.workflow.defaults import (
+from keras_rbm import random, rules
+from keras_rbm.checks import check_counts, check_flags, seed_number
+from keras_rbm.inference import conditional_moments
+from keras_rbm.models.data.batches import TrainingData, with_weights
+from keras_rbm.models.data.form import DataForm, warn_of_means
+from keras_rbm.models.data.rows import (
+    as_rows,
+    as_values,
+    is_array,
+    row_chunks,
+    unpack,
+)
+from keras_rbm.models.errors import explained, lies_in
+from keras_rbm.models.files import saving
+from keras_rbm.models.files.exporting import export_model
+from keras_rbm.models.files.summary import summary_of
+from keras_rbm.models.initializers import keras_part, normal
+from keras_rbm.models.training.defaults import (
     awaits_rate,
     check_compile_options,
+    default_rate,
     optimizer_for,
 )
-from keras_rbm.models.workflow.divergence import Divergence
-from keras_rbm.models.workflow.faults import explained
-from keras_rbm.models.workflow.first_fit import FirstFit
-from keras_rbm.models.workflow.inputs import (
-    as_arrays,
-    is_array,
-    unpack,
-    with_weights,
+from keras_rbm.models.training.divergence import Divergence
+from keras_rbm.models.training.first_fit import FirstFit, is_new
+from keras_rbm.models.training.guard import (
+    DATA_BIT,
+    GRADIENT_BIT,
+    LOSS_BIT,
+    StepGuard,
 )
-from keras_rbm.models.workflow.resume import (
+from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
     ResumeCheck,
     extended,
-    steps_taken,
+    gradients_given,
+    inner_steps,
 )
-from keras_rbm.models.workflow.takes_data import TakesData
-from keras_rbm.models.workflow.training_data import check_alone, training_data
+from keras_rbm.replicas import as_logs, is_single, normalized, num_replicas
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
+#: Number of the seed that completes data, among the seeds made from a step's seed.
+_COMPLETION = -3
 
 
-class BoltzmannMachine(TakesData, RuleModel):
-    """Base class of the models: a `RuleModel` with the Keras workflow around its step.
+class BoltzmannMachine(keras.Model):
+    """A Keras model whose training step is a learning rule.
+
+    A subclass creates its variables in `build`, sets the unit types `visible` and
+    `hidden`, and implements
+
+    * `potentials(features)`: the bipartite model, given its input;
+    * `_gradients(features, positive, negative)`: dict of parameter name to gradient;
+    * `_prediction(features, visible)`: what compiled metrics compare with v;
+    * `_endpoints()`: dict of name to `Endpoint`, the exported functions.
+
+    Args:
+        seed: int or `None`. Seeds all random numbers of the model.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
 
     Attributes:
         conditional: bool, whether the model has an input x.
-        grows: bool, whether its hidden layer grows in training.
         inference: `keras_rbm.inference.Inference` that it predicts with, or `None`.
-        kernel_mask: tensor (V, H), 1 where units are connected, or `None` if all are.
     """
 
     conditional = False
-    grows = False
     inference = None
-    kernel_mask = None
+    _kernel_mask = None  # 1 where units are connected, if not all are
+    _cure_unbuilt = (
+        "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
+    )
+
+    def __init__(self, seed=None, num_visible=None, **kwargs):
+        if num_visible is not None:
+            check_counts(num_visible=num_visible)
+        seed = seed_number(seed)
+        super().__init__(**kwargs)
+        if self.variable_dtype != "float32":
+            raise ValueError(
+                "Expected a dtype policy with float32 variables. Received: "
+                f"dtype={self.dtype_policy.name!r}. Use 'float32', 'mixed_bfloat16' or "
+                "'mixed_float16'."
+            )
+        self.autocast = False  # bfloat16 has no 257, which may be a category
+        self.num_visible = None if num_visible is None else int(num_visible)
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.rule = None
+        self.visible_bias_initializer = None
+        self._learner = None
+        self._guard = StepGuard()
+        self._chooses_rate = False
+        self._visible_width = None  # columns of visible states, once built
+        self._fit_start = FitStart()
+
+    # Configuration
 
     def compile(
         self,
@@ -92,7 +148,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         rule = rules.get(rule)
         self._chooses_rate = optimizer is None
         optimizer = optimizer_for(optimizer)
-        self._check_rule(rule, optimizer)
+        learner = self._checked_learner(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
             raise ValueError(
@@ -110,26 +166,32 @@ class BoltzmannMachine(TakesData, RuleModel):
         )
         self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
-        observers = [
-            metric
-            for metric in tf.nest.flatten([metrics, weighted_metrics])
-            if hasattr(metric, "observe")
-        ]
-        self._observers = lambda: observers  # Keras would track a list again
         self.rule = rule
-        rule.owner = self
+        self._learner = rule.learner = learner
         if self.built:
             self._build_training()
 
-    def _check_rule(self, rule, optimizer=None):
-        rule.check(self, optimizer)
+    def _checked_learner(self, rule, optimizer):
+        """Returns the rule's `Learner`; raises a ValueError unless the rule fits."""
+        learner = rules.Learner(self, rule, optimizer)
+        self._check_rule(rule, learner)
+        return learner
+
+    def _check_rule(self, rule, learner):
+        if not isinstance(rule, rules.LearningRule):
+            raise ValueError(
+                "Expected a rule for a model of fixed size. Received: "
+                f"{type(rule).__name__} for {type(self).__name__} '{self.name}'. Use "
+                "an InfiniteRBM, InfiniteRBM.from_rbm(rbm, ...) for a trained one."
+            )
+        rule.check(learner)
 
     def _wants_jit(self, requested, rule, run_eagerly):
         """Returns whether XLA compiles the steps, see `compile`."""
         if requested != "auto":
             return requested
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
-        infers = rule.inference_for(self.inference)
+        infers = getattr(rule, "inference", None) or self.inference
         compiles_itself = infers is not None and infers.is_compiled
         eager = run_eagerly or distributed or not self.supports_jit
         return not eager and not compiles_itself
@@ -147,6 +209,96 @@ class BoltzmannMachine(TakesData, RuleModel):
 
     def compile_from_config(self, config):
         self.compile(**keras.saving.deserialize_keras_object(config))
+
+    def _set_start(self, initializer, regularizer, visible_bias):
+        """Sets the initializers of kernels and visible biases, and the regularizer."""
+        get, regularizers = keras.initializers.get, keras.regularizers.get
+        initializer = normal(self.seed) if initializer is None else initializer
+        self.kernel_initializer = keras_part(get, "kernel_initializer", initializer)
+        name = "visible_bias_initializer"
+        self.visible_bias_initializer = keras_part(get, name, visible_bias)
+        name = "kernel_regularizer"
+        self.kernel_regularizer = keras_part(regularizers, name, regularizer)
+
+    def _start_config(self):
+        """Returns the constructor's arguments that `_set_start` has set."""
+        serialize = keras.initializers.serialize
+        bias = self.visible_bias_initializer
+        return {
+            "kernel_initializer": serialize(self.kernel_initializer),
+            "visible_bias_initializer": None if bias is None else serialize(bias),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
+
+    # Building
+
+    def _build_from_batch(self, x, y):
+        """Builds the model for batches like this one."""
+        self.build(tuple(x.shape))
+
+    def _build_training(self):
+        """Creates the variables of the rule and of the optimizer, once."""
+        with self._strategy_scope():
+            self._learner.build()
+            if not self.optimizer.built:
+                if awaits_rate(self):
+                    rate = default_rate(self._visible_width)
+                    self.optimizer.learning_rate = rate * self.rule.relative_rate
+                self.optimizer.build(self.trainable_variables)
+            self._guard.build()
+
+    def _strategy_scope(self):
+        """Returns the scope of the model's strategy, to create variables in."""
+        strategy = self.distribute_strategy
+        if tf.distribute.get_strategy() is strategy:
+            return tf.name_scope("")
+        return strategy.scope()
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # All is built; on several devices Keras' step may fail (keras issue 20585).
+        if is_single(self.distribute_strategy):
+            super()._maybe_symbolic_build(iterator, data_batch)
+
+    def _assert_built(self, method):
+        """Raises a ValueError if the model has no variables yet."""
+        if not self.built:
+            raise ValueError(
+                f"Expected a built model in {method}(). Received: model "
+                f"'{self.name}', which has no variables yet. {self._cure_unbuilt}"
+            )
+
+    # Data
+
+    @property
+    def _form(self):
+        """`DataForm` of what the model learns from and is called on."""
+        width = self._visible_width or self.num_visible
+        return DataForm.of_states(self.visible, width)
+
+    def _visible_rows(self, data, method, name=None):
+        """Returns data as checked visible states, a float32 tensor (N, V)."""
+        self._assert_built(method)
+        return as_rows(self._form.states(data, name))
+
+    def _visible_states(self, data, method, name=None):
+        """Returns data as checked visible states; warns if they are means."""
+        self._assert_built(method)
+        values = self._form.states(data, name)
+        warn_of_means(row_chunks(values), self.visible, name or "x")
+        return values
+
+    def _check_prediction(self):
+        """Raises a ValueError if the model cannot predict in its present state."""
+
+    def _next_seed(self):
+        """Draws a seed (2,) from the model's generator, different per replica."""
+        seed = random.as_seed(self.seed_generator.next())
+        if num_replicas() > 1:
+            context = tf.distribute.get_replica_context()
+            seed = random.fold_in(seed, context.replica_id_in_sync_group)
+        return seed
+
+    # Training
 
     def fit(
         self,
@@ -199,24 +351,24 @@ class BoltzmannMachine(TakesData, RuleModel):
         check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
         check_flags(shuffle=shuffle)
         epoch_key = EpochKey()
-        data = training_data(
-            self, x, y, sample_weight, batch_size, validation_split, validation_data
+        split = validation_split, validation_data
+        data = TrainingData.of(
+            self._form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
-        first = data.start[0][:2]
-        self._prepare(*first)
-        data = data.with_checked_validation(self._batch_form())
+        x, y, _ = data.start[0]
+        if not self.built:
+            self._build_from_batch(x, y)
+        self._build_training()
+        data = data.with_checked_validation(self._form)
         if is_array(data.x):
             batch_size = self._batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
-        self._fit_start = FitStart(steps_taken(self.optimizer))
-        own = [FirstFit(data.start), ResumeCheck(initial_epoch), epoch_key]
-        own += self.rule.callbacks()
-        if not self.grows:
-            own.append(Divergence(self._split_batch(*first)[1]))
+        self._fit_start = FitStart(gradients_given(self.optimizer))
+        own = [ResumeCheck(initial_epoch), epoch_key, *self._fit_callbacks(data.start)]
         x, y, sample_weight = data.for_keras(batch_size)
-        with explained(self):
+        with explained():
             return super().fit(
                 x,
                 y,
@@ -232,7 +384,162 @@ class BoltzmannMachine(TakesData, RuleModel):
             )
 
     def _batch_size_for(self, count, wanted):
+        """Returns the size of batches of an array with `count` rows."""
         return wanted
+
+    def _fit_callbacks(self, start):
+        """Returns the callbacks that `fit` adds; `start` is the first batches."""
+        x, y, _ = start[0]
+        return [FirstFit(start), Divergence(self._form.split(x, y)[1])]
+
+    def train_step(self, data):
+        features, visible, weights, sample_weight = self._step_inputs(data)
+        # A pipeline may read `optimizer.iterations`, which must not change before the
+        # batch is there.
+        with tf.control_dependencies([visible]):
+            before = self._guard.begin(self._state_of_a_step())
+            sound = self._form.soundness(features, visible, weights)
+            self._guard.look_at(*sound, first_bit=DATA_BIT)
+            seed = self._next_seed()
+            seeds = seed, random.fold_in(seed, 0)
+            step = self._step(features, visible, normalized(weights), *seeds)
+            losses, prediction, logs = self._learn(step)
+            prediction = self._predicted(features, visible, prediction)
+        self._record(visible, weights)
+        with tf.control_dependencies(self._guard.end(before)):
+            self._loss_tracker.update_state(losses, sample_weight=weights)
+            results = self._results(features, visible, prediction, sample_weight)
+        return as_logs(results | logs)
+
+    def _learn(self, step):
+        """Changes the model by a step; returns losses, a prediction, and logs."""
+        phases = self.rule.phases(step)
+        self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+        self.rule.update(step, phases)
+        return phases.losses, phases.prediction, {}
+
+    def _state_of_a_step(self):
+        """Returns the variables that a step changes before it is known to be sound."""
+        variables = [self.seed_generator.state, *self._learner.variables]
+        several = inner_steps(self.rule) > 1
+        if several and self.distribute_strategy.num_replicas_in_sync == 1:
+            variables += [*self.weights, *self.optimizer.variables]
+        return variables
+
+    def _step_inputs(self, data):
+        """Returns a batch's features, visible states and weights, and those given."""
+        x, y, sample_weight = unpack(data)
+        features, visible = self._form.split(x, y)
+        with tf.init_scope():
+            if not self.built:
+                self._build_from_batch(x, y)
+            self._build_training()
+        visible = tf.cast(visible, self.variable_dtype)
+        visible = tf.ensure_shape(visible, (None, self._visible_width))
+        if features is not None:
+            features = tf.cast(features, self.variable_dtype)
+            features = tf.ensure_shape(features, (None, self.num_features))
+        if sample_weight is None:
+            weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
+        else:
+            weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
+        return features, visible, weights, sample_weight
+
+    def _step(self, features, visible, weights, root_seed, loss_seed):
+        """Returns the `rules.Step` of a batch."""
+        potentials = self.potentials(features)
+        states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
+        natural = potentials.hidden_natural(states)
+        positive = self._positive(potentials, states, weights, natural)
+        return rules.Step(
+            potentials,
+            states,
+            weights,
+            natural,
+            positive,
+            root_seed,
+            loss_seed,
+            features,
+            self.inference,
+            self._learner,
+        )
+
+    def _complete(self, visible, seed):
+        """Returns states of the whole visible layer, if data are only a part of it."""
+        return visible
+
+    def _positive(self, potentials, visible, weights, hidden_natural):
+        """Returns the `Moments` of training states, see `conditional_moments`."""
+        return conditional_moments(potentials, visible, weights, hidden_natural)
+
+    def _scored(self, potentials, visible):
+        """Returns what the loss is of: potentials, states, and how many are data."""
+        return potentials, visible, self._visible_width
+
+    def _descend(self, gradients):
+        """Descends along gradients of the potentials, see `Learner.descend`."""
+        named, variables = self._by_variable(gradients), self.trainable_variables
+        gradients = [_regularized(named[v.name], v) for v in variables]
+        self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
+        scale = self.optimizer.scale_loss(1.0)
+        if tf.is_tensor(scale) or scale != 1.0:
+            gradients = [gradient * scale for gradient in gradients]
+        self._guard.if_sound(lambda: self.optimizer.apply(gradients, variables))
+
+    def _by_variable(self, gradients):
+        """Returns gradients by the variables' names, given those of the potentials."""
+        return gradients
+
+    def _record(self, visible, weights):
+        """Records a batch's visible states, (B, V), with weights (B,)."""
+
+    def _knows_data(self):
+        """Returns whether the model has recorded data."""
+        return False
+
+    def _set_data_mean(self, mean):
+        """Takes the mean of the encoded data as known, before training."""
+
+    def _predicted(self, features, visible, given):
+        """Returns the prediction for metrics: the rule's, or else the model's."""
+        if self._reports_predictions and given is None:
+            return self._prediction(features, visible)
+        return given
+
+    def _results(self, features, visible, prediction, sample_weight):
+        if not self._reports_predictions:
+            return self.get_metrics_result()
+        x = visible if features is None else features
+        return self.compute_metrics(x, visible, prediction, sample_weight)
+
+    def test_step(self, data):
+        features, visible, weights, sample_weight = self._step_inputs(data)
+        seed = self._test_seed()
+        step = self._step(features, visible, weights, seed, seed)
+        losses, prediction = self.rule.losses(step)
+        prediction = self._predicted(features, visible, prediction)
+        self._loss_tracker.update_state(losses, sample_weight=weights)
+        return as_logs(self._results(features, visible, prediction, sample_weight))
+
+    def _test_seed(self):
+        """Returns a new seed for each batch, without changing the generator."""
+        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
+        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
+        context = tf.distribute.get_replica_context()
+        return random.fold_in(seed, context.replica_id_in_sync_group)
+
+    def make_train_function(self, force=False):
+        if force or self.train_function is None:
+            super().make_train_function(force)
+            self.train_function = self._guard.read(self.train_function, self)
+
+    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Takes one step, as `keras.Model.train_on_batch` does."""
+        self._assert_compile_called("train_on_batch")
+        x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
+        return super().train_on_batch(x, y, sample_weight, **kwargs)
+
+    # Evaluation and prediction
 
     def evaluate(
         self,
@@ -251,46 +558,140 @@ class BoltzmannMachine(TakesData, RuleModel):
         if kwargs.get("_use_cached_eval_dataset"):
             pass  # in `fit`, which has checked it
         elif is_array(x):
-            x, y, sample_weight = as_arrays(x, y, sample_weight)
-            self._check_batch(x, y)
+            x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
             x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
         else:
-            check_alone(x, y)
-            if isinstance(x, tf.data.Dataset):
-                self._check_batch(*unpack(x.element_spec)[:2])
-            x = self._batch_form().checked(x)
+            x = self._form.checked_source(x, y)
         with explained():
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
-
-    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
-        """Returns the output for data, as `keras.Model.predict` does."""
-        x = self._checked_features(x, "predict", batch_size)
-        batch_size = None if batch_size is None else int(batch_size)
-        with explained():
-            return super().predict(x, batch_size, *args, **kwargs)
-
-    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
-        """Takes one step, as `keras.Model.train_on_batch` does."""
-        self._assert_compile_called("train_on_batch")
-        x, y, sample_weight = self._checked_batch(x, y, sample_weight)
-        with explained(self):
-            return super().train_on_batch(x, y, sample_weight, **kwargs)
 
     def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
         """Returns the loss of a batch, as `keras.Model.test_on_batch` does."""
         self._assert_compile_called("test_on_batch")
-        x, y, sample_weight = self._checked_batch(x, y, sample_weight)
+        x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
         return super().test_on_batch(x, y, sample_weight, **kwargs)
+
+    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
+        """Returns the output for data, as `keras.Model.predict` does."""
+        self._assert_built("predict")
+        self._check_prediction()
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
+            batch_size = int(batch_size)
+        x = self._form.checked_calls(x)
+        with explained():
+            return super().predict(x, batch_size, *args, **kwargs)
 
     def predict_on_batch(self, x):
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
-        return super().predict_on_batch(self._checked_feature_batch(x))
+        self._assert_built("predict_on_batch")
+        self._check_prediction()
+        x = as_values(x)
+        self._form.called.check(x)
+        return super().predict_on_batch(x)
 
-    def _prepare(self, x, y):
-        """Builds everything that training needs, for batches like this one."""
-        if not self.built:
-            self._build_from_batch(x, y)
-        self._build_training()
+    # Files
 
-    def _build_from_batch(self, x, y):
-        self.build(tuple(x.shape))
+    def _state(self):
+        """Returns two dicts of the variables to save: required and optional."""
+        required = {variable.name: variable for variable in self.weights}
+        required["seed_generator"] = self.seed_generator.state
+        variables = [] if self._learner is None else self._learner.variables
+        return required, {f"rule.{v.name}": v for v in variables}
+
+    def save_own_variables(self, store):
+        """Saves weights, random state and the rule's state under their names."""
+        saving.save_state(self, store)
+
+    def load_own_variables(self, store):
+        """Restores what `save_own_variables` saved; all shapes are checked first."""
+        saving.load_state(self, store)
+
+    def save(
+        self, filepath: str | os.PathLike, overwrite: bool = True, zipped=None, **kwargs
+    ) -> None:
+        """Saves the model as `keras.Model.save` does.
+
+        The file is written under another name and then renamed: if writing fails, an
+        existing file is not changed.
+        """
+        suffix = None if zipped is False else ".keras"
+        with saving.written_whole(filepath, suffix, "save", overwrite) as place:
+            super().save(place, overwrite, zipped, **kwargs)
+
+    def save_weights(
+        self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
+    ) -> None:
+        """Saves all variables, as `keras.Model.save_weights`, written as by `save`.
+
+        HDF5 keeps no checksum of them: a bit that has turned on a disk is not noticed.
+        A `.keras` file is checked when it is loaded.
+        """
+        if max_shard_size is not None:
+            super().save_weights(filepath, overwrite, max_shard_size)
+            return
+        method = "save_weights"
+        with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
+            super().save_weights(place, overwrite)
+
+    def load_weights(self, filepath: str | os.PathLike, *args, **kwargs) -> None:
+        """Restores all variables, as `keras.Model.load_weights`, or none of them."""
+        self._assert_built("load_weights")
+        with saving.unchanged_unless_loaded([self], filepath):
+            super().load_weights(filepath, *args, **kwargs)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
+        verbose=None,
+        *,
+        endpoint: str = "serving_default",
+        **kwargs,
+    ) -> None:
+        """Exports the model to a format that is loaded without keras_rbm.
+
+        A SavedModel's endpoints take batches of any size and return dicts of tensors;
+        see the guide "Deploy a model" for those of each model. `sample` with a seed
+        returns the same as the model's own `sample` with that seed. `sample_stateful`
+        draws again at each call, with the same series of draws after each loading.
+        Written as by `save`.
+
+        Args:
+            filepath: str or path: a directory to write for a SavedModel, else a file
+                that ends in `.onnx`, `.tflite` or `.xml`.
+            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
+                `"openvino"` with one endpoint, if the installed Keras writes them.
+            verbose: as in Keras.
+            endpoint: str, the endpoint to write in the other formats, without random
+                numbers.
+            **kwargs: for the other formats, as in Keras (`input_signature`,
+                `opset_version`, `optimizations`, …).
+
+        Raises:
+            ValueError: if the model has no variables yet, or the format cannot hold the
+                endpoint; nothing is written then.
+            ImportError: if a package that writes the format is missing.
+        """
+        self._assert_built("export")
+        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+
+    def summary(
+        self, line_length=None, positions=None, print_fn=None, **kwargs
+    ) -> None:
+        """Prints the variables with their shapes, by `print_fn` if there is one."""
+        (print_fn or print)(summary_of(self))
+
+
+def _regularized(gradient, variable):
+    """Returns a gradient plus that of the variable's regularizer.
+
+    Under a strategy each replica adds only its share, because gradients are summed.
+    """
+    if variable.regularizer is None:
+        return gradient
+    value = tf.convert_to_tensor(variable)
+    with tf.GradientTape() as tape:
+        tape.watch(value)
+        penalty = variable.regularizer(value)
+    return gradient + tape.gradient(penalty, value) / num_replicas()

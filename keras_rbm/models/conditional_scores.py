@@ -1,164 +1,58 @@
-"""Energies and likelihoods of conditional models, from their potentials."""
+"""Log Z and likelihoods of a conditional model, example by example."""
 
 import warnings
 
 import tensorflow as tf
 
-from keras_rbm import inference as inference_module
-from keras_rbm import random
+from keras_rbm import inference, random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
-from keras_rbm.models.workflow.rows import as_rows, map_rows
-from keras_rbm.units.bernoulli import are_binary
 
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
-_METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
+METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
+_ANNEALED = ("ais", "bidirectional", "reverse_ais")
 #: Nats by which a likelihood may exceed 0 without being wrong.
 _ROUNDING = 1e-3
 #: Models, or chains of all models, that are computed at once.
 _ROWS_AT_ONCE = 10_000
 
 
-class ConditionalScores:
-    """Adds scores to a model of p(v | x)."""
+def log_partitions(potentials_of, rows, method, *, num_chains, seed, **options):
+    """Returns the `LogPartition` of the models given each row of x, see `CRBM`.
 
-    def free_energy(self, x, v) -> tf.Tensor:
-        """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-
-        Returns:
-            tensor (B,), nats.
-        """
-        rows, visible = self._pairs(x, v, "free_energy")
-
-        def energies(rows, visible):
-            return self.potentials(rows, self.variable_dtype).free_energy(visible)
-
-        return map_rows(energies, rows, visible)
-
-    def log_partition(
-        self,
-        x,
-        method: str | None = None,
-        *,
-        num_chains: int = 100,
-        betas=None,
-        steps: int | None = None,
-        seed=0,
-        progress: bool = False,
-    ) -> inference_module.LogPartition:
-        """Computes or estimates `log Z(x)` for each example.
-
-        Args:
-            x: array (B, X).
-            method: `"bethe"`, the default for binary units (sum-product to 1e-3 or 100
-                sweeps, whatever the model's inference; its error is not known, and
-                large if `sum_product` does not converge, see `Beliefs.converged`),
-                `"mean_field"` (a lower bound, the higher one of two starts), `"exact"`
-                (enumerates up to 25 units), `"ais"`, the default for others,
-                `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
-                each example).
-            num_chains, betas, steps, seed, progress: for the annealing methods, see
-                `keras_rbm.inference.estimate_log_partition`.
-
-        Returns:
-            `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
-
-        Raises:
-            ValueError: if the method is unknown, the model too large to enumerate,
-                or an argument out of range.
-        """
-        method = self._default_method() if method is None else method
-        if not isinstance(method, str) or method not in _METHODS:
-            raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
-            )
-        rows = self._feature_rows(x, "log_partition")
-        size = _ROWS_AT_ONCE
-        if method in ("ais", "bidirectional", "reverse_ais"):
-            check_counts(2, num_chains=num_chains)
-            size = max(1, _ROWS_AT_ONCE // num_chains)
-        parts = []
-        for first in range(0, len(rows), size):
-            features = rows[first : first + size]
-            potentials = self.potentials(features, self.variable_dtype)
-            if method == "mean_field":
-                parts.append(_mean_field_bound(potentials, features))
-                continue
-            part = inference_module.estimate_log_partition(
-                potentials,
-                method,
-                base=potentials.visible_bias,
-                betas=betas,
-                num_chains=num_chains,
-                steps=steps,
-                seed=random.fold_in(random.as_seed(seed), first),
-                progress=progress,
-            )
-            parts.append(part)
-        return inference_module.LogPartition.joined(parts)
-
-    def _default_method(self):
-        return "bethe" if are_binary(self.visible, self.hidden) else "ais"
-
-    def log_likelihood(self, x, v, log_partition=None) -> tf.Tensor:
-        """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
-
-        Args:
-            x: array (B, X).
-            v: array (B, V).
-            log_partition: `LogPartition` of the same x, or the name of a method to
-                compute it with, by default that of `log_partition`.
-
-        Returns:
-            tensor (B,), nats, float64. Its error is that of log Z. `"mean_field"`, a
-            lower bound of log Z, gives an upper bound, at most 0. With `"bethe"` it may
-            exceed 0, which a log probability cannot: then a warning says so.
-        """
-        visible = self._visible_states(v, "log_likelihood", "v")
-        free_energy = tf.cast(self.free_energy(x, visible), tf.float64)
-        if log_partition is None:
-            log_partition = self._default_method()
-        method = log_partition
-        if isinstance(log_partition, str):
-            log_partition = self.log_partition(x, log_partition)
-        value = getattr(log_partition, "value", log_partition)
-        value = as_floats("log_partition", value, dtype=tf.float64)
-        if value.shape != free_energy.shape:
-            raise ValueError(
-                "Expected log_partition of the same x, a value for each of "
-                f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
-                "log_partition(x) with it, or pass a method's name."
-            )
-        score = -free_energy - value
-        discrete = self.potentials(as_rows(x)[:1]).visible.finite
-        if isinstance(method, str) and method == "mean_field" and discrete:
-            return tf.minimum(score, 0.0)
-        above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
-        if isinstance(method, str) and method == "bethe" and above:
-            warnings.warn(
-                f"The Bethe estimate gives {above} of {len(score)} examples a "
-                "log-likelihood above 0, up to "
-                f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Use "
-                "log_partition='ais' or 'exact'.",
-                stacklevel=2,
-            )
-        return score
-
-    def _pairs(self, x, v, method):
-        rows = self._feature_rows(x, method)
-        visible = self._visible_rows(v, method, "v")
-        lengths = rows.shape[0], visible.shape[0]
-        if lengths[0] != lengths[1]:
-            raise ValueError(
-                f"Expected x and v of equal length. Received: lengths {lengths}."
-            )
-        return rows, visible
+    Args:
+        potentials_of: function of rows of x that returns their `Potentials`.
+        rows: tensor (B, X).
+        method, num_chains, seed: as for `CRBM.log_partition`.
+        **options: the other arguments of `estimate_log_partition`.
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(
+            f"Expected method to be one of {METHODS}. Received: method={method!r}."
+        )
+    size = _ROWS_AT_ONCE
+    if method in _ANNEALED:
+        check_counts(2, num_chains=num_chains)
+        size = max(1, _ROWS_AT_ONCE // num_chains)
+    parts = []
+    for first in range(0, len(rows), size):
+        features = rows[first : first + size]
+        potentials = potentials_of(features)
+        if method == "mean_field":
+            parts.append(_mean_field_bound(potentials, features))
+            continue
+        part = inference.estimate_log_partition(
+            potentials,
+            method,
+            base=potentials.visible_bias,
+            num_chains=num_chains,
+            seed=random.fold_in(random.as_seed(seed), first),
+            **options,
+        )
+        parts.append(part)
+    return inference.LogPartition.joined(parts)
 
 
 def _mean_field_bound(potentials, x):
@@ -167,3 +61,36 @@ def _mean_field_bound(potentials, x):
     if can_start_at(potentials, x):
         starts.append(potentials.visible.statistics(x).bias)
     return mean_field_bound(potentials, starts=starts)
+
+
+def log_likelihoods(free_energy, log_partition, method, is_discrete):
+    """Returns -F(v | x) - log Z(x), (B,), float64, nats.
+
+    Args:
+        free_energy: tensor (B,).
+        log_partition: `LogPartition` of the same x, or an array (B,).
+        method: str, the method that has just computed it, or `None`.
+        is_discrete: bool, whether v has probabilities, not densities.
+    """
+    free_energy = tf.cast(free_energy, tf.float64)
+    value = getattr(log_partition, "value", log_partition)
+    value = as_floats("log_partition", value, dtype=tf.float64)
+    if value.shape != free_energy.shape:
+        raise ValueError(
+            "Expected log_partition of the same x, a value for each of "
+            f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
+            "log_partition(x) with it, or pass a method's name."
+        )
+    score = -free_energy - value
+    if method == "mean_field" and is_discrete:
+        return tf.minimum(score, 0.0)
+    above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
+    if method == "bethe" and above:
+        warnings.warn(
+            f"The Bethe estimate gives {above} of {len(score)} examples a "
+            "log-likelihood above 0, up to "
+            f"{float(tf.reduce_max(score)):.3g} nats: it is wrong there. Use "
+            "log_partition='ais' or 'exact'.",
+            stacklevel=3,
+        )
+    return score

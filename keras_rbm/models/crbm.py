@@ -6,19 +6,25 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm.checks import check_counts
-from keras_rbm.models.conditional_model import ConditionalModel
-from keras_rbm.models.workflow.initializers import keras_part, normal, reseeded
-from keras_rbm.models.workflow.inputs import check_input_shape
-from keras_rbm.models.workflow.layer_variables import (
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
+from keras_rbm.models.data.form import DataForm
+from keras_rbm.models.data.rows import as_rows, map_rows
+from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.initializers import keras_part, normal, reseeded
+from keras_rbm.models.layer_variables import (
     add_units,
+    check_input_shape,
     layer_parameters,
     unit_types,
 )
+from keras_rbm.models.sampling import draw
+from keras_rbm.models.with_inference import WithInference
 from keras_rbm.units.bernoulli import are_binary
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class CRBM(ConditionalModel):
+class CRBM(WithInference, BoltzmannMachine):
     """Conditional restricted Boltzmann machine, a structured predictor of v from x.
 
     `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x, it is an RBM whose
@@ -77,6 +83,12 @@ class CRBM(ConditionalModel):
         2. Ping, Ihler. Belief propagation in conditional RBMs for structured
            prediction. AISTATS 2017.
     """
+
+    conditional = True
+    _cure_unbuilt = (
+        "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
+        "first."
+    )
 
     def __init__(
         self,
@@ -165,6 +177,31 @@ class CRBM(ConditionalModel):
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
 
+    def compile(self, optimizer=None, *, rule="maximum_likelihood", **kwargs) -> None:
+        """Configures the model for training, as `RBM.compile` does.
+
+        Args:
+            optimizer: as for `RBM.compile`.
+            rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
+                with the model's inference, which must then yield marginals.
+            **kwargs: see `RBM.compile`.
+        """
+        super().compile(optimizer, rule=rule, **kwargs)
+        metrics = [kwargs.get("metrics"), kwargs.get("weighted_metrics")]
+        observers = [m for m in tf.nest.flatten(metrics) if hasattr(m, "observe")]
+        self._observers = lambda: observers  # Keras would track a list again
+
+    @property
+    def _form(self):
+        return DataForm.of_pairs(self.visible, self.num_visible, self.num_features)
+
+    def _feature_rows(self, x, method):
+        """Returns x as a checked float32 tensor (N, X)."""
+        self._assert_built(method)
+        rows = as_rows(x)
+        self._form.called.check(rows)
+        return rows
+
     def potentials(self, features=None, dtype=None) -> inference_module.Potentials:
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
@@ -197,7 +234,7 @@ class CRBM(ConditionalModel):
             layer("hidden", self.hidden),
         )
 
-    def gradients(self, features, positive, negative):
+    def _gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
         gradients = {"kernel": negative.kernel - positive.kernel}
         for side in ("visible", "hidden"):
@@ -210,6 +247,214 @@ class CRBM(ConditionalModel):
                 features, rows.bias, transpose_a=True
             )
         return gradients
+
+    def call(self, inputs):
+        inputs = tf.ensure_shape(inputs, (None, self.num_features))
+        infer = self.inference.given(inputs)
+        beliefs = infer(self.potentials(inputs), pairwise=None)
+        # Rules train the model: no gradient flows back through the sweeps.
+        return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.visible.num_rows(self.num_visible))
+
+    def _prediction(self, features, visible):
+        """Returns what compiled metrics compare with the targets: the output.
+
+        For categorical units, which have no mean, it is the likeliest categories.
+        """
+        return self.potentials(features).visible.state_like(
+            tf.cast(self(features), self.variable_dtype)
+        )
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates compiled metrics with targets and the marginals given x.
+
+        A metric with a method `observe` is given x first.
+        """
+        for metric in self._observers():
+            metric.observe(x)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_map(self, x, batch_size: int = 1000) -> tf.Tensor:
+        """Predicts one state of the visible units.
+
+        Max-product inference finds the most probable (v, h), mixed-product the most
+        probable v; both approximately. With marginals (sum-product, mean field, exact)
+        units are 1 if their marginal exceeds 1/2, which has the fewest expected errors;
+        units that are not binary get their likeliest state.
+
+        Args:
+            x: array (B, X).
+            batch_size: int, examples at a time.
+
+        Returns:
+            tensor (B, V), states.
+        """
+        rows = self._feature_rows(x, "predict_map")
+        self._check_prediction()
+        check_counts(batch_size=batch_size)
+        return map_rows(self._most_probable, rows, rows_at_once=batch_size)
+
+    def _most_probable(self, rows):
+        if are_binary(self.visible):
+            return tf.cast(self(rows) > 0.5, tf.float32)
+        potentials = self.potentials(rows)
+        hidden = self.inference.given(rows)(potentials, pairwise=None).hidden
+        natural = potentials.visible_natural_of_mean(hidden)
+        return potentials.visible.mode(natural)
+
+    def free_energy(self, x, v) -> tf.Tensor:
+        """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
+
+        Args:
+            x: array (B, X).
+            v: array (B, V).
+
+        Returns:
+            tensor (B,), nats.
+        """
+        rows, visible = self._pairs(x, v, "free_energy")
+
+        def energies(rows, visible):
+            return self.potentials(rows, self.variable_dtype).free_energy(visible)
+
+        return map_rows(energies, rows, visible)
+
+    def log_partition(
+        self,
+        x,
+        method: str | None = None,
+        *,
+        num_chains: int = 100,
+        betas=None,
+        steps: int | None = None,
+        seed=0,
+        progress: bool = False,
+    ) -> inference_module.LogPartition:
+        """Computes or estimates `log Z(x)` for each example.
+
+        Args:
+            x: array (B, X).
+            method: `"bethe"`, the default for binary units (sum-product to 1e-3 or 100
+                sweeps, whatever the model's inference; its error is not known, and
+                large if `sum_product` does not converge, see `Beliefs.converged`),
+                `"mean_field"` (a lower bound, the higher one of two starts), `"exact"`
+                (enumerates up to 25 units), `"ais"`, the default for others,
+                `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
+                each example).
+            num_chains, betas, steps, seed, progress: for the annealing methods, see
+                `keras_rbm.inference.estimate_log_partition`.
+
+        Returns:
+            `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
+
+        Raises:
+            ValueError: if the method is unknown, the model too large to enumerate,
+                or an argument out of range.
+        """
+        return log_partitions(
+            lambda features: self.potentials(features, self.variable_dtype),
+            self._feature_rows(x, "log_partition"),
+            self._default_method() if method is None else method,
+            num_chains=num_chains,
+            betas=betas,
+            steps=steps,
+            seed=seed,
+            progress=progress,
+        )
+
+    def _default_method(self):
+        return "bethe" if are_binary(self.visible, self.hidden) else "ais"
+
+    def log_likelihood(self, x, v, log_partition=None) -> tf.Tensor:
+        """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
+
+        Args:
+            x: array (B, X).
+            v: array (B, V).
+            log_partition: `LogPartition` of the same x, or the name of a method to
+                compute it with, by default that of `log_partition`.
+
+        Returns:
+            tensor (B,), nats, float64. Its error is that of log Z. `"mean_field"`, a
+            lower bound of log Z, gives an upper bound, at most 0. With `"bethe"` it may
+            exceed 0, which a log probability cannot: then a warning says so.
+        """
+        visible = self._visible_states(v, "log_likelihood", "v")
+        free_energy = self.free_energy(x, visible)
+        if log_partition is None:
+            log_partition = self._default_method()
+        method = None
+        if isinstance(log_partition, str):
+            method = log_partition
+            log_partition = self.log_partition(x, method)
+        discrete = self.potentials(as_rows(x)[:1]).visible.finite
+        return log_likelihoods(free_energy, log_partition, method, discrete)
+
+    def _pairs(self, x, v, method):
+        rows = self._feature_rows(x, method)
+        visible = self._visible_rows(v, method, "v")
+        lengths = rows.shape[0], visible.shape[0]
+        if lengths[0] != lengths[1]:
+            raise ValueError(
+                f"Expected x and v of equal length. Received: lengths {lengths}."
+            )
+        return rows, visible
+
+    def _endpoints(self):
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
+        x, v = rows(self.num_features), rows(self.num_visible, "v")
+        predict = Endpoint(named("marginals", self.call), [x])
+
+        return {
+            "serving_default": predict,
+            "predict": predict,
+            "predict_map": Endpoint(named("visible", self._most_probable), [x]),
+            "free_energy": Endpoint(named("free_energy", self.free_energy), [x, v]),
+        } | chain_endpoints(self.sample, x)
+
+    def sample(
+        self,
+        x,
+        *,
+        steps: int = 1000,
+        initial_visible=None,
+        clamp=None,
+        seed: int | None = None,
+    ) -> tf.Tensor:
+        """Draws visible states given x by block Gibbs sampling, one for each row.
+
+        Args:
+            x: array (B, X).
+            steps: int ≥ 0, sweeps of each chain.
+            initial_visible: array (B, V) to start from; by default drawn from the
+                model without coupling, `sigmoid(A' x + b)`.
+            clamp: bool array (V,) or (B, V), units that keep the value they start
+                with (completion).
+            seed: int; by default drawn from the model's generator.
+
+        Returns:
+            tensor (B, V).
+
+        Raises:
+            ValueError: if a count or shape is wrong, or `clamp` is given without
+                `initial_visible`.
+        """
+        rows = self._feature_rows(x, "sample")
+        potentials = self.potentials(rows)
+        base = potentials.visible_bias
+        count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]
+        return draw(
+            self,
+            potentials,
+            base,
+            (count, self.num_visible),
+            steps,
+            initial_visible,
+            clamp,
+            seed,
+        )
 
     def get_config(self):
         config = super().get_config() | self._start_config()

@@ -1,56 +1,156 @@
-"""Features, scores and samples of models with one hidden layer."""
+"""The base class of models of p(v): their base rate, and partition function."""
 
+import math
+
+import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference
-from keras_rbm.inference.arguments import check_sizes
-from keras_rbm.models.unconditional_model import UnconditionalModel
-from keras_rbm.models.workflow.exporting import (
-    Endpoint,
-    chain_endpoints,
-    named,
-    number,
-    rows,
-)
-from keras_rbm.models.workflow.rows import as_rows, map_rows
-from keras_rbm.models.workflow.sampling import draw, draw_tempered
+from keras_rbm.inference.arguments import as_floats
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.data.rows import map_rows, moments, row_chunks
+from keras_rbm.models.training.spread_chains import share_of_chains, spread
+from keras_rbm.replicas import all_sum
 
 
-class GenerativeModel(UnconditionalModel):
-    """A model of p(v) with one hidden layer. Called on data it returns `E[h | v]`.
+class GenerativeModel(BoltzmannMachine):
+    """A Boltzmann machine without input: a model of p(v).
 
-    A subclass implements `potentials` and `gradients`.
+    A subclass creates the visible units' variables (`visible_bias`, …), calls
+    `_add_record`, and implements
+
+    * `_energies(visible)`: F(v), or its upper bound, of float32 states;
+    * `_reconstruct(visible)`: expected visible states after one way up and down.
+
+    Attributes:
+        base_rate: variable (rows,), not trained: the mean of the data that `adapt` or
+            `fit` saw. Annealing and sampling start from it.
     """
 
-    def call(self, inputs):
-        inputs = tf.cast(inputs, self.variable_dtype)
-        features = self._features_of_mean(self.visible.encode(inputs))
-        return tf.cast(features, self.compute_dtype)
+    _examples_seen = None  # until it is built
 
-    def _features_of_mean(self, means):
-        """Returns `E[h]` given encoded means of the visible units."""
-        features = self._hidden_parameters().mean(self._natural_of_mean(means))
-        return _with_zero_gradients(
-            features, *tf.nest.flatten(self._visible_parameters())
+    def _add_record(self, start):
+        """Creates the record of the data's mean, in the strategy's scope.
+
+        Args:
+            start: array (rows,), the units' mean before any data.
+        """
+        self._start_rate = np.asarray(start, np.float32)
+        self.base_rate = self.add_weight(
+            name="base_rate",
+            shape=self._start_rate.shape,
+            initializer=lambda shape, dtype=None: self._start_rate,
+            trainable=False,
+            aggregation="only_first_replica",
         )
+        self._examples_seen = _Count()
 
-    def _natural_of_mean(self, means):
-        """Returns the hidden units' natural parameters given encoded means."""
-        return self.potentials().hidden_natural_of_mean(means)
+    def _state(self):
+        required, optional = super()._state()
+        if self._examples_seen is not None:
+            optional["examples_seen"] = self._examples_seen.variable
+        return required, optional
 
-    def _hidden_parameters(self):
-        return self.potentials().hidden
+    def _state_of_a_step(self):
+        return [*super()._state_of_a_step(), *self._recorded()]
 
-    def endpoints(self):
-        """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        visible = [rows(self._visible_width)]
-        transform = Endpoint(named("features", self.call), visible)
-        return {
-            "serving_default": transform,
-            "transform": transform,
-            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
-            "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
-        } | chain_endpoints(self.sample, number("num_samples"))
+    def _recorded(self):
+        """Returns the variables of the record."""
+        return [self.base_rate, self._examples_seen.variable]
+
+    def _record(self, visible, weights):
+        rows = self.visible.encode(visible)
+        total = tf.linalg.matvec(rows, weights, transpose_a=True)
+        total, batch = all_sum((total, tf.reduce_sum(weights)))
+        batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
+        count = self._examples_seen.variable
+        seen = count + batch
+        rate = tf.convert_to_tensor(self.base_rate)
+        moved = rate + tf.math.divide_no_nan(total - batch * rate, seen)
+        self.base_rate.assign(tf.where(batch > 0.0, moved, rate))
+        count.assign(seen)
+
+    def _knows_data(self):
+        rate = np.asarray(self.base_rate)
+        seen = float(self._examples_seen.variable.numpy())
+        return seen > 0.0 or bool(np.any(rate != self._start_rate))
+
+    def _set_data_mean(self, mean):
+        self.base_rate.assign(mean)
+
+    def _copy_record(self, model):
+        """Copies another model's record of the data."""
+        self.base_rate.assign(model.base_rate)
+        self._examples_seen.variable.assign(model._examples_seen.variable)
+
+    def _mean_states(self):
+        """Returns the mean of the visible layer's encoded states, (rows,)."""
+        return tf.cast(self.base_rate, self.variable_dtype)
+
+    def _base_natural(self, potentials):
+        """Returns visible natural parameters (V,) of the base-rate model."""
+        return potentials.visible.natural_for_mean(self._mean_states())
+
+    def _known_base(self, potentials):
+        """Returns the base of `potentials`, or `None` if no data have been seen."""
+        return self._base_natural(potentials) if self._knows_data() else None
+
+    def _visible_parameters(self):
+        """Returns the parameters of the data's units."""
+        return self.potentials().visible
+
+    def adapt(self, data) -> None:
+        """Fits the isolated visible units to data, before training.
+
+        Sets the visible bias (for Gaussian units also the precision, or shift and
+        scale) so that the model without coupling has the data's mean, the *base
+        rate*. Annealed importance sampling starts from it. A later `fit` does not
+        change the base rate.
+
+        Args:
+            data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
+                which is used up.
+        """
+        width = None
+
+        def encoded():
+            nonlocal width
+            for chunk in self._checked_chunks(data):
+                width = chunk.shape[1]
+                yield self.visible.encode(chunk)
+
+        mean, variance = moments(encoded())
+        if not self.built:
+            self.build((None, width))
+        self._start_at(mean, variance)
+
+    def _start_at(self, mean, variance):
+        """Fits the isolated visible units to moments of the encoded data."""
+        self.base_rate.assign(mean)
+        self._examples_seen.variable.assign(math.inf)
+        for name, value in self.visible.fitted(mean, variance).items():
+            getattr(self, f"visible_{name}").assign(value)
+        if self._learner is not None:
+            self._learner.recenter()
+
+    def _checked_chunks(self, data):
+        visible, chunk = self._form.visible, None
+        for chunk in row_chunks(data):
+            visible.check(chunk, "data")
+            yield chunk
+        if chunk is None:  # an empty dataset or generator
+            visible.check(tf.zeros((0, visible.width or 1)), "data")
+
+    def _gradients(self, features, positive, negative):
+        return mean_gradients(positive, negative)
+
+    def _prediction(self, features, visible):
+        """Returns what compiled metrics compare with v: its reconstruction.
+
+        For categorical units, which have no mean, it is the likeliest categories.
+        """
+        return self._visible_parameters().state_like(self._reconstruct(visible))
 
     def reconstruct(self, x) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.
@@ -59,148 +159,124 @@ class GenerativeModel(UnconditionalModel):
             x: array (B, V).
 
         Returns:
-            tensor (B, V), `E[v | h = E[h | v]]`.
+            tensor (B, V), `E[v | h = E[h | v]]`, by the model's inference if it has
+            several hidden layers; for categorical units the probabilities, q columns
+            per unit.
         """
-        values = self._visible_values(x, "reconstruct")
-        return map_rows(self._reconstruct, values)
+        self._assert_built("reconstruct")
+        return map_rows(self._reconstruct, self._form.states(x))
 
-    def _reconstruct(self, visible):
-        potentials = self.potentials()
-        hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
-        return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
+    def _chains(self, potentials):
+        """Returns visible states that the learning rule's chains have reached."""
+        built = self.rule is not None and self.rule.built
+        return self.rule.visible_chains(potentials) if built else None
 
-    def free_energy(self, x) -> tf.Tensor:
-        """Computes `F(v) = -log sum_h exp(-E(v, h))`.
-
-        Args:
-            x: array (B, V).
-
-        Returns:
-            tensor (B,), nats.
-        """
-        values = self._visible_values(x, "free_energy")
-        potentials = self.potentials(dtype=self.variable_dtype)
-        return map_rows(potentials.free_energy, values)
-
-    def pseudo_log_likelihood(self, x) -> tf.Tensor:
-        """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
-
-        Args:
-            x: array (B, V).
-
-        Returns:
-            tensor (B,), nats.
-        """
-        values = self._visible_values(x, "pseudo_log_likelihood")
-        potentials = self.potentials(dtype=self.variable_dtype)
-        return map_rows(
-            lambda v: inference.pseudo_log_likelihood(potentials, v), values
-        )
-
-    def log_likelihood(self, x, log_partition=None) -> tf.Tensor:
-        """Computes `log p(v) = -F(v) - log Z`.
-
-        Args:
-            x: array (B, V).
-            log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it with (`"exact"`, by default `"ais"`).
-
-        Returns:
-            tensor (B,), nats, float64. The error of log Z is common to all examples.
-        """
-        values = self._visible_states(x, "log_likelihood")
-        value = self._log_partition_value(log_partition)
-        return -tf.cast(self.free_energy(values), tf.float64) - value
-
-    def annealed_log_likelihood(
-        self, x, *, num_chains: int = 10, betas=None, seed=0, progress: bool = False
-    ) -> tf.Tensor:
-        """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
-
-        See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
-        expectation, of the likelihood of *another model*, the sampler that anneals
-        forwards. It may be above or below the likelihood of this model.
-
-        Args:
-            x: array (B, V), a few hundred examples.
-            num_chains: int ≥ 1, chains for each example.
-            betas, seed, progress: as in `log_partition`.
-
-        Returns:
-            tensor (B,), nats, float64.
-        """
-        rows = as_rows(self._visible_states(x, "annealed_log_likelihood"))
-        potentials = self.potentials(dtype=self.variable_dtype)
-        start = self._starting_point(potentials, seed)
-        return inference.annealed_log_likelihood(
-            potentials,
-            rows,
-            base=start.base,
-            betas=start.temperatures(betas),
-            num_chains=num_chains,
-            seed=seed,
-            progress=progress,
-        )
-
-    def sample(
+    def log_partition(
         self,
-        num_samples: int,
+        method: str = "ais",
         *,
-        steps: int = 1000,
-        method: str = "gibbs",
-        betas=10,
+        num_chains: int = 100,
+        betas=None,
         initial_visible=None,
-        clamp=None,
-        seed: int | None = None,
-    ) -> tf.Tensor:
-        """Draws visible states by block Gibbs sampling or parallel tempering.
+        steps: int | None = None,
+        seed=0,
+        progress: bool = False,
+    ) -> inference.LogPartition:
+        """Computes or estimates `log Z`, with its error.
+
+        The search for the model's mass begins at the mean of the data that `adapt` or
+        `fit` saw, at the states of the learning rule's chains, and in other places.
 
         Args:
-            num_samples: int ≥ 1, number of independent chains.
-            steps: int ≥ 0, sweeps of each chain.
-            method: `"gibbs"`, or `"tempering"`, which mixes between modes at the
-                cost of a chain for each temperature, see
-                `keras_rbm.inference.parallel_tempering`.
-            betas: inverse temperatures of `"tempering"`, as for
-                `keras_rbm.inference.temperatures`.
-            initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate.
-            clamp: bool array (V,) or (num_samples, V), units that keep the value
-                they start with (completion).
-            seed: int; by default drawn from the model's generator.
+            method: `"ais"`, `"bidirectional"`, `"reverse_ais"`, `"tempering"`,
+                `"exact"` (enumerates up to 25 units), `"mean_field"` (a lower bound),
+                for binary units also `"bethe"`: see the table of
+                `keras_rbm.inference.estimate_log_partition`.
+            num_chains, betas, steps, seed, progress: see there.
+            initial_visible: model samples for `"reverse_ais"`.
+
+        Under a distribution strategy each replica anneals a share of the chains,
+        without a progress bar.
 
         Returns:
-            tensor (num_samples, V). For smooth images call `reconstruct` on it.
+            `keras_rbm.inference.LogPartition`, nats.
 
         Raises:
-            ValueError: if a count or shape is wrong, the method is unknown, or
-                `clamp` is given without `initial_visible`.
+            ValueError: if the method is unknown, a variable is not finite, the model is
+                too large to enumerate, or an argument is out of range.
         """
-        self._assert_built("sample")
-        check_sizes(num_samples=num_samples)
-        potentials = self.potentials()
-        shape = (num_samples, potentials.num_visible)
-        base = self.base_natural(potentials)
-        chains = {"initial_visible": initial_visible, "clamp": clamp, "seed": seed}
-        named = isinstance(method, str)
-        if named and method == "gibbs":
-            return draw(self, potentials, base, shape, steps, **chains)
-        if named and method == "tempering":
-            return draw_tempered(self, potentials, base, shape, steps, betas, **chains)
-        raise ValueError(
-            f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."
+        self._assert_built("log_partition")
+        potentials = self.potentials(dtype=self.variable_dtype)
+        if initial_visible is not None:
+            initial_visible = self._visible_rows(initial_visible, "log_partition")
+        distributed = self.distribute_strategy.num_replicas_in_sync > 1
+        if distributed:
+            num_chains = share_of_chains(self, num_chains, initial_visible)
+        return inference.estimate_log_partition(
+            potentials,
+            method,
+            base=self._known_base(potentials),
+            chains=self._chains(potentials),
+            num_chains=num_chains,
+            betas=betas,
+            initial_visible=initial_visible,
+            steps=steps,
+            seed=seed,
+            progress=progress and not distributed,
+            spread=spread(self.distribute_strategy) if distributed else None,
         )
 
+    def _log_likelihood(self, values, log_partition):
+        """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
+        value = self._log_partition_value(log_partition)
+        return -tf.cast(map_rows(self._energies, values), tf.float64) - value
 
-@tf.custom_gradient
-def _with_zero_gradients(features, *others):
-    """Returns `features`; gradients with respect to `others` are 0, not `None`.
+    def _log_partition_value(self, log_partition):
+        """Returns `log Z`, float64, from the argument of likelihoods.
 
-    When the model is fine-tuned as a layer, its visible parameters have no effect on
-    the output. With gradients `None` Keras would warn at every step.
+        Args:
+            log_partition: `LogPartition`, a number, the name of a method to compute
+                it with, or `None` for `"ais"`.
+
+        Raises:
+            ValueError: if `log_partition` is anything else.
+        """
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition or "ais")
+        value = getattr(log_partition, "value", log_partition)
+        value = as_floats("log_partition", value, dtype=tf.float64)
+        if value.shape.rank != 0:
+            raise ValueError(
+                "Expected log_partition as a LogPartition or one number, in nats. "
+                f"Received: {log_partition!r}. Pass what log_partition() returned."
+            )
+        return tf.cast(value, tf.float64)
+
+
+def mean_gradients(positive, negative):
+    """Returns negative minus positive mean statistics, by the parameters' names."""
+    difference = tf.nest.map_structure(tf.subtract, negative.mean(), positive.mean())
+    sides = (("visible", difference.visible), ("hidden", difference.hidden))
+    return {"kernel": difference.kernel} | {
+        f"{side}_{name}": gradient
+        for side, statistics in sides
+        for name, gradient in statistics._asdict().items()
+    }
+
+
+class _Count:
+    """The weight of the examples whose mean `fit` has recorded.
+
+    It is saved with its model, but is not one of its weights. Infinite if `adapt` has
+    set the mean, which `fit` then does not change.
     """
 
-    def gradient(upstream):
-        return (upstream, *(tf.zeros_like(other) for other in others))
-
-    return tf.identity(features), gradient
+    def __init__(self):
+        self.variable = keras.Variable(
+            "zeros",
+            shape=(),
+            dtype="float32",
+            trainable=False,
+            aggregation="only_first_replica",
+            name="examples_seen",
+        )

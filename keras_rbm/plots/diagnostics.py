@@ -3,8 +3,8 @@
 import numpy as np
 
 from keras_rbm.checks import check_flags, check_numbers
-from keras_rbm.models.workflow.energies import energy_name
-from keras_rbm.models.workflow.rows import map_rows
+from keras_rbm.models.data.rows import map_rows
+from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.plots.figures import check_built, check_title, new_figure
 from keras_rbm.units.bernoulli import are_binary
 
@@ -53,8 +53,7 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     """
     check_title(title)
     check_flags(noise=noise)
-    energy = getattr(rbm, energy_name(rbm), None)
-    if energy is None or getattr(rbm, "conditional", False):
+    if not isinstance(rbm, GenerativeModel):
         raise TypeError(
             "Expected a model with free energies of v only, in plots.free_energies(). "
             f"Received: {type(rbm).__name__}."
@@ -73,7 +72,8 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
         count = min(len(rows["training data"]), _MOST_NOISE)
         rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
     energies = {
-        label: np.asarray(energy(own), np.float64) for label, own in rows.items()
+        label: np.asarray(map_rows(rbm._energies, own), np.float64)
+        for label, own in rows.items()
     }
     _check_finite("free energies", *energies.values())
     figure = new_figure(5.0, 3.2)
@@ -179,7 +179,7 @@ def _layers(model, means):
     if isinstance(model.hidden, (list, tuple)):
         ends = np.cumsum(model._rows[1:])[:-1]
         return list(zip(model.hidden, np.split(means, ends, axis=1), strict=True))
-    if model.grows:
+    if hasattr(model, "coefficients"):  # units that count fractionally
         counts = np.asarray(model.coefficients)[: means.shape[1]]
         means = np.divide(means, counts, out=np.zeros_like(means), where=counts > 0.0)
     return [(model.hidden, means)]

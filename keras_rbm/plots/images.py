@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_rbm.checks import as_array, check_counts
 from keras_rbm.images import checked_image_shape, image_grid
-from keras_rbm.models.workflow.rows import as_rows
+from keras_rbm.models.data.rows import as_rows
 from keras_rbm.plots.figures import check_built, image_figure, show_gray, show_grid
 
 #: Room above an image for a number, as a share of its height.

@@ -39,26 +39,23 @@ class Centering:
                 f"sliding_factor={sliding_factor}."
             )
         self.sliding_factor = sliding_factor
-        self.visible_offset = self.hidden_offset = self.mask = None
-        self._frozen = set
+        self.visible_offset = self.hidden_offset = self._learner = None
 
-    def build(self, rule, model):
+    def build(self, learner):
         """Creates the offsets: means of the data and of hidden units without input."""
-        self.mask = model.kernel_mask
-        self._frozen = lambda: {v.name for v in model.non_trainable_variables}
+        self._learner = learner
         names = ("visible_offset", "hidden_offset")
-        for name, start in zip(names, _starts(model), strict=True):
-            variable = rule.add_variable(
+        for name, start in zip(names, _starts(learner), strict=True):
+            variable = learner.add_variable(
                 name, start.shape, lambda shape, dtype=None, start=start: start
             )
             setattr(self, name, variable)
 
-    def reset(self, model):
+    def reset(self):
         """Resets the offsets to the mean of the data, and of units without input."""
-        if self.visible_offset is not None:
-            visible, hidden = _starts(model)
-            self.visible_offset.assign(visible)
-            self.hidden_offset.assign(hidden)
+        visible, hidden = _starts(self._learner)
+        self.visible_offset.assign(visible)
+        self.hidden_offset.assign(hidden)
 
     def slide(self, positive):
         """Moves the offsets toward the means of the positive phase."""
@@ -80,7 +77,8 @@ class Centering:
         mu, lam = self._offsets()
         hidden = mean.hidden.bias - mean.weights * lam
         kernel = mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
-        return kernel if self.mask is None else kernel * self.mask
+        mask = self._learner.kernel_mask
+        return kernel if mask is None else kernel * mask
 
     def centered(self, gradients, positive, negative):
         """Returns the centered gradients by variable name."""
@@ -100,18 +98,18 @@ class Centering:
 
     def _offsets(self):
         """Returns mu and lambda, 0 where what would have to move is frozen."""
-        frozen = self._frozen()
+        frozen = self._learner.frozen
         visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
         hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden
 
 
-def _starts(model):
+def _starts(learner):
     """Returns the mean statistics of the data, and of hidden units without input."""
-    potentials = model.potentials()
+    potentials = learner.potentials()
     hidden = potentials.hidden
     return (
-        potentials.visible.first(model.mean_states()),
+        potentials.visible.first(learner.mean_states()),
         hidden.expected_statistics(hidden.bias).bias,
     )
 

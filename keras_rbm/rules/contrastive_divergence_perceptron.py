@@ -43,7 +43,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
            structured output prediction. UAI 2011.
     """
 
-    needs_conditional = True
+    conditional = True
 
     def __init__(self, gibbs_steps=10, **kwargs):
         super().__init__(**kwargs)
@@ -63,7 +63,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
         return Phases(step.positive, negative, losses)
 
     def losses(self, step):
-        return self._rival(step)[1]
+        return self._rival(step)[1], None
 
     def _rival(self, step):
         """Returns the best state that each chain visits, and the perceptron losses."""

@@ -65,12 +65,12 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         self.fast_decay = float(fast_decay)
         self.fast = {}
 
-    def build(self, model):
-        super().build(model)
-        potentials = model.potentials()
+    def build(self, learner):
+        super().build(learner)
+        potentials = learner.potentials()
         for name in ("kernel", "visible_bias", "hidden_bias"):
             shape = getattr(potentials, name).shape
-            self.fast[name] = self.add_variable(f"fast_{name}", shape, "zeros")
+            self.fast[name] = learner.add_variable(f"fast_{name}", shape, "zeros")
 
     def negative_phase(self, step):
         potentials = step.potentials
@@ -81,8 +81,8 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         )
         return super().negative_phase(step._replace(potentials=accelerated))
 
-    def gradients(self, model, step, phases):
-        gradients = super().gradients(model, step, phases)
+    def update(self, step, phases):
+        gradients = super().update(step, phases)
         total = all_sum({name: gradients[name] for name in self.fast})
         for name, fast in self.fast.items():
             fast.assign(self.fast_decay * fast - self.fast_learning_rate * total[name])

@@ -1,6 +1,10 @@
 """The base class of rules that descend along the difference of two phases."""
 
 from keras_rbm.checks import check_flags, check_numbers
+from keras_rbm.inference.pseudo_likelihood import (
+    reconstruction_log_likelihood,
+    stochastic_pseudo_log_likelihood,
+)
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases
@@ -14,7 +18,7 @@ class LearningRule(Rule):
     phase). The model computes the first and passes the difference to the optimizer. A
     subclass implements `negative_phase` (or `phases`, if both depend on each other),
     and `check` if it does not fit every model. State that persists from step to step
-    is created in `build` by `add_variable`.
+    is created in `build` by `learner.add_variable`.
 
     Args:
         sparsity_target: float in (0, 1) or `None`, desired mean activation of
@@ -27,9 +31,11 @@ class LearningRule(Rule):
             batches' means.
 
     Attributes:
-        fits_conditional: bool, whether the rule fits models with input. A rule whose
-            chains serve all examples does not: given x, each example has its own model.
-        needs_conditional: bool, whether the rule fits only models with input.
+        conditional: bool or `None`, whether the rule is only for models with input
+            (`True`), or only for those without (`False`): given x, each example has its
+            own model, and chains that serve all examples do not fit.
+        relative_rate: float, a suitable learning rate, relative to that of contrastive
+            divergence.
 
     Raises:
         TypeError, ValueError: if an argument has another type or is out of range.
@@ -47,9 +53,8 @@ class LearningRule(Rule):
     >>> history = rbm.fit(np.eye(3, dtype="float32"), verbose=0)
     """
 
-    fits_conditional = True
-    needs_conditional = False
-    descends_once = True
+    conditional = None
+    relative_rate = 1.0
 
     def __init__(
         self,
@@ -84,9 +89,10 @@ class LearningRule(Rule):
         centering = Centering(sliding_factor)
         self.centering = centering if centered else None
 
-    def check(self, model, optimizer=None):
-        super().check(model, optimizer)
-        if model.conditional and (self.centering or not self.fits_conditional):
+    def check(self, learner):
+        super().check(learner)
+        model = learner.model
+        if model.conditional and (self.centering or self.conditional is False):
             name = type(self).__name__ + ("(centered=True)" if self.centering else "")
             raise ValueError(
                 f"Expected a model without input for {name}: given x, each example has "
@@ -94,24 +100,20 @@ class LearningRule(Rule):
                 f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
                 "or 'maximum_likelihood'."
             )
-        if self.needs_conditional and not model.conditional:
+        if self.conditional and not model.conditional:
             raise ValueError(
                 f"Expected a model with input for {type(self).__name__}, which learns "
                 f"to predict from x. Received: {type(model).__name__} '{model.name}'. "
                 "Use a CRBM, or the rule 'cd' or 'pcd'."
             )
 
-    def build(self, model):
-        super().build(model)
+    def build(self, learner):
         if self.centering is not None:
-            self.centering.build(self, model)
-
-    def adapt(self, model):
-        if self.centering is not None:
-            self.centering.reset(model)
+            self.centering.build(learner)
 
     def phases(self, step):
-        return Phases(step.positive, self.negative_phase(step), self.losses(step))
+        """Returns the `Phases` of a `Step`."""
+        return Phases(step.positive, self.negative_phase(step), *self.losses(step))
 
     def negative_phase(self, step):
         """Returns the `Moments` of the model, as the rule approximates them.
@@ -123,19 +125,43 @@ class LearningRule(Rule):
             f"{type(self).__name__} must implement negative_phase, or phases."
         )
 
-    def update(self, model, step, phases):
-        if self.centering is not None:
-            self.centering.slide(phases.positive)
-        gradients = self.gradients(model, step, phases)
-        model.descend(self._sparse(gradients, phases.positive))
-        return {}
+    def losses(self, step):
+        """Returns what `fit` and `evaluate` report as `loss`, and a prediction.
 
-    def gradients(self, model, step, phases):
-        """Returns the model's gradients by variable name, or the centered ones."""
+        By default minus the stochastic pseudo-log-likelihood; for visible units with
+        infinitely many states, minus the log-likelihood of the reconstruction.
+
+        Returns:
+            `(losses, prediction)`: (B,), nats; and the model's prediction, if it has
+            been computed anyway, else `None`.
+        """
+        potentials, visible, num_observed = step.scored()
+        if potentials.visible.finite:
+            log_likelihood = stochastic_pseudo_log_likelihood(
+                potentials, visible, step.loss_seed, num_observed
+            )
+        else:
+            log_likelihood = reconstruction_log_likelihood(potentials, visible)
+        return -log_likelihood, None
+
+    def update(self, step, phases):
+        """Descends along the difference of the phases; returns its gradients.
+
+        A rule that descends several times in a step has an attribute `inner_steps`, how
+        often.
+
+        Args:
+            step, phases: `Step`, and the `Phases` that the rule has computed from it.
+
+        Returns:
+            dict of a parameter's name to its gradient, centered if the rule is.
+        """
         positive, negative = phases.positive, phases.negative
-        gradients = model.gradients(step.features, positive, negative)
+        gradients = step.learner.gradients(step.features, positive, negative)
         if self.centering is not None:
+            self.centering.slide(positive)
             gradients = self.centering.centered(gradients, positive, negative)
+        step.learner.descend(self._sparse(gradients, positive))
         return gradients
 
     def _sparse(self, gradients, positive):
@@ -146,6 +172,10 @@ class LearningRule(Rule):
         shortfall = self.sparsity_target * mean.weights - mean.hidden.bias
         bias = gradients["hidden_bias"] - self.sparsity_cost * shortfall
         return gradients | {"hidden_bias": bias}
+
+    def visible_chains(self, potentials):
+        """Returns states (C, V) that the rule's chains have reached, or `None`."""
+        return None
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -46,14 +46,15 @@ class MaxMargin(LearningRule):
         3. Yu, Joachims. Learning structural SVMs with latent variables. ICML 2009.
     """
 
-    needs_conditional = True
+    conditional = True
 
-    def check(self, model, optimizer=None):
-        super().check(model, optimizer)
-        if not model.inference.finds_state:
+    def check(self, learner):
+        super().check(learner)
+        inference = learner.model.inference
+        if not inference.finds_state:
             raise ValueError(
                 "Expected inference that finds states for MaxMargin. Received: "
-                f"{model.inference!r}. Use BeliefPropagation('mixed_product') for "
+                f"{inference!r}. Use BeliefPropagation('mixed_product') for "
                 "MSSVM, or BeliefPropagation('max_product') for LSSVM."
             )
 
@@ -72,7 +73,7 @@ class MaxMargin(LearningRule):
         return Phases(positive, negative, losses)
 
     def losses(self, step):
-        return self._rival(step)[1]
+        return self._rival(step)[1], None
 
     def _rival(self, step):
         """Returns the states of largest margin violation, with parameters; losses."""

@@ -49,37 +49,28 @@ class MaximumLikelihood(LearningRule):
         if inference is not None:
             inference = inference_module.get(inference)
         self.inference = inference
-        self._default = None  # for a model without its own inference
-        self._is_binary = True
 
-    def check(self, model, optimizer=None):
-        super().check(model, optimizer)
-        binary = self._is_binary = are_binary(model.visible, model.hidden)
+    def check(self, learner):
+        super().check(learner)
+        model = learner.model
+        binary = are_binary(model.visible, model.hidden)
         inference = self.inference or model.inference
-        if inference is not None and inference.binary_only and not binary:
+        if inference is None:
+            name = "belief_propagation" if binary else "mean_field"
+            inference = self.inference = inference_module.get(name)
+        if inference.binary_only and not binary:
             raise ValueError(
                 "Expected binary units for MaximumLikelihood with this inference. "
                 f"Received: inference={inference!r}, visible={model.visible!r}, "
                 f"hidden={model.hidden!r}. Use MeanField(), or the rule 'cd' or 'pcd'."
             )
-        if inference is not None:
-            inference.check_input(model.conditional)
-        if inference is not None and inference.finds_state:
+        inference.check_input(model.conditional)
+        if inference.finds_state:
             raise ValueError(
                 "Expected inference that yields marginals for MaximumLikelihood. "
                 f"Received: {inference!r}. Use BeliefPropagation('sum_product'), "
                 "MeanField() or Exact(), or the rule MaxMargin()."
             )
-
-    def inference_for(self, inference):
-        inference = self.inference or inference or self._default
-        if inference is None:
-            if self._is_binary:
-                inference = inference_module.BeliefPropagation()
-            else:
-                inference = inference_module.MeanField()
-            self._default = inference
-        return inference
 
     def phases(self, step):
         one = step.potentials.batch_size is None  # model for all examples
@@ -92,22 +83,22 @@ class MaximumLikelihood(LearningRule):
             self._prediction(step, beliefs),
         )
 
-    def test_losses(self, step):
+    def losses(self, step):
         beliefs = self._infer(step)(step.potentials, pairwise=None)
         return _losses(step, beliefs), self._prediction(step, beliefs)
 
     def _infer(self, step):
-        return self.inference_for(step.inference).given(step.features)
+        return (self.inference or step.inference).given(step.features)
 
     def _prediction(self, step, beliefs):
         """Returns the visible marginals, if they are what the model predicts."""
-        own = self.inference_for(step.inference) is step.inference
+        own = self.inference in (None, step.inference)
         if own and beliefs.visible.shape.rank == 2:
             return step.potentials.visible.state_like(beliefs.visible)
         return None
 
     def get_config(self):
-        inference = self.inference or self._default
+        inference = self.inference
         if inference is not None:
             inference = keras.saving.serialize_keras_object(inference)
         return super().get_config() | {"inference": inference}

@@ -59,7 +59,7 @@ class ParallelTempering(LearningRule):
            Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
     """
 
-    fits_conditional = False
+    conditional = False
     relative_rate = 1 / 3
 
     def __init__(
@@ -76,11 +76,11 @@ class ParallelTempering(LearningRule):
         self._requested_betas = betas if by_name else self._start.tolist()
         self.chains = self.betas = self.swap_rates = None
 
-    def build(self, model):
-        super().build(model)
-        seed = model.next_seed()
-        potentials = model.potentials()
-        path = TemperedPath(potentials, model.base_natural(potentials))
+    def build(self, learner):
+        super().build(learner)
+        seed = learner.seed()
+        potentials = learner.potentials()
+        path = TemperedPath(potentials, learner.base_natural(potentials))
         width = path.potentials.num_visible
         replicas = self.num_replicas
 
@@ -88,19 +88,19 @@ class ParallelTempering(LearningRule):
             rows = path.sample_base(replicas * self.num_chains, seed)
             return tf.reshape(rows, shape)
 
-        self.chains = self.add_variable(
+        self.chains = learner.add_variable(
             "chains", (replicas, self.num_chains, width), initializer
         )
-        self.betas = self.add_variable(
+        self.betas = learner.add_variable(
             "betas", (replicas,), keras.initializers.Constant(self._start)
         )
-        self.swap_rates = self.add_variable(
+        self.swap_rates = learner.add_variable(
             "swap_rates", (replicas - 1,), keras.initializers.Constant(0.5)
         )
 
     def negative_phase(self, step):
         potentials = step.potentials
-        path = TemperedPath(potentials, step.base)
+        path = TemperedPath(potentials, step.learner.base_natural(potentials))
         visible, betas, swap_rates = (
             tf.convert_to_tensor(variable)
             for variable in (self.chains, self.betas, self.swap_rates)

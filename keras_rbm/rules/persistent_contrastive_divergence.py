@@ -42,7 +42,7 @@ class PersistentContrastiveDivergence(LearningRule):
            to the likelihood gradient. ICML 2008.
     """
 
-    fits_conditional = False
+    conditional = False
     relative_rate = 1 / 3
 
     def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
@@ -52,10 +52,10 @@ class PersistentContrastiveDivergence(LearningRule):
         self.num_chains = num_chains
         self.chains = None
 
-    def build(self, model):
-        super().build(model)
-        seed = model.next_seed()
-        potentials = model.potentials()
+    def build(self, learner):
+        super().build(learner)
+        seed = learner.seed()
+        potentials = learner.potentials()
         hidden = potentials.hidden
 
         def initializer(shape, dtype=None):
@@ -63,7 +63,7 @@ class PersistentContrastiveDivergence(LearningRule):
             return tf.cast(hidden.draw(natural, seed), dtype)
 
         shape = (self.num_chains, potentials.num_hidden)
-        self.chains = self.add_variable("chains", shape, initializer)
+        self.chains = learner.add_variable("chains", shape, initializer)
 
     def negative_phase(self, step):
         state = hidden_chain(

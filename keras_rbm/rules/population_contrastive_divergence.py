@@ -41,7 +41,7 @@ class PopulationContrastiveDivergence(LearningRule):
            consistency help with RBM training? Pattern Recognition Letters, 2018.
     """
 
-    fits_conditional = False
+    conditional = False
     relative_rate = 1 / 3
 
     def __init__(self, gibbs_steps=1, **kwargs):

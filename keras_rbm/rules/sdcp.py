@@ -51,8 +51,6 @@ class SDCP(LearningRule):
         1. Upadhya, Sastry. Learning RBM with a DC programming approach. ACML 2017.
     """
 
-    descends_once = False
-
     relative_rate = 1 / 3
 
     def __init__(self, inner_steps=6, gibbs_steps=4, **kwargs):
@@ -61,12 +59,9 @@ class SDCP(LearningRule):
         self.inner_steps = inner_steps
         self.gibbs_steps = gibbs_steps
 
-    @property
-    def updates_per_step(self):
-        return self.inner_steps
-
-    def check(self, model, optimizer=None):
-        super().check(model, optimizer)
+    def check(self, learner):
+        super().check(learner)
+        optimizer = learner.optimizer
         optimizer = getattr(optimizer, "inner_optimizer", optimizer)
         accumulated = getattr(optimizer, "gradient_accumulation_steps", None)
         if self.inner_steps > 1 and accumulated:
@@ -77,10 +72,10 @@ class SDCP(LearningRule):
             )
 
     def phases(self, step):
-        return Phases(step.positive, None, self.losses(step))
+        return Phases(step.positive, None, *self.losses(step))
 
-    def update(self, model, step, phases):
-        positive, positive_kernel = phases.positive, None
+    def update(self, step, phases):
+        learner, positive, positive_kernel = step.learner, phases.positive, None
         chains = ChainState(step.visible, step.hidden_natural)
         noise = sweep_noise(
             step.potentials,
@@ -89,19 +84,19 @@ class SDCP(LearningRule):
             num_sweeps=self.inner_steps * self.gibbs_steps,
         )
         for index in range(self.inner_steps):
-            potentials = model.potentials(step.features)
+            potentials = learner.potentials(step.features)
             chains, negative = self.inner_phase(
                 potentials, chains, step.weights, noise, index * self.gibbs_steps
             )
-            gradients = model.gradients(step.features, positive, negative)
+            gradients = learner.gradients(step.features, positive, negative)
             if self.centering is not None:
                 self.centering.slide(positive)
                 if positive_kernel is None:
                     positive_kernel = self.centering.kernel(positive)
                 kernel = self.centering.kernel(negative) - positive_kernel
                 gradients = self.centering.with_kernel(gradients, kernel)
-            model.descend(self._sparse(gradients, positive))
-        return {}
+            learner.descend(self._sparse(gradients, positive))
+        return gradients
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         """Returns the chains after an inner step's sweeps, and their `Moments`.

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference import Inference, Moments, Potentials, conditional_moments
 from keras_rbm.replicas import all_sum, num_replicas
+from keras_rbm.rules.learner import Learner
 
 
 class Step(NamedTuple):
@@ -22,11 +23,7 @@ class Step(NamedTuple):
         loss_seed: seed tensor (2,), for the loss.
         features: tensor (B, X), or `None` for a model without input.
         inference: `Inference` that the model predicts with, or `None`.
-        base: tensor (V,), visible natural parameters of the model without coupling from
-            which annealing and tempering start, or `None` for a model with input.
-        scored: pair of `Potentials` and states from which the loss is computed; by
-            default those above.
-        num_observed: int, how many of the visible units are data; by default all.
+        learner: `Learner`, what else the rule may ask of the model, or `None`.
     """
 
     potentials: Potentials
@@ -38,9 +35,7 @@ class Step(NamedTuple):
     loss_seed: tf.Tensor
     features: tf.Tensor | None = None
     inference: Inference | None = None
-    base: tf.Tensor | None = None
-    scored: tuple | None = None
-    num_observed: int | None = None
+    learner: Learner | None = None
 
     @classmethod
     def of(cls, potentials, visible, weights=None, seed=0, **fields):
@@ -69,6 +64,17 @@ class Step(NamedTuple):
     def seed(self):
         """Seed tensor (2,), for the negative phase."""
         return random.fold_in(self.root_seed, 1)
+
+    def scored(self):
+        """Returns what the loss is computed from.
+
+        Returns:
+            `(potentials, visible, num_observed)`: by default those of the step; the
+            third is how many of the visible units are data, or `None` for all.
+        """
+        if self.learner is None:
+            return self.potentials, self.visible, None
+        return self.learner.scored(self.potentials, self.visible)
 
     def chain_weights(self, num_chains):
         """Returns weights (C,) of a replica's chains, normalized over all replicas.

@@ -1,7 +1,7 @@
 """The optimizer of an estimator, made for each fit."""
 
 from keras_rbm.checks import check_numbers
-from keras_rbm.models.workflow import defaults
+from keras_rbm.models.training import defaults
 
 
 def optimizer_with_rate(optimizer, learning_rate=None):

@@ -16,8 +16,8 @@ from keras_rbm import units
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
-from keras_rbm.models.workflow.defaults import new_rule
-from keras_rbm.models.workflow.states import check_rows, warn_of_means
+from keras_rbm.models.data.form import check_rows, warn_of_means
+from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, map_precisely, precise_potentials
 
@@ -171,8 +171,7 @@ class RBMEstimator(
         """
         check_is_fitted(self)
         X = self._validated(X)
-        self.model_._check_features(X)
-        self.model_._warn_of_features(X)
+        self.model_._form.checked_calls(X)
         potentials = precise_potentials(self.model_)
 
         def features(rows):

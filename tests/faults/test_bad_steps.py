@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras_rbm.models.workflow import training_data
 from model_test_case import two_cpus
 
 import keras_rbm
 from keras_rbm import CRBM, DBM, RBM, InfiniteRBM, rules
-from keras_rbm.models.workflow import training_data
 
 pytestmark = pytest.mark.faults
 
@@ -32,10 +32,10 @@ def batches(x, *rest):
 
 def state(model):
     """Returns the values of all that a step may change."""
-    variables = [*model.weights, *model.rule.variables, model.seed_generator.state]
+    variables = [*model.weights, *model._learner.variables, model.seed_generator.state]
     variables += model.optimizer.variables
     if not model.conditional:
-        variables.append(model.examples_seen)
+        variables.append(model._examples_seen.variable)
     return [np.array(variable) for variable in variables]
 
 

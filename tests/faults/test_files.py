@@ -26,8 +26,8 @@ def fitted(seed=0, **kwargs):
 
 
 def everything(rbm):
-    variables = [*rbm.weights, *rbm.optimizer.variables, *rbm.rule.variables]
-    variables += [rbm.seed_generator.state, rbm.examples_seen]
+    variables = [*rbm.weights, *rbm.optimizer.variables, *rbm._learner.variables]
+    variables += [rbm.seed_generator.state, rbm._examples_seen.variable]
     return [np.array(variable) for variable in variables]
 
 

@@ -48,12 +48,12 @@ def test_all_estimates_agree_on_a_small_model():
 
 def test_annealing_starts_from_the_base_rate():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    np.testing.assert_array_equal(rbm.base_natural(rbm.potentials()), np.zeros(6))
+    np.testing.assert_array_equal(rbm._base_natural(rbm.potentials()), np.zeros(6))
     rbm.adapt(DATA)
     rate = DATA.mean(0)
     logit = np.log(rate / (1 - rate))
     np.testing.assert_allclose(rbm.visible_bias, logit, rtol=1e-4)
-    np.testing.assert_allclose(rbm.base_natural(rbm.potentials()), logit, rtol=1e-4)
+    np.testing.assert_allclose(rbm._base_natural(rbm.potentials()), logit, rtol=1e-4)
 
 
 @pytest.mark.parametrize("make", [np.asarray, tf.constant, lambda x: x.tolist()])
@@ -272,7 +272,7 @@ def test_extreme_weights_and_data_stay_finite(weight, fill):
     negative = rbm.rule.negative_phase(
         step_of(potentials, data, weights, tf.constant([0, 1]))
     )
-    gradients = rbm.gradients(None, positive, negative).values()
+    gradients = rbm._gradients(None, positive, negative).values()
     assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 

@@ -190,7 +190,7 @@ class TestRankDeficient:
             visible = tf.constant(self.DIGITS[20 * index :][:20])
             seed = tf.constant([index, 0])
             phases = rule.phases(step_of(rbm.potentials(), visible, seed=seed))
-            gradients = rbm.gradients(None, phases.positive, phases.negative)
+            gradients = rbm._gradients(None, phases.positive, phases.negative)
             yield gradients["kernel"].numpy()
 
     @pytest.mark.parametrize("epochs", [0, 3])

@@ -341,7 +341,7 @@ def test_models_with_input_are_not_centred(name):
         ValueError, match=r"without input for .*\(centered=True\).*CRBM"
     ):
         crbm.compile("sgd", rule=rule)
-    assert crbm.rule is None and rule.owner is None and not rule.variables
+    assert crbm.rule is None and rule.learner is None and not rule.built
     crbm.compile("sgd", rule=RULES[name]())
 
 

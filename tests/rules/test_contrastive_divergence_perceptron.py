@@ -40,7 +40,7 @@ def pairs(count=30):
 def gradients(crbm, x, v, weights, seed=SEED):
     """Returns the rule's gradients and losses."""
     phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, seed, model=crbm))
-    return crbm.gradients(x, phases.positive, phases.negative), phases.losses
+    return crbm._gradients(x, phases.positive, phases.negative), phases.losses
 
 
 def rivals_of(rule, potentials, v):
@@ -211,7 +211,7 @@ def test_a_step_descends_along_the_gradient():
     x, v, weights = pairs()
     before = {w.name: w.numpy() for w in crbm.trainable_variables}
     state = crbm.seed_generator.state.numpy()
-    seed = crbm.next_seed()
+    seed = crbm._next_seed()
     want, losses = gradients(crbm, x, v, weights, seed)
     crbm.seed_generator.state.assign(state)
     loss = crbm.train_on_batch(x, v, sample_weight=3.0 * weights)

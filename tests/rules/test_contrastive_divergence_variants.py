@@ -60,7 +60,7 @@ def test_fpcd_without_fast_learning_is_pcd_bit_for_bit(kwargs):
     fpcd = fitted(FPCD(2, 7, 0.0, **kwargs))
     for fast in fpcd.rule.fast.values():
         assert not fast.numpy().any()
-    del fpcd.rule.variables[-3:]
+    del fpcd._learner.variables[-3:]
     assert_same_state(pcd, fpcd)
 
 
@@ -378,7 +378,7 @@ def gradients_of(crbm, x, y, weights):
     def gradients(rule, seed):
         potentials = crbm.potentials(x)
         step = step_of(potentials, y, weights, seed)
-        of_names = crbm.gradients(x, step.positive, rule.negative_phase(step))
+        of_names = crbm._gradients(x, step.positive, rule.negative_phase(step))
         return tf.concat([tf.reshape(of_names[n], [-1]) for n in sorted(of_names)], 0)
 
     return gradients
@@ -457,7 +457,7 @@ def test_rules_for_models_without_input(make):
     rule = make()
     with pytest.raises(ValueError, match=f"without input for {make.__name__}.*CRBM"):
         crbm.compile("sgd", rule=rule)
-    assert crbm.rule is None and rule.owner is None and not rule.variables
+    assert crbm.rule is None and rule.learner is None and not rule.built
 
 
 @pytest.mark.parametrize(

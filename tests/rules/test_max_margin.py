@@ -117,7 +117,7 @@ def finite_differences(p, x, v, weights, method, step=1e-5):
 def gradients(crbm, x, v, weights):
     """Returns the rule's gradients and losses."""
     phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, SEED, model=crbm))
-    return crbm.gradients(x, phases.positive, phases.negative), phases.losses
+    return crbm._gradients(x, phases.positive, phases.negative), phases.losses
 
 
 def has_a_margin(p, x, v, method):

@@ -92,7 +92,7 @@ def gradients(model, x, v, weights):
     phases = model.rule.phases(
         step_of(model.potentials(x), v, weights, SEED, model=model)
     )
-    return model.gradients(x, phases.positive, phases.negative), phases
+    return model._gradients(x, phases.positive, phases.negative), phases
 
 
 def assert_equal(got, want):

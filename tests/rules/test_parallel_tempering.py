@@ -22,7 +22,7 @@ def compiled(potentials, rule, base_rate=0.5):
 
 def moved(rule, potentials, count, batch=BATCH):
     """Returns the moments of the last of several steps at fixed parameters."""
-    model = rule.owner
+    model = rule.learner.model
 
     @tf.function
     def phase(seed):
@@ -223,7 +223,7 @@ def test_models_with_input():
     before = crbm.rule
     with pytest.raises(ValueError, match="without input for ParallelTempering.*CRBM"):
         crbm.compile(rule=rule)
-    assert crbm.rule is before and rule.owner is None and not rule.built
+    assert crbm.rule is before and rule.learner is None and not rule.built
 
 
 def test_a_batch_without_weight_teaches_nothing():

@@ -4,8 +4,8 @@ import tensorflow as tf
 
 from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.models.workflow.inputs import as_arrays, is_array
-from keras_rbm.models.workflow.rows import map_rows, moments, row_chunks
+from keras_rbm.models.data.form import as_arrays
+from keras_rbm.models.data.rows import is_array, map_rows, moments, row_chunks
 
 _ROWS_AT_ONCE = 1000
 

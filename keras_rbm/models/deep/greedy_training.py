@@ -6,11 +6,11 @@ import keras
 import numpy as np
 
 from keras_rbm.checks import check_counts
+from keras_rbm.models.data.batches import TrainingData
+from keras_rbm.models.data.rows import is_array, unpack
 from keras_rbm.models.deep.features import Features
-from keras_rbm.models.workflow.defaults import new_optimizer, new_rule
-from keras_rbm.models.workflow.inputs import is_array, unpack
-from keras_rbm.models.workflow.resume import EpochKey, extended
-from keras_rbm.models.workflow.training_data import training_data
+from keras_rbm.models.training.defaults import new_optimizer, new_rule, optimizer_for
+from keras_rbm.models.training.resume import EpochKey, extended
 
 
 def compile_each(rbms, optimizer, rule, options):
@@ -21,7 +21,7 @@ def compile_each(rbms, optimizer, rule, options):
     ]
     copies = [new_rule(each) for each in one_each(rule, "rule", len(rbms))]
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm._check_rule(rule, optimizer)
+        rbm._checked_learner(rule, optimizer_for(optimizer))
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
 
@@ -62,7 +62,8 @@ def fit_each(
         given = validation_data
         data, _, weights = unpack(given if isinstance(given, tuple) else (given,))
         validation = Features.of(data, weights)
-    training_data(rbms[0], x, None, sample_weight, batch_size, 0.0, validation_data)
+    form = rbms[0]._form
+    TrainingData.of(form, x, None, sample_weight, batch_size, 0.0, validation_data)
     if not counts[0]:
         rbms[0]._assert_built("fit")
 
@@ -96,7 +97,7 @@ def evaluate_each(rbms, x, verbose):
     features, losses = Features.of(x), []
     rbms[0]._assert_built("evaluate")
     if is_array(features.data):
-        rbms[0]._check_batch(features.data, None)
+        rbms[0]._form.check(features.data)
     for index, rbm in enumerate(rbms):
         if index:
             features = features.above(rbms[index - 1])

@@ -5,46 +5,62 @@ import tensorflow as tf
 
 from keras_rbm.checks import check_counts
 from keras_rbm.inference import Potentials
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
+from keras_rbm.models.generative_model import mean_gradients
 from keras_rbm.models.rbm import RBM
 
 
-def _no_model():
-    def refuse(self):
-        raise AttributeError(
-            "Expected a model of p(v). Received: a layer in pretraining. Score the "
-            "deep model instead."
-        )
-
-    return property(refuse)
-
-
 @keras.saving.register_keras_serializable("keras_rbm")
-class TiedRBM(RBM):
-    """An RBM whose layers count several times, copies with the same weights.
+class TiedRBM(BoltzmannMachine):
+    """Trains an RBM whose layers count several times, as copies with the same weights.
 
-    It predicts and is saved like any RBM. It has no scores, because it is not a model
-    of p(v).
+    Called on data, it returns the features of one copy of the hidden layer. It is not a
+    model of p(v) and has no scores.
 
     Args:
-        hidden_units: int ≥ 1, of one copy.
+        rbm: `RBM` of binary units, one copy of each layer.
         visible_copies, hidden_copies: ints ≥ 1.
-        **kwargs: as for `RBM`; binary units.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
     """
 
-    free_energy = pseudo_log_likelihood = log_likelihood = _no_model()
-    annealed_log_likelihood = log_partition = sample = _no_model()
-
-    def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
-        super().__init__(hidden_units, **kwargs)
+    def __init__(self, rbm, *, visible_copies=1, hidden_copies=1, **kwargs):
+        super().__init__(rbm.seed, rbm.num_visible, **kwargs)
+        self.rbm, self.visible, self.hidden = rbm, rbm.visible, rbm.hidden
         self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
+        if rbm.built:
+            self.build((None, rbm._visible_width))
 
-    def get_config(self):
-        copies = ("visible_copies", "hidden_copies")
-        return super().get_config() | {name: getattr(self, name) for name in copies}
+    def build(self, input_shape):
+        if self.built:
+            return
+        self.rbm.build(input_shape)
+        self.input_spec = self.rbm.input_spec
+        self._visible_width = self.rbm._visible_width
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
+
+    @property
+    def visible_bias(self):
+        return self.rbm.visible_bias
+
+    def adapt(self, data):
+        """Fits the visible units to data, as `RBM.adapt` does."""
+        self.rbm.adapt(data)
+        self.build((None, self.rbm._visible_width))
+        self._recenter()
+
+    def _start_at(self, mean, variance):
+        self.rbm._start_at(mean, variance)
+        self._recenter()
+
+    def _recenter(self):
+        if self._learner is not None:
+            self._learner.recenter()
 
     def potentials(self, features=None, dtype=None):
-        own = super().potentials(dtype=dtype)
+        own = self.rbm.potentials(dtype=dtype)
         copies = self.visible_copies, self.hidden_copies
         return Potentials(
             tf.tile(own.kernel, copies),
@@ -52,56 +68,94 @@ class TiedRBM(RBM):
             tf.tile(own.hidden_bias, copies[1:]),
         )
 
+    def call(self, inputs):
+        natural = self._natural_of_mean(tf.cast(inputs, self.variable_dtype))
+        return tf.cast(self._hidden_parameters().mean(natural), self.compute_dtype)
+
+    def _natural_of_mean(self, means):
+        natural = self.potentials().hidden_natural_of_mean(self._complete(means))
+        return natural[:, : self.rbm.hidden_units]
+
+    def _hidden_parameters(self):
+        return self.rbm._hidden_parameters()
+
     def _complete(self, visible, seed=None):
         return tf.tile(visible, (1, self.visible_copies))
 
     def _scored(self, potentials, visible):
-        width, copies = self.kernel.shape[0], self.visible_copies
+        width, copies = self._visible_width, self.visible_copies
         kernel = copies * potentials.kernel[:width]
         bias = copies * potentials.visible_bias[:width]
-        return Potentials(kernel, bias, potentials.hidden), visible[:, :width]
+        joined = Potentials(kernel, bias, potentials.hidden)
+        return joined, visible[:, :width], width
 
-    def mean_states(self):
-        return tf.tile(super().mean_states(), (self.visible_copies,))
+    def _mean_states(self):
+        return tf.tile(self.rbm._mean_states(), (self.visible_copies,))
 
-    def _natural_of_mean(self, means):
-        return super()._natural_of_mean(self._complete(means))[:, : self.hidden_units]
+    def _base_natural(self, potentials):
+        return potentials.visible.natural_for_mean(self._mean_states())
 
-    def _reconstruct(self, visible):
-        return super()._reconstruct(self._complete(visible))[:, : visible.shape[1]]
+    def _gradients(self, features, positive, negative):
+        return mean_gradients(positive, negative)
 
-    def descend(self, gradients):
-        """Descends along the sums of the copies' gradients."""
+    def _by_variable(self, gradients):
+        """Returns the sums of the copies' gradients."""
         rows, columns = self.visible_copies, self.hidden_copies
         folded = {
-            "kernel": ((rows, -1, columns, self.hidden_units), (0, 2)),
+            "kernel": ((rows, -1, columns, self.rbm.hidden_units), (0, 2)),
             "visible_bias": ((rows, -1), 0),
             "hidden_bias": ((columns, -1), 0),
         }
-        super().descend(
-            {
-                name: tf.reduce_sum(tf.reshape(gradients[name], shape), axes)
-                for name, (shape, axes) in folded.items()
-            }
-        )
+        return {
+            name: tf.reduce_sum(tf.reshape(gradients[name], shape), axes)
+            for name, (shape, axes) in folded.items()
+        }
+
+    def _state_of_a_step(self):
+        return [*super()._state_of_a_step(), *self.rbm._recorded()]
+
+    def _record(self, visible, weights):
+        self.rbm._record(visible, weights)
+
+    def _knows_data(self):
+        return self.rbm._knows_data()
+
+    def _set_data_mean(self, mean):
+        self.rbm._set_data_mean(mean)
+
+    def get_config(self):
+        return super().get_config() | {
+            "rbm": keras.saving.serialize_keras_object(self.rbm),
+            "visible_copies": self.visible_copies,
+            "hidden_copies": self.hidden_copies,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        rbm = keras.saving.deserialize_keras_object(config["rbm"])
+        return cls(rbm, **{name: v for name, v in config.items() if name != "rbm"})
 
 
-def tied_rbms(dbm):
+def _tied_rbms(dbm):
     """Returns untrained RBMs for a deep Boltzmann machine's layers, from below."""
     sizes = [dbm.kernel.shape[0] if dbm.built else dbm.num_visible, *dbm.hidden_units]
     top = len(dbm.hidden_units) - 1
-    return [
-        TiedRBM(
+
+    def tied(layer, count):
+        rbm = RBM(
             count,
             num_visible=sizes[layer],
-            visible_copies=1 if layer == top else 2,
-            hidden_copies=1 if layer == 0 else 2,
             seed=None if dbm.seed is None else dbm.seed + layer,
             kernel_initializer=dbm._initializer(layer),
             kernel_regularizer=dbm.kernel_regularizer,
         )
-        for layer, count in enumerate(dbm.hidden_units)
-    ]
+        return TiedRBM(
+            rbm,
+            visible_copies=1 if layer == top else 2,
+            hidden_copies=1 if layer == 0 else 2,
+        )
+
+    return [tied(layer, count) for layer, count in enumerate(dbm.hidden_units)]
 
 
 def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
@@ -109,12 +163,13 @@ def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
     for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
         check_counts(epochs=count)
     with dbm._strategy_scope():
-        rbms = tied_rbms(dbm)
-        rbms[0].adapt(x)
-        compile_each(rbms, optimizer, rule, {})
-    histories = fit_each(rbms, x, epochs=epochs, **kwargs)
+        tied = _tied_rbms(dbm)
+        tied[0].adapt(x)
+        compile_each(tied, optimizer, rule, {})
+    histories = fit_each(tied, x, epochs=epochs, **kwargs)
     if not dbm.built:
-        dbm.build((None, rbms[0]._visible_width))
+        dbm.build((None, tied[0]._visible_width))
+    rbms = [each.rbm for each in tied]
     below = [rbm.hidden_bias for rbm in rbms]
     above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
     for layer, rbm in enumerate(rbms):
@@ -123,5 +178,5 @@ def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
     dbm.visible_bias.assign(rbms[0].visible_bias)
     dbm._copy_record(rbms[0])
     if dbm.rule is not None:
-        dbm.rule.adapt(dbm)
+        dbm._learner.recenter()
     return histories

@@ -8,8 +8,8 @@ from keras_rbm import inference, units
 from keras_rbm.checks import check_counts
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.growing import rbm_conversion, unit_editing
+from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.rbm import RBM
-from keras_rbm.models.workflow.inputs import check_input_shape
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -200,7 +200,8 @@ def test_exact_gradient_is_the_likelihoods():
     before = {name: v.numpy() for name, v in variables.items()}
     dbm.compile(keras.optimizers.SGD(1.0), rule="pcd")
     dbm.optimizer.build(dbm.trainable_variables)
-    dbm.descend(dbm.gradients(None, positive, negative))
+    dbm._guard.build()
+    dbm._learner.descend(dbm._gradients(None, positive, negative))
     steps = {name: v.numpy() - before[name] for name, v in variables.items()}
     for name, v in variables.items():
         v.assign(before[name])
@@ -278,7 +279,7 @@ def test_centred_gradient_is_that_of_each_layer():
     dbm = random_dbm(*sizes)
     rule = rules.ContrastiveDivergence(centered=True)
     dbm.compile("sgd", rule=rule)
-    rule.build(dbm)
+    dbm._learner.build()
     rng = np.random.default_rng(1)
     offsets = [rng.uniform(0, 1, size) for size in sizes]
     rule.centering.visible_offset.assign(np.concatenate(offsets[0::2]))
@@ -292,9 +293,8 @@ def test_centred_gradient_is_that_of_each_layer():
         means.append(
             [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
         )
-    gradients = rule.gradients(
-        dbm, step_of(potentials, states), rules.Phases(*phases, None)
-    )
+    gradients = dbm._gradients(None, *phases)
+    gradients = rule.centering.centered(gradients, *phases)
     kernels = layered.layer_kernels(gradients["kernel"], sizes)
     biases = layered.both_sides(
         gradients["visible_bias"], gradients["hidden_bias"], list(sizes)
@@ -335,7 +335,7 @@ def test_unconnected_layers_stay_so():
     rule = rules.FastPersistentContrastiveDivergence(2, 7, centered=True)
     dbm.compile("sgd", rule=rule)
     dbm.fit(DATA, verbose=0)
-    apart = dbm.kernel_mask.numpy() == 0
+    apart = dbm._kernel_mask.numpy() == 0
     assert apart.any() and not rule.fast["kernel"].numpy()[apart].any()
     assert rule.fast["kernel"].numpy()[~apart].all()
 
@@ -347,8 +347,9 @@ def test_pretraining_counts_twice():
     )
     assert [len(history.epoch) for history in histories] == [2, 1, 1]
     # Layers between two others count twice; their bias is the mean of both estimates.
-    rbms = [history.model for history in histories]
-    copies = [(rbm.visible_copies, rbm.hidden_copies) for rbm in rbms]
+    tied = [history.model for history in histories]
+    copies = [(each.visible_copies, each.hidden_copies) for each in tied]
+    rbms = [each.rbm for each in tied]
     assert copies == [(2, 1), (2, 2), (1, 2)]
     for layer, rbm in enumerate(rbms):
         np.testing.assert_array_equal(dbm.kernels[layer], rbm.kernel)
@@ -362,9 +363,8 @@ def test_pretraining_counts_twice():
 
 def random_tied(copies):
     """Returns an RBM of 5 visible and 3 hidden units, so many times each."""
-    tied = TiedRBM(
-        3, visible_copies=copies[0], hidden_copies=copies[1], num_visible=5, seed=0
-    )
+    rbm = keras_rbm.RBM(3, num_visible=5, seed=0)
+    tied = TiedRBM(rbm, visible_copies=copies[0], hidden_copies=copies[1])
     for variable in tied.trainable_variables:
         variable.assign(np.random.default_rng(0).normal(0, 1, variable.shape))
     return tied
@@ -374,17 +374,21 @@ def random_tied(copies):
 def test_tied_rbm_is_an_rbm_of_copies(copies):
     tied = random_tied(copies)
     features = tied.predict(DATA, verbose=0)
-    want = 1 / (1 + np.exp(-(copies[0] * DATA @ tied.kernel + tied.hidden_bias)))
+    want = 1 / (
+        1 + np.exp(-(copies[0] * DATA @ tied.rbm.kernel + tied.rbm.hidden_bias))
+    )
     np.testing.assert_allclose(features, want, atol=1e-6)
     potentials = tied.potentials()
     assert potentials.kernel.shape == (5 * copies[0], 3 * copies[1])
     down = potentials.visible_natural(tf.tile(features, (1, copies[1])))[:, :5]
-    want = copies[1] * features @ tied.kernel.numpy().T + tied.visible_bias
+    want = copies[1] * features @ tied.rbm.kernel.numpy().T + tied.visible_bias
     np.testing.assert_allclose(down, want, atol=1e-4)
     tied.compile(keras.optimizers.SGD(1.0), rule="cd")
     tied.optimizer.build(tied.trainable_variables)
-    before = tied.kernel.numpy()
-    biases = [variable.numpy() for variable in (tied.visible_bias, tied.hidden_bias)]
+    tied._guard.build()
+    before = tied.rbm.kernel.numpy()
+    after = (tied.rbm.visible_bias, tied.rbm.hidden_bias)
+    biases = [variable.numpy() for variable in after]
     rng = np.random.default_rng(1)
     gradient = rng.normal(size=potentials.kernel.shape)
     of_biases = [rng.normal(size=(copies[0], 5)), rng.normal(size=(copies[1], 3))]
@@ -393,8 +397,8 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         "visible_bias": of_biases[0].reshape(-1),
         "hidden_bias": of_biases[1].reshape(-1),
     }
-    tied.descend({k: tf.constant(v, tf.float32) for k, v in gradients.items()})
-    after = (tied.visible_bias, tied.hidden_bias)
+    gradients = {k: tf.constant(v, tf.float32) for k, v in gradients.items()}
+    tied._learner.descend(gradients)
     for old, new, parts in zip(biases, after, of_biases, strict=True):
         np.testing.assert_allclose(old - new, parts.sum(0), atol=1e-5)
     total = sum(
@@ -402,23 +406,23 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         for i in range(copies[0])
         for j in range(copies[1])
     )
-    np.testing.assert_allclose(before - tied.kernel, total, atol=1e-5)
+    np.testing.assert_allclose(before - tied.rbm.kernel, total, atol=1e-5)
 
 
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
 def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     tied = random_tied(copies)
     joint, states = tied.potentials(), tied._complete(DATA, 0)
-    merged, visible = tied._scored(joint, states)
+    merged, visible, count = tied._scored(joint, states)
+    assert count == 5
     np.testing.assert_array_equal(visible, DATA)
     np.testing.assert_allclose(
         merged.free_energy(visible), joint.free_energy(states), rtol=1e-5
     )
     tied.compile("sgd", rule="cd")
     rows = np.repeat(DATA[:1], 20_000, axis=0)
-    step = step_of(joint, tied._complete(rows, 0))
-    step = step._replace(scored=tied._scored(joint, step.visible), num_observed=5)
-    losses = tied.rule.losses(step).numpy()
+    step = step_of(joint, tied._complete(rows, 0), model=tied)
+    losses = tied.rule.losses(step)[0].numpy()
     error = losses.std() / np.sqrt(len(losses))
     want = -inference.pseudo_log_likelihood(merged, DATA[:1])[0]
     assert abs(losses.mean() - want) < 4 * error
@@ -433,10 +437,9 @@ def test_saved_layer_of_pretraining_keeps_its_copies(tmp_path):
         rbm.predict(DATA, verbose=0), again.predict(DATA, verbose=0)
     )
     score = keras_rbm.callbacks.LogLikelihood(DATA, betas=10)
-    with pytest.raises(TypeError, match="without"):
+    with pytest.raises(TypeError, match="a model of p"):
         DBM([4, 3], seed=0).pretrain(DATA, callbacks=[score], verbose=0)
-    with pytest.raises(AttributeError, match="a layer in pretraining"):
-        rbm.sample(2)
+    assert not hasattr(rbm, "sample") and not hasattr(rbm, "log_partition")
 
 
 @pytest.mark.slow

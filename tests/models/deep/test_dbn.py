@@ -96,7 +96,7 @@ def test_layers_are_trained_one_after_the_other(as_dataset):
     if as_dataset:
         data = tf.data.Dataset.from_tensor_slices(DATA).batch(10)
     dbn = compiled(5, 4, 3)
-    histories = dbn.fit(
+    histories = dbn.pretrain(
         data, epochs=[3, 0, 2], batch_size=None, validation_data=data, verbose=0
     )
     assert [h and len(h.epoch) for h in histories] == [3, None, 2]
@@ -158,7 +158,7 @@ def test_a_cut_script_goes_on_where_it_was(tmp_path):
     def train(callbacks):
         dbn = DBN([RBM(5), RBM(4)])  # other numbers each time
         dbn.compile(keras.optimizers.SGD(0.1))
-        return dbn, dbn.fit(DATA, epochs=[2, 4], callbacks=callbacks, verbose=0)
+        return dbn, dbn.pretrain(DATA, epochs=[2, 4], callbacks=callbacks, verbose=0)
 
     cut = []
     with pytest.raises(KeyboardInterrupt):
@@ -174,7 +174,7 @@ def test_a_cut_script_goes_on_where_it_was(tmp_path):
 def test_rbms_that_are_skipped_need_no_rule():
     dbn = DBN([RBM(5, num_visible=6, seed=0), RBM(4, seed=1)])
     dbn.rbms[1].compile("sgd")
-    assert dbn.fit(DATA, epochs=[0, 1], verbose=0)[0] is None
+    assert dbn.pretrain(DATA, epochs=[0, 1], verbose=0)[0] is None
 
 
 def test_first_rbm_trained_on_its_own():
@@ -196,7 +196,7 @@ def test_first_rbm_trained_on_its_own():
 def test_two_replicas(data, epochs):
     with two_cpus().scope():
         dbn = compiled(5, 4)
-    histories = dbn.fit(data, epochs=epochs, validation_data=data, verbose=0)
+    histories = dbn.pretrain(data, epochs=epochs, validation_data=data, verbose=0)
     assert all(np.isfinite(h.history["val_loss"]).all() for h in histories)
     for variable in dbn.rbms[1].trainable_variables:
         first, second = (v.numpy() for v in variable.value.values)

@@ -5,10 +5,10 @@ import importlib
 import keras
 import numpy as np
 import pytest
+from keras_rbm.models.workflow.portable import FORMATS
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 from keras_rbm.inference import BeliefPropagation, MeanField
-from keras_rbm.models.workflow.portable import FORMATS
 
 RNG = np.random.default_rng(0)
 SUFFIX = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml"}
@@ -126,7 +126,7 @@ def largest_difference(model, format, endpoint, folder):
     """Exports an endpoint, and compares its answers with the live model's."""
     path = folder / f"model{SUFFIX[format]}"
     model.export(path, format, endpoint=endpoint)
-    function, signature = model.endpoints()[endpoint]
+    function, signature = model._endpoints()[endpoint]
     largest = 0.0
     for size in (1, 7, 16, 40):
         arrays = [RNG.integers(0, 2, (size, spec.shape[1])) for spec in signature]

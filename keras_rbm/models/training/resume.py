@@ -7,32 +7,31 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import keras
-import numpy as np
 
 
 class FitStart(NamedTuple):
     """Where the last `fit` began.
 
     Attributes:
-        count: the optimizer's `steps_taken`.
+        count: the optimizer's `gradients_given`.
         steps: number of batches of an epoch, 0 if unknown.
     """
 
     count: int = 0
     steps: int = 0
 
-    @classmethod
-    def of(cls, saved):
-        """Returns it from what was saved; older files do not hold the steps."""
-        return cls(*map(int, np.ravel(np.asarray(saved))))
 
-
-def steps_taken(optimizer):
+def gradients_given(optimizer):
     """Returns how many gradients an optimizer has been given, an int.
 
     `optimizer.iterations` counts only the updates, where it accumulates gradients.
     """
     return int(getattr(optimizer, "inner_optimizer", optimizer)._iterations.numpy())
+
+
+def inner_steps(rule):
+    """Returns how many updates a rule makes in a step: S-DCP makes several."""
+    return getattr(rule, "inner_steps", 1)
 
 
 class EpochKey(keras.callbacks.Callback):
@@ -53,7 +52,7 @@ class EpochKey(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         seed = int(self.model.seed_generator.state.numpy()[0])
-        count = steps_taken(self.model.optimizer)
+        count = gradients_given(self.model.optimizer)
         self._value[0] = (seed << 31 ^ count) % 2**63
 
 
@@ -78,8 +77,8 @@ class ResumeCheck(keras.callbacks.Callback):
         model._fit_start = start._replace(steps=steps or 0)
         if not steps or start.steps not in (0, steps):
             return
-        count = steps_taken(model.optimizer) - start.count
-        epochs = count / (steps * model.rule.updates_per_step)
+        count = gradients_given(model.optimizer) - start.count
+        epochs = count / (steps * inner_steps(model.rule))
         recorded = (restored or self.initial_epoch) - self.initial_epoch
         ahead = epochs == recorded + 1
         alone = restored is None and epochs == int(epochs) > 0

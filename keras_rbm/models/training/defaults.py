@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm.checks import check_counts, check_flags
-from keras_rbm.models.workflow.initializers import keras_part
+from keras_rbm.models.initializers import keras_part
 
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.

@@ -1,19 +1,13 @@
-"""Checks and splits the data of `fit`, before anything is changed."""
+"""The data of `fit`: checked, split and shuffled before anything is changed."""
 
 import numbers
 from typing import NamedTuple
 
+import tensorflow as tf
+
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.models.workflow.first_fit import is_new
-from keras_rbm.models.workflow.inputs import (
-    as_arrays,
-    check_source,
-    check_weights,
-    first_batches,
-    is_array,
-    unpack,
-    with_weights,
-)
+from keras_rbm.models.data.form import as_arrays, check_alone
+from keras_rbm.models.data.rows import check_source, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
 _ROWS = 1000
@@ -33,6 +27,50 @@ class TrainingData(NamedTuple):
     y: object
     sample_weight: object
     validation: object
+
+    @classmethod
+    def of(
+        cls,
+        form,
+        x,
+        y,
+        sample_weight,
+        batch_size,
+        validation_split,
+        validation_data,
+        is_new=False,
+    ):
+        """Returns the checked data of the arguments of `fit`.
+
+        Args:
+            form: `DataForm` of the model.
+            x, y, …, validation_data: arguments of `fit`.
+            is_new: bool, whether the model will start at the data.
+
+        Raises:
+            TypeError, ValueError: if the model cannot learn from them.
+        """
+        split_is_number = isinstance(validation_split, numbers.Real)
+        if not split_is_number or not 0.0 <= validation_split < 1.0:
+            raise ValueError(
+                "Expected validation_split in [0, 1). Received: "
+                f"validation_split={validation_split}."
+            )
+        if is_array(x):
+            parts = as_arrays(x, y, sample_weight)
+            if validation_split and validation_data is None:
+                parts, validation_data = _split(parts, validation_split)
+            start = [parts]
+        else:
+            check_alone(x, y)
+            _check_no_split(x, validation_split)
+            batches, x = first_batches(x, _ROWS if is_new else 1)
+            start, parts = [*map(unpack, batches)], (x, None, sample_weight)
+        for batch in start:
+            form.check(*batch)
+        if validation_data is not None:
+            validation_data = _validation(form, validation_data, start[0], batch_size)
+        return cls(start, *parts, validation_data)
 
     def shuffled(self, batch_size, epoch_key):
         """Returns arrays as batches, in an order that depends on the epoch."""
@@ -60,35 +98,49 @@ class TrainingData(NamedTuple):
         return with_weights(self.x, self.y, self.sample_weight, batch_size)
 
 
-def training_data(
-    model, x, y, sample_weight, batch_size, validation_split, validation_data
-):
-    """Returns the `TrainingData` of the arguments of `fit`.
+def first_batches(data, rows=1):
+    """Returns the first batches of a source, and the source with all its batches.
 
-    Raises:
-        TypeError, ValueError: if the model cannot learn from them.
+    Args:
+        data: `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+        rows: int ≥ 1, how many examples are enough.
+
+    Returns:
+        `(batches, data)`: a list of at least one batch, and the data. A generator is
+        returned with its first batches put back.
     """
-    split_is_number = isinstance(validation_split, numbers.Real)
-    if not split_is_number or not 0.0 <= validation_split < 1.0:
-        raise ValueError(
-            "Expected validation_split in [0, 1). Received: "
-            f"validation_split={validation_split}."
-        )
-    if is_array(x):
-        parts = as_arrays(x, y, sample_weight)
-        if validation_split and validation_data is None:
-            parts, validation_data = _split(parts, validation_split)
-        start = [parts]
-    else:
-        check_alone(x, y)
-        _check_no_split(x, validation_split)
-        batches, x = first_batches(x, _ROWS if is_new(model) else 1)
-        start, parts = [*map(unpack, batches)], (x, None, sample_weight)
-    for batch in start:
-        _check_batch(model, *batch)
-    if validation_data is not None:
-        validation_data = _validation(model, validation_data, start[0], batch_size)
-    return TrainingData(start, *parts, validation_data)
+    check_source(data)
+    batches, count = [], 0
+    for batch in data:
+        batches.append(batch)
+        x = unpack(batch)[0]
+        count += x.shape[0] if getattr(x, "shape", None) else 1
+        if count >= rows:
+            break
+    if not batches:
+        raise ValueError("Expected data of at least one batch. Received: no batch.")
+    return batches, _chained(batches, data) if hasattr(data, "__next__") else data
+
+
+def with_weights(x, y, sample_weight, batch_size):
+    """Returns arrays as Keras takes them: as a dataset if there are weights but no y.
+
+    Keras drops `sample_weight` from arrays without `y`.
+
+    Returns:
+        `(x, y, sample_weight)`.
+    """
+    if y is not None or sample_weight is None:
+        return x, y, sample_weight
+    dataset = tf.data.Dataset.from_tensor_slices((x, sample_weight))
+    dataset = dataset.batch(batch_size or 32)
+    return dataset.map(lambda x, weight: (x, (), weight)), None, None
+
+
+def _chained(first, rest):
+    # Not itertools.chain: Keras takes only generators.
+    yield from first
+    yield from rest
 
 
 def _split(parts, share):
@@ -106,16 +158,6 @@ def _split(parts, share):
     )
 
 
-def check_alone(x, y):
-    """Raises an error unless x is a source of batches, given without y."""
-    check_source(x)
-    if y is not None:
-        raise TypeError(
-            f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
-            "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
-        )
-
-
 def _check_no_split(x, validation_split):
     """Raises a ValueError if validation data should be split off from a non-array."""
     if validation_split:
@@ -126,14 +168,7 @@ def _check_no_split(x, validation_split):
         )
 
 
-def _check_batch(model, x, y, weights):
-    """Raises an error unless the model can learn from batches like this one."""
-    model._check_batch(x, y)
-    if is_array(weights):
-        check_weights(weights)
-
-
-def _validation(model, data, training, batch_size):
+def _validation(form, data, training, batch_size):
     """Returns validation data as Keras takes them; `training` is a first batch."""
     data = tuple(data) if isinstance(data, list) else data
     data = data if isinstance(data, tuple) or not is_array(data) else (data,)
@@ -144,7 +179,7 @@ def _validation(model, data, training, batch_size):
         source = data[0] if isinstance(data, tuple) else data
         batches, data = first_batches(source)
         first = unpack(batches[0])
-    _check_batch(model, *first)
+    form.check(*first)
     for ours, theirs in zip(training[:2], first[:2], strict=True):
         if ours is not None and ours.shape[-1] != theirs.shape[-1]:
             raise ValueError(

@@ -1,10 +1,13 @@
-"""Export of models as SavedModels with named endpoints."""
+"""Export of models: SavedModels with named endpoints, or one in another format."""
 
 import inspect
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
+
+from keras_rbm.models.files.portable import check_portable, export_portable
+from keras_rbm.models.files.saving import files_beside, written_whole
 
 
 class Endpoint(NamedTuple):
@@ -19,20 +22,34 @@ class Endpoint(NamedTuple):
     signature: list
 
 
-def export_saved_model(model, filepath, verbose=None, **kwargs):
-    """Writes a model's `endpoints()` as a SavedModel; arguments as for `export`."""
-    model._assert_built("export")
+def export_model(model, filepath, format, verbose, endpoint, **kwargs):
+    """Writes a model's endpoints, or one of them; arguments as for `export`."""
+    if format != "tf_saved_model":
+        function = check_portable(model, filepath, format, endpoint)
+        with files_beside(filepath) as place:
+            export_portable(model, place, format, endpoint, function, verbose, **kwargs)
+        return
+    if endpoint != "serving_default":
+        raise ValueError(
+            "Expected no endpoint: a SavedModel has all of them. Received: "
+            f"endpoint={endpoint!r}. Leave it out, or pass format='onnx'."
+        )
     if kwargs:
         raise ValueError(
             "Expected no further arguments: the endpoints' signatures are given. "
             f"Received: {', '.join(kwargs)}."
         )
+    with written_whole(filepath) as place:
+        _export_saved_model(model, place, verbose)
+
+
+def _export_saved_model(model, filepath, verbose):
     archive = keras.export.ExportArchive()
     archive.track(model)
     inference = getattr(model, "inference", None)
     if inference is not None and inference.variables:
         archive.add_variable_collection("inference", inference.variables)
-    endpoints = model.endpoints()
+    endpoints = model._endpoints()
     for name, (function, signature) in endpoints.items():
         archive.add_endpoint(name, _with_names(function, signature), signature)
     # `keras.layers.TFSMLayer` calls it by default: it returns one tensor, as the model.

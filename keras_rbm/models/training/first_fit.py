@@ -5,9 +5,9 @@ import warnings
 import keras
 import numpy as np
 
-from keras_rbm.models.workflow.layer_variables import layer_parameters
-from keras_rbm.models.workflow.resume import steps_taken
-from keras_rbm.models.workflow.rows import moments, row_chunks, some_rows
+from keras_rbm.models.data.rows import moments, row_chunks, some_rows
+from keras_rbm.models.layer_variables import layer_parameters
+from keras_rbm.models.training.resume import gradients_given
 
 #: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
@@ -17,12 +17,9 @@ def is_new(model):
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
-    if model.grows or steps_taken(model.optimizer):
+    if gradients_given(model.optimizer):
         return False
-    known = not model.conditional and (
-        model.examples_seen > 0.0 or np.any(model.base_rate != model._start_rate)
-    )
-    return not known and all(
+    return not model._knows_data() and all(
         np.all(np.asarray(variable) == initializer((1,)))
         for variable, initializer in _variables(model).values()
     )
@@ -46,9 +43,9 @@ class FirstFit(keras.callbacks.Callback):
 def _start_at_data(model, batches):
     """Fits the isolated visible units of a new model to data, as `adapt` does.
 
-    `examples_seen` does not change: it counts only the examples of training.
+    The count of the examples that were seen does not change: it is of training.
     """
-    if model.grows or not model.trainable or not is_new(model):
+    if not model.trainable or not is_new(model):
         return
     unit, chunks, weights = model.visible, *_chunks(model, batches)
     if not chunks:
@@ -68,9 +65,8 @@ def _start_at_data(model, batches):
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
         parameters = layer_parameters(model, "visible_{}", unit)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
-    if not model.conditional:
-        model.base_rate.assign(mean)
-    model.rule.adapt(model)
+    model._set_data_mean(mean)
+    model._learner.recenter()
 
 
 def _variables(model):
@@ -96,7 +92,7 @@ def _chunks(model, batches):
     """
     chunks, weights = [], []
     for x, y, given in batches:
-        visible = model._split_batch(x, y)[1]
+        visible = model._form.split(x, y)[1]
         own = np.ones(len(visible)) if given is None else np.ravel(given)
         if not own.all():
             visible = np.asarray(visible)[own > 0.0]

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import log_conditional
-from keras_rbm.models.workflow.rows import as_rows, moments, some_rows
+from keras_rbm.models.data.rows import as_rows, moments, some_rows
 
 #: Nats per visible unit by which a loss may exceed that of independent units.
 _MARGIN = 5.0

@@ -55,7 +55,7 @@ def check_portable(model, filepath, format, endpoint):
             f"Expected Keras {'.'.join(map(str, since))} or later to write {title}. "
             f"Received: Keras {keras.__version__}. Upgrade it, or pass format='onnx'."
         )
-    endpoints = model.endpoints()
+    endpoints = model._endpoints()
     fixed = tuple(name for name in endpoints if name not in _RANDOM)
     if endpoint in _RANDOM and endpoint in endpoints:
         raise ValueError(

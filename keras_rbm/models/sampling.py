@@ -60,5 +60,5 @@ def checked_chains(model, shape, steps, initial_visible, clamp, seed):
             )
     if clamp is not None:
         clamp = checked_mask(clamp, shape)
-    seed = model.next_seed() if seed is None else random.as_seed(seed)
+    seed = model._next_seed() if seed is None else random.as_seed(seed)
     return initial_visible, clamp, seed

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import units
+from keras_rbm.checks import is_int
 
 
 def unit_types(visible, hidden):
@@ -20,7 +21,7 @@ def add_units(model, template, unit, count, bias_initializer=None):
     """Creates the variables of `count` units, as attributes of the model.
 
     Args:
-        model: `RuleModel`.
+        model: `BoltzmannMachine`.
         template: str, the variables' names, with `{}` for the unit's name of each, such
             as `"hidden_{}"`.
         unit: `Unit`.
@@ -52,3 +53,27 @@ def layer_parameters(model, template, unit, **given):
         if name not in given
     }
     return unit.parameters(**values, **given)
+
+
+def check_input_shape(shape, model):
+    """Raises a ValueError unless a model is or can be built for inputs of a shape."""
+    known = isinstance(shape, (tuple, list, tf.TensorShape)) and len(shape) > 0
+    if not known or not all(size is None or is_int(size) for size in shape):
+        raise ValueError(
+            "Expected input_shape as a tuple of ints and None. Received: input_shape="
+            f"{shape!r:.200}."
+        )
+    if model.built:
+        width = model.input_spec.axes[-1]
+        if shape[-1] != width:
+            raise ValueError(
+                f"Expected an input of width {width}, for which '{model.name}' is "
+                f"built. Received: input_shape={tuple(shape)}. Make a new model."
+            )
+        return
+    if len(shape) != 2 or shape[-1] is None or shape[-1] < 1:
+        raise ValueError(
+            "Expected an input of shape (examples, units) of known width. Received: "
+            f"input_shape={tuple(shape)}. Flatten each example to a vector, or pass "
+            "num_visible=."
+        )

@@ -1,0 +1,1 @@
+"""Data of a model: rows, batches, and what both must be."""

@@ -1,0 +1,399 @@
+"""What a model's data must be: `DataForm`, and the checks that it makes."""
+
+import warnings
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.models.data.rows import (
+    as_array,
+    as_values,
+    check_source,
+    is_array,
+    is_numeric,
+    row_chunks,
+    unpack,
+)
+from keras_rbm.models.errors import END, MARK, lies_in
+from keras_rbm.units import Unit
+from keras_rbm.units.bernoulli import are_binary
+
+#: How far from 0 and 1 scaled data may be.
+_ROUNDING = 1e-5
+
+
+class Part(NamedTuple):
+    """One array of a batch.
+
+    Attributes:
+        name: str, the argument's name in messages.
+        width: int, or `None` until it is known.
+        unit: `Unit` whose states the rows are; `None` for any finite numbers.
+    """
+
+    name: str
+    width: int | None
+    unit: Unit | None = None
+
+    def check(self, rows, name=None):
+        """Raises an error unless an array, tensor or spec can be this part."""
+        check_rows(rows, name or self.name, self.width, self.unit)
+
+    def is_sound(self, rows):
+        """Returns a bool tensor (): whether all rows can be this part."""
+        if self.unit is None:
+            return lies_in(rows)
+        return tf.reduce_all(self.unit.contains(rows))
+
+    def assertions(self, rows):
+        """Returns operations that fail unless a tensor of a pipeline can be this."""
+        if not tf.is_tensor(rows):
+            return []
+        rows = tf.cast(rows, tf.float32)
+        name, unit = self.name, self.unit
+        expected = f"finite {name}" if unit is None else f"{name}, {unit.description}"
+        words = (
+            f"Expected {expected}. Received: NaN, infinite or other values in a batch "
+            "from"
+        )
+        ends = tf.reduce_min(rows), "to", tf.reduce_max(rows)
+        return [_expect(self.is_sound(rows), words, *ends)]
+
+
+class DataForm(NamedTuple):
+    """What a model learns from, and what it is called on.
+
+    It holds no reference to the model, because pipelines keep what they refer to.
+
+    Attributes:
+        visible: `Part`, the states of the visible units: x of a model of p(v), y of a
+            conditional one.
+        called: `Part`, what the model is called on.
+        conditional: bool, whether that is an input x beside the states.
+    """
+
+    visible: Part
+    called: Part
+    conditional: bool
+
+    @classmethod
+    def of_states(cls, unit, width):
+        """Returns the form of a model of p(v)."""
+        called = Part("x", width, unit if unit.encodes else None)
+        return cls(Part("x", width, unit), called, False)
+
+    @classmethod
+    def of_pairs(cls, unit, width, num_features):
+        """Returns the form of a model of p(y | x)."""
+        return cls(Part("y", width, unit), Part("x", num_features), True)
+
+    @property
+    def names(self):
+        """Names of the visible states and the features, for messages."""
+        return ("y", "x") if self.conditional else ("x", "features")
+
+    def split(self, x, y):
+        """Returns `(features, visible)`; raises a ValueError unless y fits."""
+        if self.conditional and y is None:
+            raise ValueError(
+                "Expected pairs: a CRBM learns p(y | x). Received: no y. Call "
+                "fit(x, y), with a dataset of (x, y), or use an RBM."
+            )
+        if not self.conditional and y is not None:
+            raise ValueError(
+                "Expected data without targets: an RBM learns p(x). Received: y. Call "
+                "fit(x), or drop the targets of a dataset: "
+                "dataset.map(lambda x, y: x)."
+            )
+        return (x, y) if self.conditional else (None, x)
+
+    def check(self, x, y=None, sample_weight=None):
+        """Raises an error unless the model can learn from a batch like this one."""
+        features, visible = self.split(x, y)
+        if self.conditional:
+            if are_binary(self.visible.unit):
+                _check_no_labels(visible)
+            self.called.check(features)
+        self.visible.check(visible)
+        if is_array(sample_weight):
+            check_weights(sample_weight)
+
+    def checked_arrays(self, x, y, sample_weight):
+        """Returns the parts of array data as checked arrays or `None`."""
+        arrays = as_arrays(x, y, sample_weight)
+        self.check(*arrays[:2])
+        return arrays
+
+    def checked_source(self, x, y=None):
+        """Returns a source of batches that raises an error at a bad batch."""
+        check_alone(x, y)
+        if isinstance(x, tf.data.Dataset):
+            self.check(*unpack(x.element_spec)[:2])
+        return self.checked(x)
+
+    def checked(self, data):
+        """Returns a source of batches like `data`, checked as they come."""
+        parts = [self.called, self.visible] if self.conditional else [self.visible]
+        return _checked(data, parts)
+
+    def checked_calls(self, x):
+        """Returns data to call the model on, checked as far as is possible now."""
+        if is_array(x):
+            x = as_values(x)
+            self.called.check(x)
+            if not self.conditional and are_binary(self.visible.unit):
+                _warn_of_values_outside(row_chunks(x), self.called.name)
+            return x
+        check_source(x)
+        if isinstance(x, tf.data.Dataset):
+            self.called.check(unpack(x.element_spec)[0])
+            if x.cardinality() == 0:
+                raise ValueError(
+                    "Expected data of at least one batch. Received: no batch."
+                )
+        return _checked(x, [self.called])
+
+    def states(self, data, name=None):
+        """Returns data as checked visible states (N, V), not copied if an array."""
+        values = as_values(data)
+        self.visible.check(values, name or self.visible.name)
+        return values
+
+    def soundness(self, features, visible, weights):
+        """Returns bools (): whether visible states, features and weights are valid."""
+        return (
+            self.visible.is_sound(visible),
+            self.called.is_sound(features) if self.conditional else tf.constant(True),
+            lies_in(weights, 0.0),
+        )
+
+
+def check_rows(rows, name, width=None, unit=None):
+    """Raises a ValueError unless `rows` can be states of a layer.
+
+    Args:
+        rows: tensor or array that should be (examples, width).
+        name: str, the argument's name.
+        width: int or `None`.
+        unit: `Unit` whose states they should be, or `None` for any numbers.
+    """
+    if not hasattr(rows, "shape"):
+        raise TypeError(
+            f"Expected {name} as an array. Received: {type(rows).__name__}."
+        )
+    if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
+        return
+    shape = tuple(rows.shape)
+    if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
+        raise ValueError(
+            f"Expected {name} of shape (examples, {width or 'units'}). Received: "
+            f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
+            "dataset: dataset.batch(100)."
+        )
+    if isinstance(rows, tf.TensorSpec):
+        return
+    if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
+        return
+    values = np.asarray(rows)
+    if not values.size:
+        raise ValueError(
+            f"Expected {name} of at least one example. Received: {name}.shape={shape}."
+        )
+    if not is_numeric(values):
+        raise TypeError(
+            f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
+        )
+    low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
+    if not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"Expected finite {name}. Received: NaN or infinite values. Remove or "
+            "impute them first."
+        )
+    if unit is not None:
+        _check_states(values, name, unit)
+
+
+def _check_states(values, name, unit):
+    """Raises a ValueError unless an array of finite numbers can be states of a unit."""
+    sound = unit.contains(values)
+    if np.all(sound):
+        return
+    row, column = np.argwhere(~np.asarray(sound))[0]
+    own = unit.unit_of_column(column)
+    others = values if own is unit else values[:, column]
+    low, high = others.min() + 0.0, others.max() + 0.0  # no -0
+    raise ValueError(
+        f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
+        f"Received: {values[row, column]:g} in row {row}, column {column}; values "
+        f"from {low:g} to {high:g}. Scale the data, number categories from 0, or use "
+        "another unit (visible='gaussian' takes all numbers)."
+    )
+
+
+def _check_no_labels(targets):
+    """Raises a ValueError if `targets` are classes, not states of visible units."""
+    shape = getattr(targets, "shape", (1, 2))
+    if isinstance(shape, tf.TensorShape) and shape.rank is None:
+        return
+    single = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+    values = targets if isinstance(targets, np.ndarray) else np.zeros(1)
+    words = values.dtype.kind in "OSU"
+    if words or len(shape) == 1 or (single and values.max(initial=0) > 1):
+        raise ValueError(
+            "Expected y of shape (examples, units), states 0 and 1. Received: "
+            f"y.shape={tuple(shape)}, dtype {targets.dtype}. Turn classes into states: "
+            "keras.utils.to_categorical(labels). Number words first: "
+            "keras.layers.StringLookup, or np.unique(labels, return_inverse=True)[1]."
+        )
+
+
+def as_arrays(x, y, sample_weight):
+    """Returns the parts of array data as arrays or `None`, of one length."""
+    parts = {"x": x, "y": y, "sample_weight": sample_weight}
+    arrays = [as_array(part, name) for name, part in parts.items()]
+    check_weights(arrays[2])
+    lengths = [
+        part.shape[0] if len(part.shape) else 0 for part in arrays if part is not None
+    ]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            "Expected arrays of one length. Received: x, y, sample_weight of lengths "
+            f"{lengths}."
+        )
+    return arrays
+
+
+def check_weights(weights):
+    """Raises a ValueError unless `weights` can be the weights of examples."""
+    if weights is None:
+        return
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(
+            "Expected sample_weight to be numbers. Received: sample_weight of dtype "
+            f"{weights.dtype}."
+        )
+    if weights.ndim not in (1, 2) or weights.size != len(weights):
+        raise ValueError(
+            "Expected a sample_weight for each example. Received: sample_weight "
+            f"of shape {weights.shape}."
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(
+            "Expected finite sample_weight ≥ 0. Received: sample_weight with "
+            "negative, infinite or NaN values."
+        )
+
+
+def check_alone(x, y):
+    """Raises an error unless x is a source of batches, given without y."""
+    check_source(x)
+    if y is not None:
+        raise TypeError(
+            f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
+            "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
+        )
+
+
+def warn_of_means(chunks, unit, name):
+    """Warns if rows are not states of units but means, which have no likelihood."""
+    for rows in chunks:
+        states = np.asarray(unit.is_state(np.asarray(rows)))
+        if not states.all():
+            column = int(np.argwhere(~states)[0, 1])
+            own = unit.unit_of_column(column)
+            some = name if own is unit else f"column {column} of {name}"
+            warnings.warn(
+                f"Expected {some} to be states of {type(own).__name__} units, whole "
+                "numbers. Received: values between them, for which the result is not a "
+                "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
+                f"{name} > 0.5.",
+                stacklevel=4,
+            )
+            return
+
+
+def _warn_of_values_outside(chunks, name):
+    """Warns if rows for binary units are not from 0 to 1, up to rounding."""
+    for rows in chunks:
+        low, high = np.min(rows, initial=0.0), np.max(rows, initial=1.0)
+        if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+            warnings.warn(
+                f"Expected {name} from 0 to 1, states of binary units or their means. "
+                f"Received: values from {low:g} to {high:g}. Features of such values "
+                "mean little. Scale the data as for fit.",
+                stacklevel=4,
+            )
+            return
+
+
+def _checked(data, parts):
+    """Returns a source of batches that raises an error at a batch without its parts."""
+    if is_array(data):
+        return data
+    if isinstance(data, tf.data.Dataset):
+        return data.map(lambda *element: _checked_element(element, parts))
+    if isinstance(data, keras.utils.PyDataset):
+        return _CheckedLoader(data, parts)
+    if hasattr(data, "__next__"):
+        return (_checked_batch(batch, parts) for batch in data)
+    return data  # such as a distributed dataset, which cannot be checked
+
+
+def _checked_element(element, parts):
+    element = element[0] if len(element) == 1 else element
+    *arrays, weights = unpack(element)
+    checks = []
+    for part, rows in zip(parts, arrays, strict=False):
+        checks += part.assertions(rows)
+    if tf.is_tensor(weights):
+        words = (
+            "Expected finite sample_weight ≥ 0. Received: sample_weight with negative, "
+            "infinite or NaN values."
+        )
+        checks.append(_expect(lies_in(tf.cast(weights, tf.float32), 0.0), words))
+    with tf.control_dependencies(checks):
+        return tf.nest.map_structure(tf.identity, element)
+
+
+def _expect(condition, *words):
+    return tf.debugging.Assert(condition, [MARK, *words, END])
+
+
+def _checked_batch(batch, parts):
+    """Returns a checked batch; errors have the marks that `explained` looks for."""
+    *arrays, weights = unpack(batch)
+    try:
+        for part, rows in zip(parts, arrays, strict=False):
+            part.check(rows)
+        check_weights(weights)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{MARK} {error} {END}") from error
+    return batch
+
+
+class _CheckedLoader(keras.utils.PyDataset):
+    """A PyDataset whose batches are checked."""
+
+    def __init__(self, loader, parts):
+        super().__init__(
+            workers=loader.workers,
+            use_multiprocessing=loader.use_multiprocessing,
+            max_queue_size=loader.max_queue_size,
+        )
+        self._loader, self._parts = loader, parts
+
+    def __getitem__(self, index):
+        return _checked_batch(self._loader[index], self._parts)
+
+    @property
+    def num_batches(self):
+        return self._loader.num_batches
+
+    def on_epoch_begin(self):
+        self._loader.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self._loader.on_epoch_end()

@@ -1,0 +1,197 @@
+"""Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
+
+import itertools
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+#: Types that can be iterated over, but hold no batches.
+_NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
+#: Rows that are computed at once.
+ROWS_AT_ONCE = 1000
+
+
+def is_array(data):
+    """Returns whether `data` is one array (not a dataset, generator or loader)."""
+    return hasattr(data, "__array__") or isinstance(data, (list, tuple))
+
+
+def is_numeric(values):
+    """Returns whether a NumPy array holds real numbers."""
+    return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
+
+
+def unpack(data):
+    """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
+
+    A distributed dataset cannot hold `None`.
+    """
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    return x, None if isinstance(y, tuple) and not y else y, sample_weight
+
+
+def check_source(data):
+    """Raises a TypeError unless `data` is a source of batches, not an array."""
+    loaders = (tf.data.Dataset, keras.utils.PyDataset)
+    iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
+    check_dense(data)
+    if not isinstance(data, loaders) and not iterable:
+        raise TypeError(
+            "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
+            f"{type(data).__name__}."
+        )
+
+
+def check_dense(data, name="x"):
+    """Raises a TypeError if data are sparse, ragged, or have masked values."""
+    if hasattr(data, "toarray"):
+        kind, cure = "a sparse matrix", f"{name}.toarray()"
+    elif isinstance(data, tf.SparseTensor):
+        kind, cure = "a sparse matrix", f"tf.sparse.to_dense({name})"
+    elif isinstance(data, tf.RaggedTensor):
+        kind, cure = "a tensor of rows of several lengths", "rows of one length"
+    elif isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        kind, cure = "masked values", "rows without them"
+    else:
+        return
+    raise TypeError(
+        "Expected a dense array of shape (examples, units). Received: "
+        f"{kind}, {type(data).__name__}. Pass {cure}."
+    )
+
+
+def as_array(part, name):
+    """Returns a part of array data as an array or tensor, or `None`."""
+    if part is None:
+        return part
+    check_dense(part, name)
+    if tf.is_tensor(part):
+        return part
+    try:
+        array = np.asarray(part)
+        if array.dtype.kind == "O" and hasattr(part, "columns"):
+            array = array.astype(np.float32)  # a frame of bools and numbers
+        return array
+    except ValueError as error:
+        if hasattr(part, "columns"):
+            raise ValueError(
+                f"Expected {name} to be numbers. Received: a frame with words. Turn "
+                "them into numbers with keras_rbm.units.from_dataframe(frame), which "
+                "also returns their unit types."
+            ) from error
+        raise ValueError(
+            f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
+            "of different shapes. Pass pairs as x and y."
+        ) from error
+
+
+def as_rows(data):
+    """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
+    values = as_values(data)
+    if tf.is_tensor(values):
+        return tf.cast(values, tf.float32)
+    return tf.convert_to_tensor(values.astype(np.float32))
+
+
+def as_values(data):
+    """Returns the same as an array of numbers, not copied if it already is one."""
+    if isinstance(data, tf.data.Dataset):
+        batches = list(_batches(data))
+        width = _first_spec(data).shape[-1:]
+        return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
+    check_dense(data)
+    if tf.is_tensor(data):
+        dtype = tf.as_dtype(data.dtype)
+        if dtype.is_integer or dtype.is_floating:
+            return tf.convert_to_tensor(data)
+    try:
+        values = np.asarray(data)
+        if values.dtype.kind == "O" and data is not None:
+            values = values.astype(np.float32)
+        numeric = is_numeric(values)
+    except (TypeError, ValueError):
+        numeric = False
+    if not numeric:
+        raise TypeError(
+            "Expected an array of numbers of shape (examples, units), or a "
+            f"tf.data.Dataset. Received: {getattr(data, 'dtype', type(data).__name__)}."
+        )
+    return values
+
+
+def row_chunks(data, rows_at_once=ROWS_AT_ONCE):
+    """Yields an array or a dataset as float32 tensors of some rows each."""
+    if isinstance(data, tf.data.Dataset):
+        yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
+        return
+    if not is_array(data):
+        check_source(data)
+        yield from (as_rows(unpack(batch)[0]) for batch in data)
+        return
+    values = as_values(data)
+    count = values.shape[0] if len(values.shape) else 0
+    for start in range(0, max(count, 1), rows_at_once):
+        part = values[start : start + rows_at_once] if len(values.shape) else values
+        yield as_rows(part)
+
+
+def map_rows(function, *arrays, rows_at_once=ROWS_AT_ONCE):
+    """Applies a function of float32 tensors (B, V), … to many rows, in parts."""
+    if not tf.executing_eagerly() or len(arrays[0]) <= rows_at_once:
+        return function(*(tf.cast(own, tf.float32) for own in arrays))
+    parts = zip(*(row_chunks(own, rows_at_once) for own in arrays), strict=True)
+    return tf.concat([function(*rows) for rows in parts], 0)
+
+
+def some_rows(values, count):
+    """Returns at most `count` rows of an array, the same random ones each time."""
+    if len(values) <= count:
+        return values
+    # Evenly spaced rows may all be alike, where data are periodic.
+    chosen = np.sort(np.random.default_rng(0).choice(len(values), count, replace=False))
+    return tf.gather(values, chosen) if tf.is_tensor(values) else values[chosen]
+
+
+def moments(chunks, weights=None):
+    """Returns mean and variance (V,), float32, of rows.
+
+    Args:
+        chunks: iterable of tensors (n, V).
+        weights: iterable of as many arrays (n,), positive, or `None`.
+    """
+    count, mean, squares = 0, 0.0, 0.0
+    weights = itertools.repeat(None) if weights is None else weights
+    for chunk, own_weights in zip(chunks, weights, strict=False):
+        rows = np.asarray(chunk, np.float64)
+        own = np.average(rows, 0, own_weights)
+        size = len(rows) if own_weights is None else np.sum(own_weights)
+        total = count + size
+        spread = np.square(rows - own)
+        squares = squares + (
+            spread.sum(0) if own_weights is None else own_weights @ spread
+        )
+        squares += np.square(own - mean) * count * size / total
+        mean = mean + (own - mean) * size / total
+        count = total
+    return mean.astype(np.float32), (squares / count).astype(np.float32)
+
+
+def _first_spec(dataset):
+    """Returns the `TensorSpec` of the first component of a dataset's elements."""
+    spec = dataset.element_spec
+    return spec[0] if isinstance(spec, (tuple, list)) else spec
+
+
+def _batches(dataset):
+    """Returns batches of the first component of a dataset's elements."""
+    spec = _first_spec(dataset)
+    if not isinstance(spec, tf.TensorSpec) or spec.dtype == tf.string:
+        raise TypeError(
+            "Expected a dataset of numeric arrays, or of tuples that begin with one. "
+            f"Received: element_spec={dataset.element_spec!r:.200}. Map it to these."
+        )
+    if isinstance(dataset.element_spec, (tuple, list)):
+        dataset = dataset.map(lambda x, *rest: x)
+    rank = dataset.element_spec.shape.rank
+    return dataset.batch(ROWS_AT_ONCE) if rank == 1 else dataset

@@ -1,0 +1,490 @@
+"""The deep belief network."""
+
+import numbers
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import random, units
+from keras_rbm.checks import check_counts, seed_number
+from keras_rbm.inference.gibbs import (
+    sample_hidden_given_visible,
+    sample_visible_given_hidden,
+)
+from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.data.rows import as_values, map_rows, row_chunks
+from keras_rbm.models.deep.fine_tuning import classifier
+from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
+from keras_rbm.models.errors import explained
+from keras_rbm.models.files import saving
+from keras_rbm.models.files.exporting import (
+    Endpoint,
+    chain_endpoints,
+    export_model,
+    named,
+    number,
+    rows,
+)
+from keras_rbm.models.files.summary import summary_of
+from keras_rbm.models.rbm import RBM
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class DBN(keras.Model):
+    """Deep belief network: stacked RBMs, each trained on the features of the last [1].
+
+    The top RBM is a prior of its visible layer's states, and the RBMs below it lead
+    down: for three RBMs, `p(v, h_1, h_2) = p(v | h_1) p(h_1 | h_2) p_top(h_2)`. The way
+    up, `q(h_1 | v) q(h_2 | h_1)`, approximates the posterior. `fit` trains
+    greedily from below. An upper RBM learns from states of the layer below, which are
+    drawn again in every epoch: this raises the bound `log_likelihood_bound`.
+
+    Called on data, the model returns the features of the top, `E[h | v]` layer by
+    layer, (B, hidden units of the top).
+
+    Args:
+        rbms: list of `RBM`, from the data upwards, or of ints ≥ 1, for RBMs with that
+            many binary hidden units. Those above the first are built for the width
+            below them. They stay usable on their own, `dbn.rbms[0]`.
+        seed: int or `None`, the seed of the first RBM that is created here; the second
+            gets `seed + 1`, and so on.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`. RBMs that are
+            created here have the `dtype`, too.
+
+    Raises:
+        ValueError: if the list is empty, or a visible layer differs from the hidden
+            layer below it in width or unit type.
+        TypeError: if an element is not an `RBM`.
+
+    Example:
+
+    >>> data = np.random.default_rng(0).integers(0, 2, (200, 6)).astype("float32")
+    >>> dbn = keras_rbm.DBN([keras_rbm.RBM(5, seed=0), keras_rbm.RBM(4, seed=1)])
+    >>> dbn.compile(keras.optimizers.SGD(0.05), rule="cd")
+    >>> history = dbn.fit(data, epochs=[3, 2], batch_size=50, verbose=0)
+    >>> history.history["rbm"]
+    [0, 0, 0, 1, 1]
+    >>> dbn.predict(data, verbose=0).shape
+    (200, 4)
+    >>> classifier = dbn.to_classifier(num_classes=10)
+
+    References:
+        1. Hinton, Osindero, Teh. A fast learning algorithm for deep belief nets.
+           Neural Computation, 2006.
+    """
+
+    def __init__(self, rbms: list[RBM | int], *, seed: int | None = None, **kwargs):
+        rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
+        super().__init__(**kwargs)
+        self.autocast = False  # as in its RBMs: bfloat16 has no 257
+        self.rbms = rbms
+        for below, rbm in zip(rbms, rbms[1:], strict=False):
+            rbm.build((None, below.hidden_units))
+        if rbms[0].built:
+            self.build((None, rbms[0]._visible_width))
+
+    def build(self, input_shape):
+        self.rbms[0].build(input_shape)
+        self.input_spec = self.rbms[0].input_spec
+        self.built = True
+
+    def compile(self, optimizer=None, *, rule="cd", **kwargs) -> None:
+        """Configures every RBM for training, as `RBM.compile` does.
+
+        RBMs that were compiled on their own need not be compiled here. `fit` compiles
+        those that have not been with the defaults.
+
+        Args:
+            optimizer: as for `RBM.compile`; each RBM gets a copy. Or a list, one for
+                each. A pipeline that reads an optimizer's iterations must read those
+                of a copy: `dbn.rbms[0].optimizer.iterations`.
+            rule: str or learning rule, likewise.
+            **kwargs: other arguments of `RBM.compile`.
+
+        Raises:
+            ValueError: if a list is not as long as the stack.
+        """
+        compile_each(self.rbms, optimizer, rule, kwargs)
+
+    def adapt(self, data) -> None:
+        """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
+        self.rbms[0].adapt(data)
+        self.build((None, self.rbms[0]._visible_width))
+
+    def fit(self, x, **kwargs) -> keras.callbacks.History:
+        """Trains all RBMs, from below: greedy training is how a DBN learns.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            **kwargs: `epochs`, `batch_size`, `validation_data`, `callbacks`,
+                `sample_weight`, `verbose`: see `pretrain`.
+
+        Returns:
+            `keras.callbacks.History` of the epochs of all RBMs in a row; its log `rbm`
+            says which one was trained.
+
+        Raises:
+            ValueError, TypeError: as `pretrain`.
+        """
+        history = keras.callbacks.History()
+        history.set_model(self)
+        history.on_train_begin()
+        for index, own in enumerate(self.pretrain(x, **kwargs)):
+            for epoch in range(len(own.epoch) if own else 0):
+                logs = {name: values[epoch] for name, values in own.history.items()}
+                history.on_epoch_end(len(history.epoch), {"rbm": index} | logs)
+        return history
+
+    def pretrain(
+        self,
+        x,
+        *,
+        epochs: int | list[int] = 1,
+        batch_size: int | None = None,
+        validation_data=None,
+        callbacks=None,
+        sample_weight=None,
+        verbose="auto",
+    ) -> list[keras.callbacks.History | None]:
+        """Trains the RBMs one after the other, from below, as `fit` does.
+
+        An RBM above the first whose visible biases are still all 0 starts at the base
+        rate of its features (`RBM.adapt`). For a stack that was loaded from a file,
+        skip the RBMs that are done: `epochs=[0, 20]`. In a script that may be
+        interrupted and run again, give each RBM a backup that is kept when it is done:
+
+        ```python
+        def backup(index):
+            folder = f"out/backup_{index}"
+            return [keras.callbacks.BackupAndRestore(folder, delete_checkpoint=False)]
+
+        dbn.pretrain(images, epochs=[50, 20], callbacks=backup)
+        ```
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            epochs: int, or a list with one for each RBM; 0 leaves an RBM unchanged.
+            batch_size: int, for arrays.
+            validation_data: array or dataset, like x.
+            callbacks: list of callbacks for the training of every RBM, or a function
+                of the RBM's index that returns such a list, which callbacks need that
+                write files, or hold data of one RBM as `LogLikelihood` does.
+            sample_weight: array (N,), for arrays.
+            verbose: as in Keras; the layer is named before it is trained.
+
+        Returns:
+            list of `keras.callbacks.History`, `None` for an RBM that was skipped.
+
+        Raises:
+            ValueError, TypeError: as in `RBM.fit`; nothing is trained then, unless a
+                callback refuses an upper RBM.
+        """
+        for rbm in self.rbms:
+            if not rbm.compiled:
+                rbm.compile()
+        histories = fit_each(
+            self.rbms,
+            x,
+            epochs=epochs,
+            batch_size=batch_size,
+            validation_data=validation_data,
+            callbacks=callbacks,
+            sample_weight=sample_weight,
+            verbose=verbose,
+        )
+        self.build((None, self.rbms[0]._visible_width))
+        return histories
+
+    def evaluate(self, x, *, verbose="auto"):
+        """Returns a list of each RBM's loss on the features that it learns from.
+
+        Args:
+            x: array (N, V), or a `tf.data.Dataset` of batches.
+            verbose: as in Keras.
+        """
+        return evaluate_each(self.rbms, x, verbose)
+
+    def call(self, inputs):
+        top = self.rbms[-1]
+        return tf.cast(self._way_up_in_means(inputs), top.compute_dtype)
+
+    def _way_up_in_means(self, inputs):
+        below = self.rbms[0]
+        means = below.visible.encode(tf.cast(inputs, below.variable_dtype))
+        for rbm in self.rbms:
+            means = rbm._features_of_mean(means)
+        return means
+
+    def compute_output_shape(self, input_shape):
+        return self.rbms[-1].compute_output_shape(input_shape)
+
+    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
+        """Returns the features of the top for data, as `keras.Model.predict` does."""
+        self._assert_built("predict")
+        if batch_size is not None:
+            check_counts(batch_size=batch_size)
+            batch_size = int(batch_size)
+        x = self.rbms[0]._form.checked_calls(x)
+        with explained():
+            return super().predict(x, batch_size, *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Returns the features of the top, as `keras.Model.predict_on_batch` does."""
+        self._assert_built("predict_on_batch")
+        x = as_values(x)
+        self.rbms[0]._form.called.check(x)
+        return super().predict_on_batch(x)
+
+    def _assert_built(self, method):
+        """Raises a ValueError if the model has no variables yet."""
+        self.rbms[0]._assert_built(method)
+        if not self.built:  # the first RBM was built on its own
+            self.build((None, self.rbms[0]._visible_width))
+
+    def _endpoints(self):
+        """Returns the exported model's functions: a dict of name to `Endpoint`."""
+        visible = [rows(self.rbms[0]._visible_width)]
+        transform = Endpoint(named("features", self.call), visible)
+
+        return {
+            "serving_default": transform,
+            "transform": transform,
+            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
+        } | chain_endpoints(self.sample, number("num_samples"))
+
+    def reconstruct(self, x) -> tf.Tensor:
+        """Returns the expected visible state after one way up and down, in means.
+
+        Args:
+            x: array (B, V).
+
+        Returns:
+            tensor (B, V); for categorical units the probabilities, q columns per unit.
+        """
+        self._assert_built("reconstruct")
+        return map_rows(self._reconstruct, self.rbms[0]._form.states(x))
+
+    def _reconstruct(self, visible):
+        states = self._way_up_in_means(visible)
+        for rbm in reversed(self.rbms):
+            potentials = rbm.potentials()
+            natural = potentials.visible_natural_of_mean(states)
+            states = potentials.visible.mean(natural)
+        return states
+
+    def sample(
+        self, num_samples: int, *, steps: int = 1000, seed: int | None = None, **kwargs
+    ) -> tf.Tensor:
+        """Draws visible states: a chain in the top RBM, then one way down.
+
+        Args:
+            num_samples: int ≥ 1, number of independent chains.
+            steps: int ≥ 0, sweeps of each chain.
+            seed: int; by default drawn from the top RBM's generator.
+            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
+                `RBM.sample` of the top RBM.
+
+        Returns:
+            tensor (num_samples, V).
+        """
+        self._assert_built("sample")
+        top = self.rbms[-1]
+        before = tf.identity(top.seed_generator.state)
+        seed = top._next_seed() if seed is None else random.as_seed(seed)
+        try:
+            states = top.sample(num_samples, steps=steps, seed=seed, **kwargs)
+        except (TypeError, ValueError):
+            top.seed_generator.state.assign(before)
+            raise
+        down = random.fold_in(seed, -2)
+        for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
+            fresh = random.fold_in(down, level)
+            states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
+        return states
+
+    def log_likelihood_bound(
+        self, x, log_partition=None, *, num_samples: int = 10, seed: int = 0
+    ) -> tf.Tensor:
+        """Estimates the variational lower bound of `log p(v)`.
+
+        `E_q[log p(v | h_1) - log q(h_1 | v) + log p_top(h_1)]` for two RBMs, the mean
+        over samples of the way up. It is tight if q is the posterior.
+
+        Args:
+            x: array (B, V).
+            log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
+                annealed importance sampling, with which the bound is optimistic.
+            num_samples: int ≥ 1, samples of the way up for each example.
+            seed: int.
+
+        Returns:
+            tensor (B,), nats, float64: unbiased up to the error of log Z.
+
+        References:
+            1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
+               networks. ICML 2008.
+        """
+        check_counts(num_samples=num_samples)
+        values = self.rbms[0]._visible_states(x, "log_likelihood_bound")
+        top = self.rbms[-1]
+        log_partition = top._log_partition_value(log_partition)
+        bounds = []
+        for part, visible in enumerate(row_chunks(values)):
+            own = random.fold_in(seed, -part) if part else seed
+            bound = tf.zeros(len(visible), tf.float64)
+            for index in range(num_samples):
+                states, gain = self._way_up(visible, random.fold_in(own, index))
+                bound += gain + top.log_likelihood(states, log_partition)
+            bounds.append(bound / num_samples)
+        return tf.concat(bounds, 0)
+
+    def _way_up(self, states, seed):
+        """Returns the top RBM's visible states, and log p - log q of layers below."""
+        gain = tf.zeros(len(states), tf.float64)
+        for level, rbm in enumerate(self.rbms[:-1]):
+            potentials = rbm.potentials(dtype=rbm.variable_dtype)
+            hidden = sample_hidden_given_visible(
+                potentials, states, random.fold_in(seed, level)
+            )
+            down = potentials.visible_natural(hidden)
+            up = potentials.hidden_natural(states)
+            difference = log_conditional(potentials.visible, states, down)
+            difference -= log_conditional(potentials.hidden, hidden, up)
+            gain += tf.cast(difference, tf.float64)
+            states = hidden
+        return states, gain
+
+    def to_classifier(
+        self, num_classes: int, *, dropout: float = 0.0
+    ) -> keras.Sequential:
+        """Returns a feed-forward network that starts with the stack's weights.
+
+        Args:
+            num_classes: int ≥ 2.
+            dropout: float in [0, 1), share of units dropped before each layer.
+
+        Returns:
+            `keras.Sequential` of `Dense` layers, a copy: sigmoid layers for the RBMs'
+            hidden units, and a softmax. Compile and fit it like any classifier.
+
+        Raises:
+            ValueError: if a hidden layer is not binary, or the model is not built.
+        """
+        self._assert_built("to_classifier")
+        return classifier(self.rbms, num_classes, dropout)
+
+    def save(
+        self, filepath: str | os.PathLike, overwrite: bool = True, zipped=None, **kwargs
+    ) -> None:
+        """Saves the model and its RBMs, as `RBM.save` does."""
+        suffix = None if zipped is False else ".keras"
+        with saving.written_whole(filepath, suffix, "save", overwrite) as place:
+            super().save(place, overwrite, zipped, **kwargs)
+
+    def save_weights(
+        self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
+    ) -> None:
+        """Saves the variables of all RBMs, as `RBM.save_weights` does."""
+        if max_shard_size is not None:
+            super().save_weights(filepath, overwrite, max_shard_size)
+            return
+        method = "save_weights"
+        with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
+            super().save_weights(place, overwrite)
+
+    def load_weights(self, filepath: str | os.PathLike, *args, **kwargs) -> None:
+        """Restores the variables of all RBMs, or none, as `RBM.load_weights` does."""
+        self._assert_built("load_weights")
+        with saving.unchanged_unless_loaded(self.rbms, filepath):
+            super().load_weights(filepath, *args, **kwargs)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
+        verbose=None,
+        *,
+        endpoint: str = "serving_default",
+        **kwargs,
+    ) -> None:
+        """Exports the model to a format that is loaded without keras_rbm.
+
+        The arguments are those of `RBM.export`.
+        """
+        self._assert_built("export")
+        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+
+    def summary(
+        self, line_length=None, positions=None, print_fn=None, **kwargs
+    ) -> None:
+        """Prints the variables with their shapes, by `print_fn` if there is one."""
+        (print_fn or print)(summary_of(self))
+
+    def get_config(self):
+        rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]
+        for rbm in rbms:  # so that `load_model(compile=False)` is obeyed
+            rbm.pop("compile_config", None)
+        return super().get_config() | {"rbms": rbms}
+
+    def get_compile_config(self):
+        return {"rbms": [rbm.get_compile_config() for rbm in self.rbms]}
+
+    def compile_from_config(self, config):
+        for rbm, own in zip(self.rbms, config["rbms"], strict=True):
+            if own:
+                rbm.compile_from_config(own)
+
+    @classmethod
+    def from_config(cls, config):
+        rbms = [keras.saving.deserialize_keras_object(rbm) for rbm in config["rbms"]]
+        return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
+
+
+def _made(rbms, seed, dtype):
+    """Returns the list with numbers of hidden units replaced by RBMs."""
+    if not isinstance(rbms, (list, tuple)):
+        return rbms
+    seed = seed_number(seed)
+    seeds = [None if seed is None else seed + level for level in range(len(rbms))]
+    return [
+        RBM(rbm, seed=own, dtype=dtype) if isinstance(rbm, numbers.Integral) else rbm
+        for rbm, own in zip(rbms, seeds, strict=True)
+    ]
+
+
+def _checked(rbms):
+    """Returns the list of RBMs; raises an error unless they can be stacked."""
+    if not isinstance(rbms, (list, tuple)) or not all(
+        isinstance(rbm, RBM) for rbm in rbms
+    ):
+        raise TypeError(
+            "Expected a list of RBM, or of numbers of hidden units. Received: "
+            f"{rbms!r}."
+        )
+    if not rbms or len({id(rbm) for rbm in rbms}) < len(rbms):
+        raise ValueError(
+            f"Expected at least one RBM, each only once. Received: {len(rbms)} RBMs."
+        )
+    for below, rbm in zip(rbms, rbms[1:], strict=False):
+        width = rbm.num_visible or rbm._visible_width
+        if width not in (None, below.hidden_units):
+            raise ValueError(
+                f"Expected an RBM with {below.hidden_units} visible units on one with "
+                f"{below.hidden_units} hidden units. Received: '{rbm.name}' with "
+                f"{width}."
+            )
+        if below.hidden.hidden_only:
+            raise ValueError(
+                "Expected hidden units that can be visible, too, below another RBM. "
+                f"Received: '{below.name}' with hidden={below.hidden!r}. Use "
+                "hidden='gaussian', or such units at the top only."
+            )
+        if units.serialize(rbm.visible) != units.serialize(below.hidden):
+            raise ValueError(
+                f"Expected visible units like the hidden units below, {below.hidden!r}."
+                f" Received: '{rbm.name}' with visible={rbm.visible!r}. Set its "
+                "visible=."
+            )
+    return list(rbms)

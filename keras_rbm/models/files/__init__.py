@@ -1,0 +1,1 @@
+"""Files of a model: saved state, exported functions."""

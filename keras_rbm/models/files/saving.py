@@ -1,0 +1,175 @@
+"""Files of a model: written whole or not at all, loaded whole or not at all."""
+
+import contextlib
+import os
+import shutil
+import uuid
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.checks import as_path
+from keras_rbm.models.training.resume import FitStart
+
+_KIND, _FIT_START = "kind", "fit_start"
+
+
+def save_state(model, store):
+    """Writes a model's variables under their names into a Keras weights store."""
+    required, optional = model._state()
+    for name, variable in (required | optional).items():
+        store[name] = variable
+    store[_FIT_START] = np.array(tuple(model._fit_start))
+    store[_KIND] = np.frombuffer(_kind_of(model).encode(), np.uint8)
+
+
+def load_state(model, store):
+    """Assigns a model's variables from a store, after checking all of them.
+
+    Raises:
+        ValueError: if a variable is missing or has another shape, or they are from
+            another kind of model; nothing is assigned then.
+    """
+    names, kind = set(store.keys()), _kind_of(model)
+    required, optional = model._state()
+    if _KIND in names:
+        saved = np.asarray(store[_KIND]).tobytes().decode()
+        if saved != kind:
+            raise ValueError(
+                f"Expected the variables of a model of one kind: {kind}. Received: a "
+                f"file of a {saved}. Nothing was loaded; load its own model with "
+                "keras.saving.load_model, or convert it (InfiniteRBM.to_rbm)."
+            )
+    missing = sorted({*required, _KIND, _FIT_START} - names)
+    if missing:
+        raise ValueError(
+            f"Expected saved variables {sorted(required)}. Received: {sorted(names)}. "
+            f"Missing: {missing}. Load a file that the same class of model saved."
+        )
+    chosen = required | {k: v for k, v in optional.items() if k in names}
+    for name, variable in chosen.items():
+        shape = tuple(store[name].shape)
+        if shape != tuple(variable.shape):
+            raise ValueError(
+                f"Expected {name} of shape {tuple(variable.shape)}. Received: shape "
+                f"{shape}. Nothing was loaded; make a model (and for 'rule.…' a rule) "
+                "of the saved size."
+            )
+    for name, variable in chosen.items():
+        variable.assign(np.asarray(store[name]))
+    model._fit_start = FitStart(*map(int, np.asarray(store[_FIT_START])))
+
+
+def _kind_of(model):
+    """Returns the kind of a model: its class, and the classes of its units."""
+    own = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
+    visible, hidden = (
+        ", ".join(dict.fromkeys(type(unit).__name__ for unit in tf.nest.flatten(side)))
+        for side in (model.visible, model.hidden)
+    )
+    return f"{own.__name__} of {visible} and {hidden} units"
+
+
+@contextlib.contextmanager
+def unchanged_unless_loaded(models, filepath):
+    """Restores models to what they were if reading a file fails.
+
+    Args:
+        models: list of the `BoltzmannMachine`s that the file is of.
+        filepath: path of the file.
+
+    Raises:
+        ValueError: if the path does not end like a file that weights are read from.
+    """
+    if not str(as_path(filepath)).endswith((".h5", ".keras", ".weights.json")):
+        raise ValueError(
+            "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
+            f"filepath={str(filepath)!r}."
+        )
+    before = [(model, model._fit_start, _values(model)) for model in models]
+    try:
+        yield
+    except BaseException:
+        for model, fit_start, values in before:
+            model._fit_start = fit_start
+            for variable, value in values:
+                variable.assign(value)
+        raise
+
+
+def _values(model):
+    """Returns all variables that loading a file may change, with their values."""
+    required, optional = model._state()
+    variables = [*required.values(), *optional.values()]
+    if model.compiled:
+        variables += model.optimizer.variables
+    return [(variable, np.array(variable)) for variable in variables]
+
+
+@contextlib.contextmanager
+def written_whole(filepath, suffix=None, method=None, overwrite=True):
+    """Yields a path beside `filepath`; its file or directory is then renamed to it.
+
+    Args:
+        filepath: path of the file or directory to write.
+        suffix: str, how a file's path must end, or `None`.
+        method: str, the method that writes it, for the message.
+        overwrite: bool, as for `keras.Model.save`.
+
+    Raises:
+        ValueError: if the path ends otherwise.
+    """
+    if suffix is not None and not str(filepath).endswith(suffix):
+        raise ValueError(
+            f"Expected a path that ends in '{suffix}'. Received: filepath="
+            f"{str(filepath)!r}. Call {method}('model{suffix}'), or export(directory) "
+            "for a SavedModel."
+        )
+    place = as_path(filepath)
+    remote = "://" in str(filepath)
+    if remote or (place.exists() and not overwrite):  # then Keras asks the user
+        yield filepath
+        return
+    # The ending is kept: Keras reads the format from it.
+    beside = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
+    try:
+        yield beside
+        _replace(beside, place)
+    finally:
+        _remove(beside)
+
+
+@contextlib.contextmanager
+def files_beside(filepath):
+    """Yields a path in a new folder; its files are then moved beside `filepath`."""
+    place = as_path(filepath)
+    folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
+    folder.mkdir()
+    try:
+        yield folder / place.name
+        for file in sorted(folder.iterdir()):  # OpenVINO's .bin before its .xml
+            _replace(file, place.with_name(file.name))
+    finally:
+        _remove(folder)
+
+
+def _replace(beside, place):
+    """Renames a file or directory, and replaces an existing one."""
+    if not place.is_dir():
+        os.replace(beside, place)
+        return
+    old = beside.with_name(beside.name + ".old")
+    os.replace(place, old)
+    try:
+        os.replace(beside, place)
+    except OSError:
+        os.replace(old, place)
+        raise
+    _remove(old)
+
+
+def _remove(path):
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

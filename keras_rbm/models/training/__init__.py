@@ -1,0 +1,1 @@
+"""What `fit` does around a learning rule: defaults, starts, guards, resumed runs."""

@@ -1,0 +1,164 @@
+"""A step that cannot be taken changes nothing, and `fit` says why."""
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.models.errors import END, MARK, explained
+from keras_rbm.models.training.resume import gradients_given, inner_steps
+from keras_rbm.replicas import all_sum, num_replicas
+
+#: First bits of the reason: of the step's data, its loss and its gradients.
+DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
+_NOTHING = "The step has changed nothing: the model is as it was before."
+_IN_A_LOOP = (
+    f"{MARK} Expected states of the units, sample_weight >= 0, a finite loss, and "
+    f"finite gradients. Received: something else. {_NOTHING} Call train_on_batch() on "
+    f"this batch to learn what. {END}"
+)
+
+
+class StepGuard:
+    """Lets a step change a model only if all of it is sound.
+
+    Attributes:
+        reason: int variable, a bit for each part that was not sound in the first bad
+            step since the reason was read; 0 if all were. It is equal on all replicas.
+            `None` until `build`.
+        is_read: bool, whether the caller of the step reads the reason, as `fit` does.
+            If not, a bad step raises an error itself; compiled by XLA it cannot, and
+            only changes nothing.
+    """
+
+    def __init__(self):
+        self.reason = None
+        self.is_read = False
+
+    def build(self):
+        """Creates the variable, once."""
+        if self.reason is None:
+            # Not a weight of the model: Keras does not track this object.
+            self.reason = keras.Variable(
+                0,
+                dtype="int32",
+                trainable=False,
+                aggregation="only_first_replica",
+                synchronization="on_read",
+                name="step_fault",
+            )
+
+    def begin(self, variables):
+        """Returns variables that a step changes early, with their values, for `end`."""
+        if not self.is_read:
+            self.reason.assign(0)
+        return [(variable, tf.convert_to_tensor(variable)) for variable in variables]
+
+    def look_at(self, *parts, first_bit):
+        """Records which parts, bools (), are not sound in any replica."""
+        counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
+        reason = tf.convert_to_tensor(self.reason)
+        for bit, count in enumerate(counts, first_bit):
+            reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
+        self.reason.assign(reason)
+
+    def if_sound(self, change):
+        """Calls `change()`, a change of variables, if the step is sound so far."""
+
+        def changed():
+            change()  # returns nothing, as the other branch
+
+        sound = tf.equal(tf.convert_to_tensor(self.reason), 0)
+        if not _merges_calls():
+            tf.cond(sound, changed, lambda: None)
+            return
+
+        def across_replicas(strategy, sound):
+            # Inside of a replica an optimizer cannot run in a branch.
+            first = strategy.experimental_local_results(sound)[0]
+            run = strategy.extended.call_for_each_replica
+            tf.cond(first, lambda: run(changed), lambda: None)
+
+        tf.distribute.get_replica_context().merge_call(across_replicas, args=(sound,))
+
+    def end(self, before):
+        """Reverts a bad step; returns operations to wait for.
+
+        Args:
+            before: what `begin` returned.
+        """
+        reason = tf.convert_to_tensor(self.reason)
+        sound = tf.equal(reason, 0)
+        if num_replicas() > 1:
+            reverted = [
+                variable.assign(tf.where(sound, variable, value))
+                for variable, value in before
+            ]
+        else:
+
+            def revert():
+                for variable, value in before:
+                    variable.assign(value)
+                return reason
+
+            reverted = [tf.cond(sound, lambda: reason, revert)]
+        if self.is_read:
+            return [each for each in reverted if each is not None]
+        with tf.control_dependencies([each for each in reverted if each is not None]):
+            self.reason.assign(0)
+            check = tf.debugging.Assert(sound, [_IN_A_LOOP])
+        return [] if check is None else [check]  # eagerly there is no operation
+
+    def read(self, function, model):
+        """Returns a function of an iterator that raises a ValueError after a bad step.
+
+        Args:
+            function: takes one or more steps.
+            model: the model that takes them.
+        """
+
+        def run(iterator):
+            self.is_read = True
+            try:
+                with explained():
+                    logs = function(iterator)
+            finally:
+                self.is_read = False
+            reason = (
+                0 if self.reason is None else int(tf.convert_to_tensor(self.reason))
+            )
+            if reason:
+                self.reason.assign(0)
+                raise _error(model, reason)
+            return logs
+
+        return run
+
+
+def _merges_calls():
+    """Returns whether replicas have to meet before an optimizer changes variables."""
+    several = num_replicas() > 1
+    return several and not tf.__internal__.distribute.strategy_supports_no_merge_call()
+
+
+def _error(model, reason):
+    """Returns the ValueError that names what was wrong with a step."""
+
+    def named(first_bit, names):
+        return [name for bit, name in enumerate(names, first_bit) if reason >> bit & 1]
+
+    bad = named(DATA_BIT, [*model._form.names, "sample_weight"])
+    not_finite = named(LOSS_BIT, ["the loss"])
+    gradients = [f"the gradient of {v.name}" for v in model.trainable_variables]
+    not_finite += named(GRADIENT_BIT, gradients)
+    step = gradients_given(model.optimizer) // inner_steps(model.rule) + 1
+    if bad:
+        states = model.visible.description
+        return ValueError(
+            f"Expected states, {states}, and sample_weight ≥ 0. Received: NaN, "
+            f"infinite values or values outside in {', '.join(bad)} of step {step}. "
+            f"{_NOTHING}"
+        )
+    return ValueError(
+        "Expected a finite loss and finite gradients. Received: NaN or infinite values "
+        f"in {', '.join(not_finite)} of step {step}. {_NOTHING} Lower the learning "
+        "rate, scale the data, or go back to earlier weights."
+    )

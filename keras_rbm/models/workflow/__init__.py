@@ -1,1 +1,0 @@
-"""The Keras side of every model: data, state, export, chains."""

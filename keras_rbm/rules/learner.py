@@ -1,0 +1,116 @@
+"""A model as its learning rule sees it."""
+
+import keras
+
+
+class Learner:
+    """What a learning rule may ask of a model, and how it changes the model.
+
+    A rule gets it in `check` and `build`, and finds it in each `Step`.
+
+    Args:
+        model: Keras model.
+        rule: its `Rule`.
+        optimizer: Keras optimizer.
+
+    Attributes:
+        model: the Keras model, for its `name`, `conditional`, the unit types `visible`
+            and `hidden`, and the `inference` that it predicts with, or `None`.
+        optimizer: the Keras optimizer.
+        variables: list of the rule's own variables, see `add_variable`.
+    """
+
+    def __init__(self, model, rule, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self._rule = rule
+        # Compiled again with the same rule, a model goes on with its chains.
+        self.variables = [] if rule.learner is None else rule.learner.variables
+
+    def build(self):
+        """Lets the rule create its variables, once."""
+        if not self._rule.built:
+            self._rule.build(self)
+            self._rule.built = True
+
+    def add_variable(self, name, shape, initializer):
+        """Creates a variable of the rule that is saved with the model.
+
+        Under a distribution strategy each replica has its own value; the first
+        replica's is saved, and restored on all.
+
+        Args:
+            name: str, unique in the rule.
+            shape: tuple of ints.
+            initializer: callable of `(shape, dtype)`, or the name of one of Keras'.
+        """
+        variable = keras.Variable(
+            initializer,
+            shape=shape,
+            dtype="float32",
+            trainable=False,
+            aggregation="only_first_replica",
+            synchronization="on_read",
+            name=name,
+        )
+        self.variables.append(variable)
+        return variable
+
+    def seed(self):
+        """Draws a seed (2,) from the model's generator, different per replica."""
+        return self.model._next_seed()
+
+    def potentials(self, features=None):
+        """Returns the model's `Potentials` with the current parameters."""
+        return self.model.potentials(features)
+
+    def base_natural(self, potentials):
+        """Returns visible natural parameters (V,) of the base-rate model.
+
+        It is the model without coupling that has the data's mean.
+        """
+        return self.model._base_natural(potentials)
+
+    def mean_states(self):
+        """Returns the mean of the visible layer's encoded states, (rows,)."""
+        return self.model._mean_states()
+
+    @property
+    def kernel_mask(self):
+        """Tensor (V, H), 1 where units are connected, or `None` if all are."""
+        return self.model._kernel_mask
+
+    @property
+    def frozen(self):
+        """Set of the names of the model's variables that are not trained."""
+        return {variable.name for variable in self.model.non_trainable_variables}
+
+    def gradients(self, features, positive, negative):
+        """Returns the gradient of minus the mean log-likelihood.
+
+        Args:
+            features: tensor (B, X), or `None` for a model without input.
+            positive, negative: `Moments` of the data and of the model.
+
+        Returns:
+            dict of the name of a parameter (`kernel`, `visible_bias`, …) to its
+            gradient: expected statistics of the model minus those of the data.
+        """
+        return self.model._gradients(features, positive, negative)
+
+    def descend(self, gradients):
+        """Descends along gradients given by name, and those of regularizers.
+
+        Nothing happens if a gradient, or anything before it in this step, is not
+        finite.
+        """
+        self.model._descend(gradients)
+
+    def recenter(self):
+        """Moves the rule's offsets to the data's mean, after it has been set."""
+        centering = getattr(self._rule, "centering", None)
+        if centering is not None and self._rule.built:
+            centering.reset()
+
+    def scored(self, potentials, visible):
+        """Returns what the loss of states is computed from, see `Step.scored`."""
+        return self.model._scored(potentials, visible)
