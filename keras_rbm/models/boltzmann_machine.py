@@ -484,7 +484,8 @@ class BoltzmannMachine(keras.Model):
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
-        self._guard.if_sound(lambda: self.optimizer.apply(gradients, variables))
+        apply = self.optimizer.apply
+        self._guard.if_sound(lambda own: apply(own, variables), gradients)
 
     def _by_variable(self, gradients):
         """Returns gradients by the variables' names, given those of the potentials."""

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras_rbm.models.workflow import training_data
+from keras_rbm.models.data import batches as data_batches
 from model_test_case import two_cpus
 
 import keras_rbm
@@ -23,7 +23,7 @@ BAD[35, 2] = np.nan  # in the fourth batch of ten
 @pytest.fixture(autouse=True)
 def one_batch_is_read_before(monkeypatch):
     """Of a new model 1,000 rows are, to start at: here they would be all."""
-    monkeypatch.setattr(training_data, "_ROWS", 1)
+    monkeypatch.setattr(data_batches, "_ROWS", 1)
 
 
 def batches(x, *rest):

@@ -60,24 +60,30 @@ class StepGuard:
             reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
         self.reason.assign(reason)
 
-    def if_sound(self, change):
-        """Calls `change()`, a change of variables, if the step is sound so far."""
+    def if_sound(self, change, gradients):
+        """Calls `change(gradients)`, a change of variables, if the step is sound so far.
 
-        def changed():
-            change()  # returns nothing, as the other branch
+        Args:
+            change: function of a list of tensors.
+            gradients: list of tensors, each replica's own.
+        """
+
+        def changed(gradients):
+            change(gradients)  # returns nothing, as the other branch
 
         sound = tf.equal(tf.convert_to_tensor(self.reason), 0)
         if not _merges_calls():
-            tf.cond(sound, changed, lambda: None)
+            tf.cond(sound, lambda: changed(gradients), lambda: None)
             return
 
-        def across_replicas(strategy, sound):
+        def across_replicas(strategy, sound, gradients):
             # Inside of a replica an optimizer cannot run in a branch.
             first = strategy.experimental_local_results(sound)[0]
             run = strategy.extended.call_for_each_replica
-            tf.cond(first, lambda: run(changed), lambda: None)
+            tf.cond(first, lambda: run(changed, args=(gradients,)), lambda: None)
 
-        tf.distribute.get_replica_context().merge_call(across_replicas, args=(sound,))
+        context = tf.distribute.get_replica_context()
+        context.merge_call(across_replicas, args=(sound, gradients))
 
     def end(self, before):
         """Reverts a bad step; returns operations to wait for.

@@ -5,7 +5,7 @@ import importlib
 import keras
 import numpy as np
 import pytest
-from keras_rbm.models.workflow.portable import FORMATS
+from keras_rbm.models.files.portable import FORMATS
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 from keras_rbm.inference import BeliefPropagation, MeanField
