@@ -66,7 +66,7 @@ def train(pipe, name, folder):
     tell = keras.callbacks.LambdaCallback(
         on_epoch_begin=lambda epoch, logs: pipe.send(epoch)
     )
-    options = {} if model.grows else {"batch_size": 10}
+    options = {} if isinstance(model, kr.InfiniteRBM) else {"batch_size": 10}
     model.fit(DATA, epochs=EPOCHS, callbacks=[backup, tell], verbose=0, **options)
     pipe.send(EPOCHS)
     pipe.send(state(model))

@@ -93,8 +93,7 @@ class LogLikelihood(keras.callbacks.Callback):
         check_model(self, self.model, energy_name(self.model), "log_partition")
         check_states(self.model, self.data, "data")
         warn_of_means([self.data], self.model.visible, "data")
-        if not self.model.grows:  # a growing model will have other units
-            check_method(self.model.potentials(), self.method)
+        check_method(self.model.potentials(), self.method)
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every or logs is None:

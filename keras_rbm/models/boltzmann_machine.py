@@ -39,13 +39,11 @@ class BoltzmannMachine(TakesData, RuleModel):
 
     Attributes:
         conditional: bool, whether the model has an input x.
-        grows: bool, whether its hidden layer grows in training.
         inference: `keras_rbm.inference.Inference` that it predicts with, or `None`.
         kernel_mask: tensor (V, H), 1 where units are connected, or `None` if all are.
     """
 
     conditional = False
-    grows = False
     inference = None
     kernel_mask = None
 
@@ -202,8 +200,7 @@ class BoltzmannMachine(TakesData, RuleModel):
         data = training_data(
             self, x, y, sample_weight, batch_size, validation_split, validation_data
         )
-        first = data.start[0][:2]
-        self._prepare(*first)
+        self._prepare(*data.start[0][:2])
         data = data.with_checked_validation(self._batch_form())
         if is_array(data.x):
             batch_size = self._batch_size_for(len(data.x), batch_size)
@@ -211,10 +208,7 @@ class BoltzmannMachine(TakesData, RuleModel):
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(steps_taken(self.optimizer))
-        own = [FirstFit(data.start), ResumeCheck(initial_epoch), epoch_key]
-        own += self.rule.callbacks()
-        if not self.grows:
-            own.append(Divergence(self._split_batch(*first)[1]))
+        own = [*self._fit_callbacks(data.start), ResumeCheck(initial_epoch), epoch_key]
         x, y, sample_weight = data.for_keras(batch_size)
         with explained(self):
             return super().fit(
@@ -233,6 +227,11 @@ class BoltzmannMachine(TakesData, RuleModel):
 
     def _batch_size_for(self, count, wanted):
         return wanted
+
+    def _fit_callbacks(self, batches):
+        """Returns the model's own callbacks, given its first batches of data."""
+        _, visible = self._split_batch(*batches[0][:2])
+        return [FirstFit(batches), Divergence(visible)]
 
     def evaluate(
         self,

@@ -160,9 +160,13 @@ class UnconditionalModel(BoltzmannMachine):
         """
         return self._visible_parameters().state_like(self._reconstruct(visible))
 
+    def _visible_chains(self, potentials):
+        """Returns states (C, V) that chains of training have reached, or `None`."""
+        return None if self.rule is None else self.rule.visible_chains(potentials)
+
     def _starting_point(self, potentials, seed):
         """Returns the starting point of annealing and tempering for this model."""
-        chains = None if self.rule is None else self.rule.visible_chains(potentials)
+        chains = self._visible_chains(potentials)
         base = self._known_base(potentials)
         return inference.find_starting_point(potentials, base, chains, seed=seed)
 
@@ -204,7 +208,7 @@ class UnconditionalModel(BoltzmannMachine):
         potentials = self.potentials(dtype=self.variable_dtype)
         if initial_visible is not None:
             initial_visible = self._visible_rows(initial_visible, "log_partition")
-        chains = None if self.rule is None else self.rule.visible_chains(potentials)
+        chains = self._visible_chains(potentials)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed:
             num_chains = share_of_chains(self, num_chains, initial_visible)

@@ -24,13 +24,11 @@ class Rule(Configured):
             step skips. If not, the step is reverted.
         relative_rate: float, a suitable learning rate, relative to that of contrastive
             divergence.
-        grows: bool, whether the rule adds hidden units, for models that grow.
     """
 
     updates_per_step = 1
     descends_once = False
     relative_rate = 1.0
-    grows = False
 
     def __init__(self):
         self.variables = []
@@ -75,10 +73,6 @@ class Rule(Configured):
 
     def adapt(self, model):
         """Called by `model.adapt` after it has changed the model."""
-
-    def callbacks(self):
-        """Returns the rule's own Keras callbacks, called after the user's."""
-        return []
 
     def inference_for(self, inference):
         """Returns the `Inference` that the rule runs, or `None`.

@@ -17,7 +17,7 @@ def is_new(model):
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
-    if model.grows or steps_taken(model.optimizer):
+    if steps_taken(model.optimizer):
         return False
     known = not model.conditional and (
         model.examples_seen > 0.0 or np.any(model.base_rate != model._start_rate)
@@ -48,7 +48,7 @@ def _start_at_data(model, batches):
 
     `examples_seen` does not change: it counts only the examples of training.
     """
-    if model.grows or not model.trainable or not is_new(model):
+    if not model.trainable or not is_new(model):
         return
     unit, chunks, weights = model.visible, *_chunks(model, batches)
     if not chunks:
