@@ -60,7 +60,7 @@ def grow(data, args, settings):
             return
         scores.append(mean_exact(grown, data))
         log_z = float(grown.log_partition("exact").value)
-        names = "gain", "gain_error", "judge_ess", "log_partition_error"
+        names = "gain", "gain_error", "validation_ess", "log_partition_error"
         record = {name: float(logs[name]) for name in names}
         record["exact"] = scores[-1] - scores[-2]
         record["log_partition_off"] = float(logs["log_partition"]) - log_z

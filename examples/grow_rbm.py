@@ -66,7 +66,7 @@ def main():
         verbose=0,
     )
 
-    if not grown.temperature:
+    if not grown.hidden_units:
         print("\nNo unit gained enough. Try a smaller --l2.")
         return
     z = grown.log_partition("ais", num_chains=100, betas=args.temperatures)
@@ -94,11 +94,11 @@ class Rows(keras.callbacks.Callback):
         print("units  last step's gain  free-energy gap  validation log-likelihood")
 
     def on_epoch_end(self, epoch, logs=None):
-        added = logs["num_units"] > self.units
-        self.units = logs["num_units"]
-        gain = f"{logs['gain']:16.3f}" if added else f"{'refused':>16}"
+        added = logs["hidden_units"] > self.units
+        self.units = logs["hidden_units"]
+        gain = f"{logs['gain']:16.3f}" if added else f"{'rejected':>16}"
         print(
-            f"{logs['num_units']:5.0f}  {gain}  "
+            f"{logs['hidden_units']:5.0f}  {gain}  "
             f"{logs['free_energy_gap']:15.3f}  {logs['log_likelihood']:25.2f}",
             flush=True,
         )
@@ -113,7 +113,7 @@ def curve(history):
     figure, (likelihood, gap) = plt.subplots(
         1, 2, figsize=(8.0, 3.2), layout="constrained"
     )
-    units = history["num_units"]
+    units = history["hidden_units"]
     likelihood.plot(units, history["log_likelihood"])
     likelihood.set(xlabel="hidden units", ylabel="validation log-likelihood, nats")
     gap.plot(units, history["free_energy_gap"])

@@ -134,11 +134,11 @@ def growth(data):
     def compare(epoch, logs):
         scores.append(mean_exact(grown, data))
         truth, error = scores[-1] - scores[-2], logs["gain_error"]
-        if error > 0.0 and logs["num_units"] > 1:
+        if error > 0.0 and logs["hidden_units"] > 1:
             errors.append((logs["gain"] - truth) / error)
             print(
-                f"   {logs['num_units']:.0f} units: {logs['gain']:.3f} ± {error:.3f}, "
-                f"exact {truth:.3f}: {errors[-1]:+.1f} errors off"
+                f"   {logs['hidden_units']:.0f} units: {logs['gain']:.3f} ± "
+                f"{error:.3f}, exact {truth:.3f}: {errors[-1]:+.1f} errors off"
             )
 
     callback = keras.callbacks.LambdaCallback(on_epoch_end=compare)

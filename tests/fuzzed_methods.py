@@ -125,14 +125,8 @@ METHODS = {
     | {
         "InfiniteRBM": {"max_hidden_units": 3, "num_visible": WIDTH, "seed": 0},
         "compile": {"optimizer": "sgd", "rule": "frank_wolfe", "jit_compile": "auto"},
-        "insert_unit": {
-            "weights": np.ones(WIDTH),
-            "bias": 0.5,
-            "coefficient": 1.0,
-        },
-        "remove_unit": {"index": 0},
-        "set_coefficient": {"index": 0, "value": 2.0},
-        "to_rbm": {"approximate": True},
+        "insert_unit": {"weights": np.ones(WIDTH), "bias": 0.5},
+        "to_rbm": {},
     },
 }
 #: What Keras or a rule calls, which hands over what it has made.
@@ -140,9 +134,9 @@ HOOKS = {
     "base_natural", "call", "compile_from_config", "compute_metrics",
     "compute_output_shape", "conditional", "descend", "endpoints", "examples_seen",
     "from_config", "from_rbm", "get_compile_config", "get_config", "gradients",
-    "grows", "hidden_units", "inference", "is_full", "kernel", "kernel_mask",
+    "hidden_units", "inference", "is_full", "kernel", "kernel_mask",
     "load_own_variables", "make_train_function", "mean_states", "next_seed",
-    "potentials", "save_own_variables", "state", "temperature", "test_step",
+    "potentials", "save_own_variables", "state", "test_step",
     "train_step",
     "quantize",
 }  # fmt: skip

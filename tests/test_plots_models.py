@@ -172,17 +172,6 @@ def test_activations_of_a_dbm_have_a_panel_for_each_layer(data):
     np.testing.assert_allclose(shown, expected, rtol=1e-4)
 
 
-def test_activations_of_a_growing_model_are_those_of_a_unit(data):
-    """A unit that counts half is no more idle than one that counts once."""
-    grown = keras_rbm.InfiniteRBM(3, num_visible=16)
-    grown.insert_unit(np.zeros(16), 0.0, 0.5)
-    grown.insert_unit(np.zeros(16), 9.0, 1.5)
-    axes = plots.activations(grown, data).axes[0]
-    assert axes.get_title() == "2 hidden units: 0 dead, 1 saturated"
-    points, _ = drawn_units(axes)
-    assert points["alive"][0, 1] == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize(
     ("draw", "message"),
     [

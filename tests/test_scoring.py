@@ -58,7 +58,7 @@ def test_no_enumeration_where_no_layer_is_binary():
 def test_of_a_growing_model():
     grown = keras_rbm.InfiniteRBM(3, num_visible=6, seed=0)
     grown.insert_unit(np.ones(6), -3.0)
-    grown.insert_unit(-np.ones(6), 1.0, 0.5)
+    grown.insert_unit(-np.ones(6), 1.0)
     report = keras_rbm.score_report(grown, DATA, methods=["ais", "bidirectional"])
     low, high = report.scores["bidirectional"][1:]
     assert low < report.scores["ais"][0] < high + 0.1

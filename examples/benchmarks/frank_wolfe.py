@@ -55,7 +55,7 @@ def main():
     for turn in range(TURNS):
         start = time.perf_counter()
         wanted = units * (turn + 1) // TURNS
-        for _ in range(units):  # of which it takes some, unless all are refused
+        for _ in range(units):  # of which it takes some, unless all are rejected
             if grown.hidden_units >= wanted:
                 break
             grow()

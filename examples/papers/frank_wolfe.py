@@ -85,7 +85,9 @@ def grow(args, folder, records):
     model.compile(rule=rule)
     resume = Resume(folder / f"{name}.backup")
     curve = Curve(folder / f"{name}.json", settings, resume, splits, args.until)
-    no_more_units = keras.callbacks.EarlyStopping("num_units", mode="max", patience=5)
+    no_more_units = keras.callbacks.EarlyStopping(
+        "hidden_units", mode="max", patience=5
+    )
     model.fit(
         images,
         batch_size=settings["batch_size"],

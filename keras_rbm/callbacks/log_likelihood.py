@@ -91,8 +91,7 @@ class LogLikelihood(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         check_generative(self, self.model, self.data, "data")
         warn_of_means([self.data], self.model.visible, "data")
-        if not hasattr(self.model, "coefficients"):  # a growing model will have other units
-            check_method(self.model.potentials(), self.method)
+        check_method(self.model.potentials(), self.method)
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every or logs is None:

@@ -67,16 +67,14 @@ from keras_rbm.inference.pseudo_likelihood import (
     stochastic_pseudo_log_likelihood as stochastic_pseudo_log_likelihood,
 )
 
-_KERNELS = ("BlockGibbs", "GibbsProposal")
-
 
 def __dir__():
-    return [*globals(), *_KERNELS]
+    return [*globals(), "BlockGibbs"]
 
 
 def __getattr__(name):
-    if name in _KERNELS:  # need TensorFlow Probability: imported on first use
-        from keras_rbm.inference import gibbs_kernel
+    if name == "BlockGibbs":  # needs TensorFlow Probability: imported on first use
+        from keras_rbm.inference.gibbs_kernel import BlockGibbs
 
-        return getattr(gibbs_kernel, name)
+        return BlockGibbs
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,6 @@ from keras_rbm.checks import as_array
 from keras_rbm.inference.arguments import check_sizes, checked_states
 from keras_rbm.inference.soundness import check_normalizable
 from keras_rbm.inference.traces import traced_by_size
-from keras_rbm.units import FractionalParameters
 
 
 class GibbsState(NamedTuple):
@@ -28,14 +27,10 @@ class ChainState(NamedTuple):
 
 
 class SweepNoise(NamedTuple):
-    """Uniform noise of a sweep: (C, V), (C, H), and (C, 1), or (C, 0) if all is exact.
-
-    For several sweeps there is a leading axis.
-    """
+    """Uniform noise of a sweep: (C, V) and (C, H); of several, with a leading axis."""
 
     visible: tf.Tensor
     hidden: tf.Tensor
-    acceptance: tf.Tensor
 
     def of_sweep(self, index):
         """Returns the noise of one of several sweeps, as a `SweepNoise`."""
@@ -59,7 +54,7 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     Returns:
         `SweepNoise` with a leading axis S.
     """
-    sizes = (potentials.num_visible, potentials.num_hidden, int(_corrected(potentials)))
+    sizes = (potentials.num_visible, potentials.num_hidden)
     noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
     layers = tf.split(noise, sizes, 2)
     for layer, size in zip(layers, sizes, strict=True):
@@ -84,8 +79,7 @@ def gibbs_sweep(potentials, visible, seed):
     """Draws h from p(h | v), then v from p(v | h).
 
     The sweep leaves the model's distribution of v invariant, and is reversible
-    with respect to it. With fractional hidden units it is a Metropolis step: v changes
-    only if the new state is accepted.
+    with respect to it.
 
     Args:
         potentials: `Potentials`.
@@ -103,66 +97,29 @@ def gibbs_sweep(potentials, visible, seed):
     """
     visible = checked_states(potentials, "visible", visible)
     noise = sweep_noise(potentials, tf.shape(visible)[0], seed).of_sweep(0)
-    state = ChainState(visible, potentials.hidden_natural(visible))
-    new = proposal(potentials, state.hidden_natural, noise)
-    if not _corrected(potentials):
-        return new
-    chains, _ = metropolis_step(potentials, state, new.visible, noise)
-    return GibbsState(chains.visible, new.hidden)
+    return draw_states(potentials, potentials.hidden_natural(visible), noise)
 
 
-def noisy_sweep(potentials, state, noise, index, clamp=None):
-    """Returns the `ChainState` after a sweep with noise number `index`."""
-    noise = noise.of_sweep(index)
-    new = proposal(potentials, state.hidden_natural, noise).visible
-    if clamp is not None:
-        new = tf.where(clamp, state.visible, new)
-    return metropolis_step(potentials, state, new, noise)[0]
+def draw_states(potentials, hidden_natural, noise):
+    """Returns the `GibbsState` that a sweep draws: h given v, then v given h.
 
-
-def proposal(potentials, hidden_natural, noise):
-    """Returns the `GibbsState` drawn by a sweep: h given v, then v given h."""
+    Args:
+        potentials: `Potentials`.
+        hidden_natural: tensor (C, H), natural parameters of h given the present v.
+        noise: `SweepNoise` of one sweep.
+    """
     hidden = potentials.hidden.sample(hidden_natural, noise.hidden)
     natural = potentials.visible_natural(hidden)
     return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
 
 
-def metropolis_step(potentials, state, visible, noise, beta=1.0):
-    """Returns the chains after a proposal, which fractional units may reject.
-
-    Args:
-        potentials: `Potentials`.
-        state: `ChainState` that v was proposed from.
-        visible: tensor (C, V), the proposal.
-        noise: `SweepNoise`.
-        beta: scalar, or column (C, 1), the inverse temperature.
-
-    Returns:
-        `(chains, accepted)`: `ChainState`, and bools (C,).
-    """
-    new = ChainState(visible, potentials.hidden_natural(visible))
-    accepted = tf.ones(tf.shape(visible)[0], tf.bool)
-    if not _corrected(potentials):
-        return new, accepted
-
-    def metropolis():
-        correction = potentials.hidden.log_correction
-        gain = correction(beta * new.hidden_natural) - correction(
-            beta * state.hidden_natural
-        )
-        accepted = tf.math.log(noise.acceptance[:, 0]) < gain
-        chains = (
-            tf.where(accepted[:, tf.newaxis], there, here)
-            for there, here in zip(new, state, strict=True)
-        )
-        return ChainState(*chains), accepted
-
-    exact = potentials.hidden.is_whole()
-    return tf.cond(exact, lambda: (new, accepted), metropolis)
-
-
-def _corrected(potentials):
-    return isinstance(potentials.hidden, FractionalParameters)
+def noisy_sweep(potentials, state, noise, index, clamp=None):
+    """Returns the `ChainState` after a sweep with noise number `index`."""
+    noise = noise.of_sweep(index)
+    visible = draw_states(potentials, state.hidden_natural, noise).visible
+    if clamp is not None:
+        visible = tf.where(clamp, state.visible, visible)
+    return ChainState(visible, potentials.hidden_natural(visible))
 
 
 def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):

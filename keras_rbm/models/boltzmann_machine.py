@@ -418,6 +418,10 @@ class BoltzmannMachine(keras.Model):
         self.rule.update(step, phases)
         return phases.losses, phases.prediction, {}
 
+    def _test_losses(self, step):
+        """Returns losses and a prediction of a batch that is evaluated."""
+        return self.rule.losses(step)
+
     def _state_of_a_step(self):
         """Returns the variables that a step changes before it is known to be sound."""
         variables = [self.seed_generator.state, *self._learner.variables]
@@ -517,7 +521,7 @@ class BoltzmannMachine(keras.Model):
         features, visible, weights, sample_weight = self._step_inputs(data)
         seed = self._test_seed()
         step = self._step(features, visible, weights, seed, seed)
-        losses, prediction = self.rule.losses(step)
+        losses, prediction = self._test_losses(step)
         prediction = self._predicted(features, visible, prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return as_logs(self._results(features, visible, prediction, sample_weight))

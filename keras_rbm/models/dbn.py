@@ -28,6 +28,7 @@ from keras_rbm.models.files.exporting import (
     rows,
 )
 from keras_rbm.models.files.summary import summary_of
+from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 
 
@@ -467,6 +468,12 @@ def _checked(rbms):
         raise ValueError(
             f"Expected at least one RBM, each only once. Received: {len(rbms)} RBMs."
         )
+    for rbm in rbms:
+        if isinstance(rbm, InfiniteRBM):
+            raise TypeError(
+                "Expected RBMs of a fixed size. Received: InfiniteRBM "
+                f"'{rbm.name}'. Pass its to_rbm()."
+            )
     for below, rbm in zip(rbms, rbms[1:], strict=False):
         width = rbm.num_visible or rbm._visible_width
         if width not in (None, below.hidden_units):

@@ -93,7 +93,7 @@ class RBM(GenerativeModel):
         check_counts(hidden_units=hidden_units)
         visible, hidden = unit_types(visible, hidden)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
-        self.hidden_units = int(hidden_units)
+        self._hidden_width = int(hidden_units)
         self.visible = visible
         self.hidden = hidden
         self._set_start(
@@ -112,17 +112,22 @@ class RBM(GenerativeModel):
         with self._strategy_scope():
             self.kernel = self.add_weight(
                 name="kernel",
-                shape=(rows, self.hidden.num_rows(self.hidden_units)),
+                shape=(rows, self.hidden.num_rows(self._hidden_width)),
                 initializer=self.kernel_initializer,
                 regularizer=self.kernel_regularizer,
             )
             start = self.visible_bias_initializer
             add_units(self, "visible_{}", self.visible, num_visible, start)
-            add_units(self, "hidden_{}", self.hidden, self.hidden_units)
+            add_units(self, "hidden_{}", self.hidden, self._hidden_width)
             self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
         self.built = True
         if self.rule is not None:
             self._build_training()
+
+    @property
+    def hidden_units(self) -> int:
+        """int: number of hidden units."""
+        return self._hidden_width
 
     def _visible_parameters(self):
         return layer_parameters(self, "visible_{}", self.visible)

@@ -179,9 +179,6 @@ def _layers(model, means):
     if isinstance(model.hidden, (list, tuple)):
         ends = np.cumsum(model._rows[1:])[:-1]
         return list(zip(model.hidden, np.split(means, ends, axis=1), strict=True))
-    if hasattr(model, "coefficients"):  # units that count fractionally
-        counts = np.asarray(model.coefficients)[: means.shape[1]]
-        means = np.divide(means, counts, out=np.zeros_like(means), where=counts > 0.0)
     return [(model.hidden, means)]
 
 

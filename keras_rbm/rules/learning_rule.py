@@ -1,10 +1,6 @@
 """The base class of rules that descend along the difference of two phases."""
 
 from keras_rbm.checks import check_flags, check_numbers
-from keras_rbm.inference.pseudo_likelihood import (
-    reconstruction_log_likelihood,
-    stochastic_pseudo_log_likelihood,
-)
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases
@@ -34,8 +30,6 @@ class LearningRule(Rule):
         conditional: bool or `None`, whether the rule is only for models with input
             (`True`), or only for those without (`False`): given x, each example has its
             own model, and chains that serve all examples do not fit.
-        relative_rate: float, a suitable learning rate, relative to that of contrastive
-            divergence.
 
     Raises:
         TypeError, ValueError: if an argument has another type or is out of range.
@@ -54,7 +48,6 @@ class LearningRule(Rule):
     """
 
     conditional = None
-    relative_rate = 1.0
 
     def __init__(
         self,
@@ -128,21 +121,13 @@ class LearningRule(Rule):
     def losses(self, step):
         """Returns what `fit` and `evaluate` report as `loss`, and a prediction.
 
-        By default minus the stochastic pseudo-log-likelihood; for visible units with
-        infinitely many states, minus the log-likelihood of the reconstruction.
+        By default `Step.default_losses`.
 
         Returns:
             `(losses, prediction)`: (B,), nats; and the model's prediction, if it has
             been computed anyway, else `None`.
         """
-        potentials, visible, num_observed = step.scored()
-        if potentials.visible.finite:
-            log_likelihood = stochastic_pseudo_log_likelihood(
-                potentials, visible, step.loss_seed, num_observed
-            )
-        else:
-            log_likelihood = reconstruction_log_likelihood(potentials, visible)
-        return -log_likelihood, None
+        return step.default_losses(), None
 
     def update(self, step, phases):
         """Descends along the difference of the phases; returns its gradients.

@@ -6,6 +6,10 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference import Inference, Moments, Potentials, conditional_moments
+from keras_rbm.inference.pseudo_likelihood import (
+    reconstruction_log_likelihood,
+    stochastic_pseudo_log_likelihood,
+)
 from keras_rbm.replicas import all_sum, num_replicas
 from keras_rbm.rules.learner import Learner
 
@@ -75,6 +79,19 @@ class Step(NamedTuple):
         if self.learner is None:
             return self.potentials, self.visible, None
         return self.learner.scored(self.potentials, self.visible)
+
+    def default_losses(self):
+        """Returns minus the stochastic pseudo-log-likelihood, (B,), in nats.
+
+        For visible units with infinitely many states, minus the log-likelihood of the
+        reconstruction.
+        """
+        potentials, visible, num_observed = self.scored()
+        if potentials.visible.finite:
+            return -stochastic_pseudo_log_likelihood(
+                potentials, visible, self.loss_seed, num_observed
+            )
+        return -reconstruction_log_likelihood(potentials, visible)
 
     def chain_weights(self, num_chains):
         """Returns weights (C,) of a replica's chains, normalized over all replicas.

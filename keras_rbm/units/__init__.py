@@ -13,7 +13,6 @@ from keras_rbm.units.double_rectified import DoubleRectified as DoubleRectified
 from keras_rbm.units.double_rectified import (
     DoubleRectifiedParameters as DoubleRectifiedParameters,
 )
-from keras_rbm.units.fractional import FractionalParameters as FractionalParameters
 from keras_rbm.units.frames import from_dataframe as from_dataframe
 from keras_rbm.units.frames import to_dataframe as to_dataframe
 from keras_rbm.units.gaussian import Gaussian as Gaussian

@@ -127,7 +127,7 @@ def test_another_model_is_refused():
     model = keras.Sequential([keras.Input((9,)), keras.layers.Dense(1)])
     model.compile(loss="mse")
     callback = FreeEnergyGap(np.zeros((4, 9)), np.zeros((4, 9)))
-    with pytest.raises(TypeError, match=r"without \['free_energy'\]"):
+    with pytest.raises(TypeError, match="a model of p"):
         model.fit(np.zeros((4, 9)), np.zeros((4, 1)), callbacks=[callback], verbose=0)
 
 
@@ -139,5 +139,5 @@ def test_what_is_no_data_is_refused():
 def test_models_with_input_are_refused(data):
     crbm = keras_rbm.CRBM(4, seed=0)
     crbm.compile("sgd", rule="maximum_likelihood")
-    with pytest.raises(TypeError, match="a model without input"):
+    with pytest.raises(TypeError, match="a model of p"):
         crbm.fit(data, data, callbacks=[FreeEnergyGap(data, data)], verbose=0)

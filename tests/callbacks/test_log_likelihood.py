@@ -94,7 +94,7 @@ def test_a_method_that_does_not_suit_is_refused_at_the_start(visible, method):
 
 
 def test_a_growing_model_is_not_judged_by_its_first_unit():
-    """It does not count yet, and cannot be enumerated."""
+    """It has none yet, and could not be enumerated."""
     model = keras_rbm.InfiniteRBM(4, num_visible=30, seed=0)
     model.compile()
     callback = LogLikelihood(np.zeros((8, 30), "float32"), method="exact")

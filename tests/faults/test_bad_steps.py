@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras_rbm.models.data import batches as data_batches
 from model_test_case import two_cpus
 
 import keras_rbm
 from keras_rbm import CRBM, DBM, RBM, InfiniteRBM, rules
+from keras_rbm.models.data import batches as data_batches
 
 pytestmark = pytest.mark.faults
 

@@ -26,12 +26,7 @@ from keras_rbm.inference.annealing.tempered_path import (
     temperatures,
 )
 from keras_rbm.inference.estimates import WIDTH, effective_number, with_rounding
-from keras_rbm.inference.gibbs import (
-    ChainState,
-    metropolis_step,
-    proposal,
-    sweep_noise,
-)
+from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
 from keras_rbm.inference.traces import traced_by_size
 
 #: Sweeps of chains, which are averaged over the second half: for chains that start
@@ -255,10 +250,10 @@ def _means(potentials, visible, sweeps, seed):
     def sweep(index, state, total):
         fresh = random.fold_in(seed, index)
         noise = sweep_noise(potentials, tf.shape(visible)[0], fresh).of_sweep(0)
-        new = proposal(potentials, state.hidden_natural, noise)
+        new = draw_states(potentials, state.hidden_natural, noise)
         means = potentials.visible.mean(potentials.visible_natural(new.hidden))
         total += tf.where(index < sweeps // 2, 0.0, means)
-        new, _ = metropolis_step(potentials, state, new.visible, noise)
+        new = ChainState(new.visible, potentials.hidden_natural(new.visible))
         for tensor, before in zip((*new, total), (*state, start), strict=True):
             tensor.set_shape(before.shape)  # lost if there are several models
         return index + 1, new, total

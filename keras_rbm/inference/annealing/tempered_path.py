@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import is_int
-from keras_rbm.inference.gibbs import metropolis_step
+from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import Potentials
 
 #: Share of the temperatures that are equally spaced, whatever lengths were measured.
@@ -168,4 +168,4 @@ class TemperedPath(NamedTuple):
         visible = potentials.visible.sample(natural, noise.visible)
         if clamp is not None:
             visible = tf.where(clamp, chains.visible, visible)
-        return metropolis_step(potentials, chains, visible, noise, beta)[0]
+        return ChainState(visible, potentials.hidden_natural(visible))

@@ -1,1 +1,1 @@
-"""Search, evaluation and refitting of hidden units, for models that grow."""
+"""A growing hidden layer: the step that searches, fits and validates a new unit."""

@@ -1,184 +1,314 @@
-"""One Frank-Wolfe step: finds, weights, fits and evaluates a hidden unit."""
+"""The step of a growing model: from a batch to a new hidden unit, or none."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.growing.frank_wolfe import (
-    HiddenUnits,
-    best_coefficients,
-    find_units,
+from keras_rbm.inference.growing.fractional import (
+    FractionalParameters,
+    fractional_chain,
 )
-from keras_rbm.inference.growing.refitting import Refit, refit
-from keras_rbm.inference.growing.reweighting import (
+from keras_rbm.inference.growing.moment_matching import match_means
+from keras_rbm.inference.growing.resample_move import Descended, resample_move
+from keras_rbm.inference.growing.unit_search import (
+    DataAndSamples,
+    HiddenUnits,
+    find_unit,
+)
+from keras_rbm.inference.growing.weighted_states import (
     effective_sample_size,
     random_rows,
     weighted_mean,
 )
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import FractionalParameters
+from keras_rbm.units import BernoulliParameters
 
-#: Standard deviation of a search's random start.
-_START = 0.01
-#: Input to a unit that starts near an example, at that example; minus this at the mean.
-_STEEPNESS = 2.0
+#: Fewest held-out chains: with fewer, their error would be too random.
+_LEAST_HELD_OUT = 20
+#: Factor of the number of sweeps when chains start.
+_BURN_IN = 20
+#: Most searches of a step before it ends without a unit.
+_TRIES = 3
+#: Relative ESS of held-out chains below which the next search has a stronger penalty.
+_LOW_ESS = 0.2
+_STRONGER = 3.0
+#: Nats: a change that could gain more creates modes that the model did not have.
+_LARGE_GAIN = 1.0
 #: Least relative effective sample size of samples and held-out chains with a new unit.
 _LEAST_ESS = 0.02
 #: Standard errors, and relative rounding error, by which log Z may be too low.
 _WIDTH, _ROUNDING = 3.0, 1e-5
 
 
-class Growth(NamedTuple):
-    """A hidden unit for a model, and the model with it.
+class GrowingSamples(NamedTuple):
+    """Samples that follow a model while it grows, and what is known from them.
 
     Attributes:
-        weights, bias, coefficient: tensors (V,), () and (), the unit.
-        refit: `Refit` of the model with it.
-        search_ess: scalar, relative effective sample size of the samples in the search.
-        judged: bool scalar, whether enough samples and held-out chains are effective to
-            estimate its gain.
-        accepted: bool scalar, whether the unit is worth keeping: it was judged, and its
-            gain is more than two errors.
+        chains: tensor (S + J, V), visible states: S for searches, then J held out.
+        lineages: int tensor (J,), of the held-out chains, see `Descended`.
+        log_partition: scalar, log Z: the sum of the held-out chains' estimates, or NaN
+            if its starting value is not known.
+        log_partition_error: scalar, its standard error.
+        fitted_means: tensor (V,), the data's means that the biases were fitted to.
+        started: bool scalar, whether the chains are samples of the model.
     """
 
-    weights: tf.Tensor
-    bias: tf.Tensor
-    coefficient: tf.Tensor
-    refit: Refit
-    search_ess: tf.Tensor
-    judged: tf.Tensor
-    accepted: tf.Tensor
+    chains: tf.Tensor
+    lineages: tf.Tensor
+    log_partition: tf.Tensor
+    log_partition_error: tf.Tensor
+    fitted_means: tf.Tensor
+    started: tf.Tensor
 
     @classmethod
-    def placeholder(cls, phases, held_out_chains):
-        """Returns zeros of the same shapes, not accepted, as a loop's first value."""
-        refit = Refit.placeholder(phases, held_out_chains)
-        zero = tf.constant(0.0)
-        weights = tf.zeros_like(refit.visible_bias)
-        no = tf.constant(False)
-        return cls(weights, zero, zero, refit, zero, no, no)
+    def new(cls, num_samples, num_visible, seed):
+        """Returns random states, for S = `num_samples`; half as many are held out."""
+        num_held_out = max(_LEAST_HELD_OUT, num_samples // 2)
+        noise = random.uniform((num_samples + num_held_out, num_visible), seed)
+        return cls(
+            chains=tf.cast(noise < 0.5, tf.float32),
+            lineages=tf.range(num_held_out),
+            log_partition=tf.constant(float("nan")),
+            log_partition_error=tf.constant(0.0),
+            fitted_means=tf.zeros(num_visible),
+            started=tf.constant(False),
+        )
+
+    @property
+    def of_search(self):
+        """Tensor (S, V), the samples of searches."""
+        return self.chains[: -self.lineages.shape[0]]
+
+    @property
+    def held_out(self):
+        """`Descended`, (J, V), the samples that no search uses."""
+        return Descended(self.chains[-self.lineages.shape[0] :], self.lineages)
 
 
-def grow(
-    potentials,
-    phases,
-    held_out_chains,
-    seed,
-    *,
-    objective,
-    l2,
-    num_starts,
-    lbfgs_iterations,
-    line_search,
-    learn_temperature,
-    log_partition,
-    drift,
-    bias_steps,
-    gibbs_steps,
-):
-    """Finds a hidden unit and fits it in.
+class Candidate(NamedTuple):
+    """A hidden unit that a search has found, and the model with it.
+
+    Attributes:
+        unit: `HiddenUnits`, R = 1.
+        visible_bias: tensor (V,), fitted.
+        samples: tensor (S, V), samples of the model with the unit.
+        held_out: `Descended`, (J, V), others, not used to choose the unit.
+        log_ratio: scalar, log of the new model's Z over the old one's.
+        gain: scalar, gain in the data's mean log-likelihood from the unit, nats,
+            beyond what following the data gains.
+        gain_error: scalar, its standard error, and that of `log_ratio`.
+        search_ess: scalar, relative effective sample size of the search's samples.
+        validation_ess: scalar, that of the held-out chains, if they went to the new
+            model in a single step; 0 if an example would be more probable than 1.
+    """
+
+    unit: HiddenUnits
+    visible_bias: tf.Tensor
+    samples: tf.Tensor
+    held_out: Descended
+    log_ratio: tf.Tensor
+    gain: tf.Tensor
+    gain_error: tf.Tensor
+    search_ess: tf.Tensor
+    validation_ess: tf.Tensor
+
+    @classmethod
+    def none(cls, samples):
+        """Returns a unit of 0 that is not accepted, given `GrowingSamples`."""
+        zero, zeros = tf.constant(0.0), tf.zeros_like(samples.chains[0])
+        unit = HiddenUnits(zeros[tf.newaxis], zero[tf.newaxis])
+        scalars = [zero] * 5
+        return cls(unit, zeros, samples.of_search, samples.held_out, *scalars)
+
+    @property
+    def validated(self):
+        """Bool scalar: whether enough chains are effective to estimate the gain."""
+        return tf.minimum(self.search_ess, self.validation_ess) > _LEAST_ESS
+
+    @property
+    def accepted(self):
+        """Bool scalar: whether the unit is worth keeping."""
+        return self.validated & (self.gain > 2.0 * self.gain_error)
+
+
+class Growth(NamedTuple):
+    """What a step has made of a model.
+
+    Attributes:
+        accepted: bool scalar, whether there is a new unit.
+        unit: `HiddenUnits`, R = 1, the new unit.
+        visible_bias: tensor (V,).
+        samples: `GrowingSamples`.
+        logs: dict of scalars, see `keras_rbm.rules.FrankWolfe`.
+    """
+
+    accepted: tf.Tensor
+    unit: HiddenUnits
+    visible_bias: tf.Tensor
+    samples: GrowingSamples
+    logs: dict
+
+
+def grow(potentials, samples, visible, weights, seed, *, settings, l2, room):
+    """Takes the step of a growing model with one batch.
+
+    The chains make their sweeps, then units are searched, at most three, until one is
+    accepted. Variables are left to the caller.
 
     Args:
-        potentials: `Potentials` with `FractionalParameters` hidden units.
-        phases: `DataAndSamples` with samples of the model, of equal weight.
-        held_out_chains: `Descended`, other samples (J, V) of the model.
-        seed: int or integer tensor of shape (2,).
-        objective, l2, num_starts, lbfgs_iterations: for the search, see `find_units`.
-        line_search: bool, whether the unit's coefficient may be less than 1.
-        log_partition: pair of scalars, log Z of the model and its error, or NaN.
-        learn_temperature, drift, bias_steps, gibbs_steps: for the fit, see `refit`.
+        potentials: `Potentials` of binary visible units and `FractionalParameters`, all
+            with coefficient 1; a model without units has one with coefficient 0.
+        samples: `GrowingSamples` of the model.
+        visible: tensor (N, V), the batch.
+        weights: tensor (N,) that sum to 1; if all are 0, nothing changes.
+        seed: seed tensor (2,).
+        settings: `keras_rbm.rules.FrankWolfe`.
+        l2: scalar, the penalty of a new unit.
+        room: bool scalar, whether the model has room for one.
 
     Returns:
         `Growth`.
     """
-    starts = _starts(phases, num_starts, random.fold_in(seed, 0))
-    units, values = find_units(phases, starts, l2, objective, lbfgs_iterations)
-    best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
-    unit = HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
-    coefficient = _coefficient(unit, phases, l2) if line_search else tf.ones(1)
+    mean = weighted_mean(visible, weights)
+    usable = (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean))
+    moving = random.fold_in(seed, 1), settings.gibbs_steps
+    moved = _moved(potentials, samples, visible, weights, mean, *moving)
+    bias, samples = _select(usable, moved, (potentials.visible_bias, samples))
+    potentials = potentials._replace(visible=BernoulliParameters(bias))
+    num_samples = samples.of_search.shape[0]
+    each = tf.fill([num_samples], 1.0 / num_samples)
+    phases = DataAndSamples(visible, weights, samples.of_search, each)
+
+    def attempt(tries, l2, least_ess, unvalidated, _):
+        fresh = random.fold_in(seed, 3 + tries)
+        found = _candidate(potentials, samples, phases, mean, fresh, settings, l2)
+        l2 *= tf.where(found.validation_ess < _LOW_ESS, _STRONGER, 1.0)
+        least_ess = tf.minimum(least_ess, found.validation_ess)
+        unvalidated += tf.cast(~found.validated, tf.float32)
+        return tries + 1, l2, least_ess, unvalidated, found
+
+    start = tf.constant(0), l2, tf.constant(1.0), tf.constant(0.0)
+    tries, _, least_ess, unvalidated, found = tf.while_loop(
+        lambda tries, *rest: room & usable & ~rest[-1].accepted & (tries < _TRIES),
+        attempt,
+        (*start, Candidate.none(samples)),
+    )
+    new = _with_unit(samples, found, mean)
+    bias, samples = _select(found.accepted, (found.visible_bias, new), (bias, samples))
+    of_unit = {
+        name: tf.where(found.accepted, getattr(found, name), 0.0)
+        for name in ("gain", "gain_error", "search_ess")
+    }
+    logs = of_unit | {
+        "rejected": tf.cast(tries, tf.float32) - tf.cast(found.accepted, tf.float32),
+        "unvalidated": unvalidated,
+        "validation_ess": least_ess,
+        "log_partition": samples.log_partition,
+        "log_partition_error": samples.log_partition_error,
+    }
+    return Growth(found.accepted, found.unit, bias, samples, logs)
+
+
+def _select(condition, new, old):
+    """Returns `new` if a bool scalar is true, else `old`, of the same structure."""
+    return tf.nest.map_structure(lambda a, b: tf.where(condition, a, b), new, old)
+
+
+def _moved(potentials, samples, visible, weights, mean, seed, gibbs_steps):
+    """Returns visible biases and samples after the sweeps that precede a search.
+
+    As long as no unit is in use, the biases are fitted, and log Z is known. Chains of a
+    model that is taken up anew start at examples: a trained model has its modes there.
+    """
+    started = samples.started
+    independent = tf.reduce_all(potentials.hidden.coefficients == 0.0)
+    fitted = potentials.visible.natural_for_mean(mean)
+    bias = tf.where(independent, fitted, potentials.visible_bias)
+    log_partition = tf.reduce_sum(tf.math.softplus(fitted))
+    rows = random_rows(
+        visible, weights, samples.chains.shape[0], random.fold_in(seed, 0)
+    )
+    chains = fractional_chain(
+        potentials._replace(visible=BernoulliParameters(bias)),
+        tf.where(started, samples.chains, rows),
+        random.fold_in(seed, 1),
+        gibbs_steps * tf.where(started, 1, _BURN_IN),
+    )
+    own = tf.range(samples.lineages.shape[0])
+    error = samples.log_partition_error
+    return bias, GrowingSamples(
+        chains=chains,
+        lineages=tf.where(started, samples.lineages, own),
+        log_partition=tf.where(independent, log_partition, samples.log_partition),
+        log_partition_error=tf.where(independent, 0.0, error),
+        fitted_means=tf.where(independent | ~started, mean, samples.fitted_means),
+        started=tf.constant(True),
+    )
+
+
+def _candidate(potentials, samples, phases, mean, seed, settings, l2):
+    """Searches a unit, fits the biases of the model with it, and measures its gain.
+
+    Biases that follow the data's means gain a little on each batch and lose as much on
+    the others, so this is not counted as a gain of the unit. What is left is estimated
+    from the held-out chains: the search's samples were used to choose the unit, and
+    would overestimate it.
+    """
+    unit = find_unit(
+        phases,
+        random.fold_in(seed, 0),
+        objective=settings.objective,
+        l2=l2,
+        num_starts=settings.num_starts,
+        lbfgs_iterations=settings.lbfgs_iterations,
+    )
+    seed = random.fold_in(seed, 1)
+
+    def effect(visible):
+        return unit.softplus(visible)[:, 0]
+
+    with_unit = _extended(potentials, unit, 1.0)
+    matched = match_means(
+        with_unit,
+        mean,
+        phases.samples,
+        effect(phases.samples),
+        random.fold_in(seed, 0),
+        max_sweeps=settings.bias_steps,
+        drift=mean - samples.fitted_means,
+    )
+    fitted = with_unit._replace(visible=BernoulliParameters(matched.bias))
 
     def change(visible):
-        return (coefficient * unit.softplus(visible))[:, 0]
+        shift = matched.bias - potentials.visible_bias
+        return effect(visible) + tf.linalg.matvec(visible, shift)
 
-    model = _extended(potentials, unit, coefficient)
-    fitted = refit(
-        model,
+    held_out = samples.held_out
+    gain = tf.reduce_sum(phases.weights * change(phases.visible))
+    moved = resample_move(
+        held_out,
         change,
-        phases,
-        held_out_chains,
+        _extended(potentials, unit, 0.0),
+        fitted,
         random.fold_in(seed, 1),
-        learn_temperature=learn_temperature,
-        drift=drift,
-        bias_steps=bias_steps,
-        gibbs_steps=gibbs_steps,
-        before=_extended(potentials, unit, tf.zeros(1)),
+        num_sweeps=settings.gibbs_steps,
+        is_large=gain - tf.reduce_mean(change(held_out.visible)) > _LARGE_GAIN,
     )
-    possible = _is_possible(model, fitted, phases, log_partition)
-    fitted = fitted._replace(judge_ess=tf.where(possible, fitted.judge_ess, 0.0))
-    ess = effective_sample_size(change(phases.samples)) / phases.samples.shape[0]
-    judged = tf.minimum(ess, fitted.judge_ess) > _LEAST_ESS
-    return Growth(
-        weights=unit.weights[0],
-        bias=unit.bias[0],
-        coefficient=coefficient[0],
-        refit=fitted,
-        search_ess=ess,
-        judged=judged,
-        accepted=judged
-        & (fitted.gain > 2.0 * fitted.gain_error)
-        & (coefficient[0] > 0.0),
-    )
-
-
-def _is_possible(model, fitted, phases, log_partition):
-    """Returns whether no example has a probability above 1 under the fitted model.
-
-    If one has, log Z is too low: no chain is where the unit is on, so that none was
-    heavier than others, and they seem to judge it well.
-    """
-    coefficients = fitted.scale * model.hidden.coefficients
-    hidden = FractionalParameters(model.hidden_bias, coefficients)
-    model = Potentials(model.kernel, fitted.visible_bias, hidden)
-    energies = model.free_energy(phases.visible)
-    energies = tf.where(phases.weights > 0.0, energies, float("inf"))
-    value, error = log_partition
-    value += fitted.log_ratio
-    margin = _WIDTH * (error + fitted.gain_error) + _ROUNDING * tf.abs(value)
-    return ~(-tf.reduce_min(energies) > value + margin)  # of an unknown one, too
-
-
-def _coefficient(unit, phases, l2):
-    """Returns the best coefficient of a unit, from 0 to 1, (1,)."""
-    return best_coefficients(
-        weighted_mean(unit.softplus(phases.visible), phases.weights),
-        unit.softplus(phases.samples),
-        phases.sample_weights,
-        0.5 * l2 * unit.square(),
-        tf.ones(1),
-    )
-
-
-def _starts(phases, count, seed):
-    """Returns `HiddenUnits` to start from: near examples, and small random ones.
-
-    The former are on for an example and off for the mean. The latter often end in the
-    same local optimum, or at 0 if the penalty outweighs the curvature.
-    """
-    mean = weighted_mean(phases.visible, phases.weights)
-    small = count // 2
-    examples = random_rows(
-        phases.visible, phases.weights, count - small, random.fold_in(seed, 0)
-    )
-    away = examples - mean
-    square = tf.reduce_sum(tf.square(away), -1, keepdims=True)
-    weights = 2.0 * _STEEPNESS * tf.math.divide_no_nan(away, square)
-    bias = -tf.linalg.matvec(weights, mean) - _STEEPNESS
-    noise = _START * tf.random.stateless_normal(
-        (small, tf.shape(mean)[0] + 1), random.fold_in(seed, 1), alg="philox"
-    )
-    return HiddenUnits(
-        tf.concat([noise[:, :-1], weights], 0), tf.concat([noise[:, -1], bias], 0)
+    log_partition = samples.log_partition + moved.log_ratio
+    error = samples.log_partition_error + moved.error
+    possible = _is_possible(fitted, phases, log_partition, error)
+    num_samples = phases.samples.shape[0]
+    return Candidate(
+        unit=unit,
+        visible_bias=matched.bias,
+        samples=matched.visible,
+        held_out=moved.samples,
+        log_ratio=moved.log_ratio,
+        gain=gain - moved.log_ratio - matched.followed,
+        gain_error=moved.error,
+        search_ess=effective_sample_size(effect(phases.samples)) / num_samples,
+        validation_ess=tf.where(possible, moved.ess, 0.0),
     )
 
 
@@ -186,7 +316,31 @@ def _extended(potentials, unit, coefficient):
     """Returns the model with one more hidden unit."""
     hidden = FractionalParameters(
         tf.concat([potentials.hidden_bias, unit.bias], 0),
-        tf.concat([potentials.hidden.coefficients, coefficient], 0),
+        tf.concat([potentials.hidden.coefficients, [coefficient]], 0),
     )
     kernel = tf.concat([potentials.kernel, tf.transpose(unit.weights)], 1)
     return Potentials(kernel, potentials.visible, hidden)
+
+
+def _is_possible(model, phases, log_partition, error):
+    """Returns whether no example has a probability above 1 under a model.
+
+    If one has, log Z is too low: no chain is where the unit is on, so that none was
+    heavier than others, and they seem to be enough.
+    """
+    energies = model.free_energy(phases.visible)
+    energies = tf.where(phases.weights > 0.0, energies, float("inf"))
+    margin = _WIDTH * error + _ROUNDING * tf.abs(log_partition)
+    return ~(-tf.reduce_min(energies) > log_partition + margin)  # nor of an unknown one
+
+
+def _with_unit(samples, found, mean):
+    """Returns the `GrowingSamples` of the model with a unit, fitted to a mean."""
+    error = samples.log_partition_error
+    return samples._replace(
+        chains=tf.concat([found.samples, found.held_out.visible], 0),
+        lineages=found.held_out.lineages,
+        log_partition=samples.log_partition + found.log_ratio,
+        log_partition_error=tf.sqrt(error**2 + found.gain_error**2),
+        fitted_means=mean,
+    )

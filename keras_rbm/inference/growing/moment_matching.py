@@ -1,27 +1,21 @@
-"""Fits visible biases, and a temperature, until the model's means equal the data's."""
+"""Fits visible biases until the model's means equal the data's."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.gibbs import (
-    ChainState,
-    metropolis_step,
-    proposal,
-    sweep_noise,
-)
-from keras_rbm.inference.growing.reweighting import (
+from keras_rbm.inference.gibbs import ChainState
+from keras_rbm.inference.growing.fractional import fractional_sweep
+from keras_rbm.inference.growing.weighted_states import (
     effective_sample_size,
     resampled_rows,
+    weighted_mean,
 )
-from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import BernoulliParameters, FractionalParameters
+from keras_rbm.units import BernoulliParameters
 
-#: Added to the variance of every statistic.
+#: Added to the variance of every unit.
 _LEAST_VARIANCE = 0.005
-#: Largest share by which the coefficients' common factor changes in a sweep.
-_SCALE_STEP = 0.05
 #: Misfit at which the means count as equal.
 _MATCHED = 1.1
 
@@ -31,94 +25,43 @@ class MatchedModel(NamedTuple):
 
     Attributes:
         bias: tensor (V,), of the visible units.
-        scale: scalar, factor of all coefficients.
         visible: tensor (C, V), states of the chains.
-        acceptance: scalar, share of the Metropolis steps accepted.
         followed: scalar, gain from following `drift`, nats.
     """
 
     bias: tf.Tensor
-    scale: tf.Tensor
     visible: tf.Tensor
-    acceptance: tf.Tensor
     followed: tf.Tensor
 
 
-def total_softplus(potentials, visible):
-    """Returns `sum_i c_i sp(w_i' v + d_i)`, (B,), which the temperature multiplies."""
-    natural = potentials.hidden_natural(visible)
-    return tf.reduce_sum(potentials.hidden.log_partition(natural), -1)
-
-
-def match_means(
-    potentials,
-    target,
-    visible,
-    log_weights,
-    seed,
-    *,
-    max_sweeps,
-    drift=None,
-    total=None,
-):
+def match_means(potentials, target, visible, log_weights, seed, *, max_sweeps, drift):
     """Moves visible biases until the model's visible means equal the given ones.
 
-    Biases `b` (and a factor `s` of all coefficients) are natural parameters, with
-    statistics v (and `total_softplus`) whose covariance C under the model is the
-    likelihood's curvature. After the k-th sweep of the chains they take the step
+    Biases are natural parameters, with statistics v whose covariance C under the model
+    is the likelihood's curvature. After the k-th sweep of the chains they take the step
     `C^-1 (target - mean) / k`, so later sweeps average out the noise of earlier
     ones. The chains' weights follow at once, because chains that have yet to move
     would lead too far. Fitting ends when `(target - mean)' C^-1 (target - mean)` is no
     larger than chance explains.
 
     Args:
-        potentials: `Potentials` of binary visible units.
+        potentials: `Potentials` of binary visible units and `FractionalParameters`.
         target: tensor (V,), the desired means.
         visible: tensor (C, V), C known, states of chains.
         log_weights: tensor (C,), with which the states are samples of the model.
         seed: int or integer tensor of shape (2,).
         max_sweeps: int ≥ 1.
         drift: tensor (V,), how far the target has moved since the biases were fitted:
-            a model that only follows it gains `drift' C^-1 drift / 2`. `None` for 0.
-        total: scalar, desired mean of `total_softplus`, or `None` to leave s at 1.
+            a model that only follows it gains `drift' C^-1 drift / 2`.
 
     Returns:
         `MatchedModel`.
     """
-    if drift is None:
-        drift = tf.zeros_like(target)
-    if total is not None:
-        target = tf.concat([target, [total]], 0)
-        drift = tf.concat([drift, [0.0]], 0)
     sweeping, resampling = (random.fold_in(seed, stream) for stream in range(2))
 
-    def statistics(visible, softplus):
-        if total is None:
-            return visible
-        return tf.concat([visible, softplus[:, tf.newaxis]], 1)
-
-    def model_at(position):
-        if total is None:
-            return potentials._replace(visible=BernoulliParameters(position))
-        hidden = potentials.hidden
-        coefficients = getattr(hidden, "coefficients", tf.ones_like(hidden.bias))
-        hidden = FractionalParameters(hidden.bias, position[-1] * coefficients)
-        return Potentials(potentials.kernel, position[:-1], hidden)
-
-    def moments(state, shares):
-        softplus = tf.reduce_sum(
-            potentials.hidden.log_partition(state.hidden_natural), -1
-        )
-        x = statistics(state.visible, softplus)
-        return x, tf.linalg.matvec(x, shares, transpose_a=True)
-
-    def sweep(index, position, state):
-        model = model_at(position)
-        fresh = random.fold_in(sweeping, index)
-        noise = sweep_noise(model, tf.shape(visible)[0], fresh).of_sweep(0)
-        new = proposal(model, state.hidden_natural, noise).visible
-        state, accepted = metropolis_step(model, state, new, noise)
-        return state, tf.reduce_mean(tf.cast(accepted, tf.float32))
+    def sweep(index, bias, state):
+        model = potentials._replace(visible=BernoulliParameters(bias))
+        return fractional_sweep(model, state, random.fold_in(sweeping, index))
 
     def refreshed(index, state, log_weights):
         """Resamples if fewer than half of the chains are effective."""
@@ -131,60 +74,52 @@ def match_means(
         few = effective_sample_size(log_weights) < 0.5 * visible.shape[0]
         return tf.cond(few, resample, lambda: (state, log_weights))
 
-    start = potentials.visible_bias
-    if total is not None:
-        start = tf.concat([start, [1.0]], 0)
     state = ChainState(visible, potentials.hidden_natural(visible))
-    state, accepted = sweep(0, start, state)
+    state = sweep(0, potentials.visible_bias, state)
     shares = tf.nn.softmax(log_weights)
     count = effective_sample_size(log_weights)
-    x, mean = moments(state, shares)
-    covariance = tf.matmul(x, shares[:, tf.newaxis] * x, transpose_a=True)
-    covariance -= mean[:, tf.newaxis] * mean
-    # With fewer chains than dimensions there are directions without variance.
-    dimensions = tf.cast(tf.shape(mean)[0], tf.float32)
-    share = dimensions / (dimensions + count)
-    variance = tf.linalg.diag_part(covariance)
-    covariance = (1.0 - share) * covariance
-    covariance += tf.linalg.diag(share * variance + _LEAST_VARIANCE)
-    root = tf.linalg.cholesky(covariance)
+    dimensions = tf.cast(tf.shape(target)[0], tf.float32)
+    root = _root_of_covariance(state.visible, shares, dimensions / (dimensions + count))
 
     def solved(difference):
         return tf.linalg.cholesky_solve(root, difference[:, tf.newaxis])[:, 0]
 
-    def step(index, _, position, state, log_weights, accepted):
-        x, mean = moments(state, tf.nn.softmax(log_weights))
-        difference = target - mean
+    def step(index, _, bias, state, log_weights):
+        shares = tf.nn.softmax(log_weights)
+        difference = target - weighted_mean(state.visible, shares)
         direction = solved(difference)
         misfit = tf.reduce_sum(difference * direction) * count / dimensions
         direction /= tf.cast(index + 1, tf.float32)
-        if total is not None:  # coupling changes the covariance: take small steps
-            largest = _SCALE_STEP * position[-1]
-            direction *= tf.minimum(1.0, largest / tf.abs(direction[-1]))
-        position += direction
-        log_weights += tf.linalg.matvec(x, direction)
+        bias += direction
+        log_weights += tf.linalg.matvec(state.visible, direction)
         state, log_weights = refreshed(index, state, log_weights)
-        state, rate = sweep(index + 1, position, state)
-        return index + 1, misfit, position, state, log_weights, accepted + rate
+        state = sweep(index + 1, bias, state)
+        return index + 1, misfit, bias, state, log_weights
 
-    sweeps, _, position, state, log_weights, accepted = tf.while_loop(
+    start = tf.constant(0), tf.constant(float("inf")), potentials.visible_bias
+    _, _, bias, state, log_weights = tf.while_loop(
         lambda index, misfit, *_: (index < max_sweeps) & (misfit > _MATCHED),
         step,
-        (
-            tf.constant(0),
-            tf.constant(float("inf")),
-            start,
-            state,
-            log_weights,
-            accepted,
-        ),
+        (*start, state, log_weights),
     )
     rows = resampled_rows(log_weights, random.fold_in(resampling, max_sweeps))
-    size = potentials.num_visible
     return MatchedModel(
-        position[:size],
-        tf.constant(1.0) if total is None else position[-1],
+        bias,
         tf.gather(state.visible, rows),
-        accepted / tf.cast(sweeps + 1, tf.float32),
         0.5 * tf.tensordot(drift, solved(drift), 1),
     )
+
+
+def _root_of_covariance(visible, shares, shrinkage):
+    """Returns the Cholesky factor (V, V) of weighted states' covariance.
+
+    It is shrunk towards its diagonal: with fewer chains than dimensions there are
+    directions without variance.
+    """
+    mean = weighted_mean(visible, shares)
+    covariance = tf.matmul(visible, shares[:, tf.newaxis] * visible, transpose_a=True)
+    covariance -= mean[:, tf.newaxis] * mean
+    variance = tf.linalg.diag_part(covariance)
+    covariance = (1.0 - shrinkage) * covariance
+    covariance += tf.linalg.diag(shrinkage * variance + _LEAST_VARIANCE)
+    return tf.linalg.cholesky(covariance)

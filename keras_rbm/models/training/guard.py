@@ -61,7 +61,7 @@ class StepGuard:
         self.reason.assign(reason)
 
     def if_sound(self, change, gradients):
-        """Calls `change(gradients)`, a change of variables, if the step is sound so far.
+        """Calls `change(gradients)` if the step is sound so far.
 
         Args:
             change: function of a list of tensors.

@@ -118,7 +118,6 @@ def test_tempered_sweep_leaves_its_distribution_invariant(beta):
         noise = SweepNoise(
             random.uniform((chains, 5), [step, 8]),
             random.uniform((chains, 4), [step, 9]),
-            None,
         )
         state = ChainState(visible, potentials.hidden_natural(visible))
         visible = path.sweep(state, beta, noise).visible

@@ -34,7 +34,7 @@ def grown():
     model = InfiniteRBM(8, num_visible=6, seed=0)
     for seed in range(3):
         weights = np.random.default_rng(seed).normal(0, 1, 6)
-        model.insert_unit(weights, 0.1, coefficient=0.5 + 0.5 * seed)
+        model.insert_unit(weights, 0.1)
     return model
 
 

@@ -5,10 +5,10 @@ import importlib
 import keras
 import numpy as np
 import pytest
-from keras_rbm.models.files.portable import FORMATS
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 from keras_rbm.inference import BeliefPropagation, MeanField
+from keras_rbm.models.files.portable import FORMATS
 
 RNG = np.random.default_rng(0)
 SUFFIX = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml"}
@@ -44,7 +44,7 @@ def grown():
     model = InfiniteRBM(8, num_visible=6, seed=0)
     for seed in range(3):
         weights = np.random.default_rng(seed).normal(0, 1, 6)
-        model.insert_unit(weights, 0.1, coefficient=0.5 + 0.5 * seed)
+        model.insert_unit(weights, 0.1)
     return model
 
 

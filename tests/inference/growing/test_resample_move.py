@@ -4,14 +4,13 @@ import tensorflow as tf
 from brute_force import binary_states, random_potentials
 
 from keras_rbm import inference
-from keras_rbm.inference.growing.reweighting import (
-    Descended,
-    carry_over,
-    effective_sample_size,
-)
-from keras_rbm.units import FractionalParameters
+from keras_rbm.inference.growing.fractional import FractionalParameters
+from keras_rbm.inference.growing.resample_move import Descended, resample_move
+from keras_rbm.inference.growing.weighted_states import effective_sample_size
 
-OLD, NEW = random_potentials(6, 4, seed=1), random_potentials(6, 4, seed=2, scale=0.7)
+OLD = random_potentials(6, 4, seed=1)
+#: Near enough for a single step, which keeps two thirds of the samples.
+NEW = inference.Potentials(0.7 * OLD.kernel, OLD.visible_bias - 0.4, OLD.hidden_bias)
 STATES = binary_states(6).astype("float32")
 SAMPLES = Descended.independent(tf.constant(STATES))
 
@@ -20,22 +19,42 @@ def law(potentials):
     return tf.nn.softmax(-potentials.free_energy(STATES)).numpy().astype(float)
 
 
-def carrying(old=OLD, new=NEW, sweeps=1):
-    """Returns a function of a number of samples and a seed that carries them over."""
+def with_units_of_both(old, new):
+    """Returns two models with the units of both; the other's count 0 times."""
+    kernel = tf.concat([old.kernel, new.kernel], 1)
+    bias = tf.concat([old.hidden_bias, new.hidden_bias], 0)
+
+    def counting(visible_bias, *coefficients):
+        sizes = old.num_hidden, new.num_hidden
+        counts = tf.constant(np.repeat(np.float32(coefficients), sizes))
+        hidden = FractionalParameters(bias, counts)
+        return inference.Potentials(kernel, visible_bias, hidden)
+
+    return counting(old.visible_bias, 1, 0), counting(new.visible_bias, 0, 1)
+
+
+def moved(samples, old, new, seed, num_sweeps=1):
+    """Returns samples of one model as those of another."""
+
+    def change(visible):
+        return old.free_energy(visible) - new.free_energy(visible)
+
+    both = with_units_of_both(old, new)
+    return resample_move(samples, change, *both, seed, num_sweeps=num_sweeps)
+
+
+def moving(old=OLD, new=NEW, sweeps=1):
+    """Returns a function of a number of samples and a seed that moves them."""
     probabilities = law(old) / law(old).sum()
 
     @tf.function(autograph=False)
-    def carried_over(visible, seed):
-        def change(visible):
-            return old.free_energy(visible) - new.free_energy(visible)
-
-        samples = Descended.independent(visible)
-        return carry_over(samples, change, new, seed, num_sweeps=sweeps)
+    def moved_ones(visible, seed):
+        return moved(Descended.independent(visible), old, new, seed, sweeps)
 
     def run(count, seed):
         rng = np.random.default_rng(seed)
         rows = rng.choice(len(STATES), count, p=probabilities)
-        return carried_over(tf.constant(STATES[rows]), tf.constant([seed, 0]))
+        return moved_ones(tf.constant(STATES[rows]), tf.constant([seed, 0]))
 
     return run
 
@@ -47,7 +66,7 @@ def two_modes(bias):
 
 
 def test_samples_become_the_new_models():
-    visible = carrying()(200_000, 0).samples.visible.numpy()
+    visible = moving()(200_000, 0).samples.visible.numpy()
     index = (visible @ 2.0 ** np.arange(6)).astype(int)
     order = (STATES @ 2.0 ** np.arange(6)).astype(int)
     share = np.bincount(index, minlength=64)[order] / len(visible)
@@ -62,8 +81,8 @@ def test_samples_become_the_new_models():
 def test_the_ratio_is_right_and_its_error_honest(models):
     """Where no sweep leaves its mode the samples after are copies of those before."""
     old, new = (inference.exact_log_partition(p).numpy() for p in models)
-    carried = carrying(*models, sweeps=5)
-    results = [carried(500, seed) for seed in range(200)]
+    run = moving(*models, sweeps=5)
+    results = [run(500, seed) for seed in range(200)]
     ratios = np.array([float(result.log_ratio) for result in results])
     spread = ratios.std()
     assert abs(ratios.mean() - (new - old)) < 4 * spread / np.sqrt(len(ratios)) + 0.005
@@ -71,23 +90,18 @@ def test_the_ratio_is_right_and_its_error_honest(models):
     assert errors.mean() == pytest.approx(spread, rel=0.25)
 
 
-def fractional_pair():
-    """Returns a model without and with a strong unit, and those between."""
-    kernel = np.concatenate([OLD.kernel, np.full((6, 1), 4.0)], 1).astype("float32")
-    bias = np.append(OLD.hidden_bias, -14.0).astype("float32")
-
-    def between(t):
-        coefficients = tf.concat([tf.ones(4), [6.0 * t]], 0)
-        hidden = FractionalParameters(tf.constant(bias), coefficients)
-        return inference.Potentials(kernel, OLD.visible_bias, hidden)
-
-    return between
-
-
 def test_large_changes_go_by_models_in_between():
     """Gains of README's growing model were off by 8 of their errors."""
-    between = fractional_pair()
-    old, new = between(0.0), between(1.0)
+    kernel = np.concatenate([OLD.kernel, np.full((6, 6), 4.0)], 1).astype("float32")
+    bias = np.append(OLD.hidden_bias, [-14.0] * 6).astype("float32")
+    old, new = (
+        inference.Potentials(
+            kernel,
+            OLD.visible_bias,
+            FractionalParameters(tf.constant(bias), tf.constant([1.0] * 4 + [t] * 6)),
+        )
+        for t in (0.0, 1.0)
+    )
     truth, before = (
         float(tf.reduce_logsumexp(-model.free_energy(STATES))) for model in (new, old)
     )
@@ -97,15 +111,15 @@ def test_large_changes_go_by_models_in_between():
         return old.free_energy(visible) - new.free_energy(visible)
 
     @tf.function(autograph=False)
-    def carried_over(start, seed):
-        return carry_over(start, change, new, seed, num_sweeps=5, between=between)
+    def moved_ones(start, seed):
+        return resample_move(start, change, old, new, seed, num_sweeps=5)
 
     scores = []
     for seed in range(60):
         rows = np.random.default_rng(seed).choice(
             64, 200, p=law_of_old / sum(law_of_old)
         )
-        result = carried_over(
+        result = moved_ones(
             Descended.independent(tf.constant(STATES[rows])), tf.constant([seed, 0])
         )
         scores.append((float(result.log_ratio) - truth + before) / float(result.error))
@@ -124,39 +138,37 @@ def test_copies_count_as_one_where_sweeps_do_not_mix(mixing):
     )
 
     @tf.function(autograph=False)
-    def carried_over(visible, families, seed):
-        def change(visible):
-            return old.free_energy(visible) - new.free_energy(visible)
-
+    def moved_ones(visible, lineages, seed):
         # The copies mix before, or do not.
         visible = inference.gibbs_chain(old, visible, seed, num_sweeps=30)
-        samples = Descended(visible, families)
-        return carry_over(samples, change, new, seed, num_sweeps=5)
+        return moved(Descended(visible, lineages), old, new, seed, num_sweeps=5)
 
     scores, errors = [], []
     for seed in range(100):
         rows = np.random.default_rng(seed).choice(64, 100, p=probabilities)
         visible = tf.constant(np.repeat(STATES[rows], 4, 0))
-        families = tf.repeat(tf.range(0, 400, 4), 4)
-        result = carried_over(visible, families, tf.constant([seed, 0]))
+        lineages = tf.repeat(tf.range(0, 400, 4), 4)
+        result = moved_ones(visible, lineages, tf.constant([seed, 0]))
         scores.append((float(result.log_ratio) - truth) / float(result.error))
         errors.append(float(result.error))
     assert 0.8 < np.sqrt(np.mean(np.square(scores))) < 1.25
-    alone = carried_over(visible, tf.range(400), tf.constant([0, 0]))
+    alone = moved_ones(visible, tf.range(400), tf.constant([0, 0]))
     assert np.mean(errors) / float(alone.error) == pytest.approx(
         1.0 if mixing else 2.0, rel=0.2
     )
 
 
-def test_few_families_begin_again():
-    families = tf.repeat(tf.constant([3, 40]), 32)
-    samples = Descended(tf.constant(STATES), families)
-    result = carry_over(samples, lambda v: 0.0 * v[:, 0], OLD, 0, num_sweeps=1)
-    assert len(np.unique(result.samples.families)) == 64
+def test_few_lineages_begin_again():
+    lineages = tf.repeat(tf.constant([3, 40]), 32)
+    result = moved(Descended(tf.constant(STATES), lineages), OLD, OLD, 0)
+    assert len(np.unique(result.samples.lineages)) == 64
 
 
 def test_the_same_model():
-    result = carry_over(SAMPLES, lambda v: 0.0 * v[:, 0] + 3.0, OLD, 0, num_sweeps=1)
+    both = with_units_of_both(OLD, OLD)
+    result = resample_move(
+        SAMPLES, lambda v: 0.0 * v[:, 0] + 3.0, *both, 0, num_sweeps=1
+    )
     assert float(result.log_ratio) == pytest.approx(3.0, abs=1e-5)
     assert float(result.error) == pytest.approx(0.0, abs=1e-6)
     assert float(result.ess) == pytest.approx(1.0, abs=1e-5)
@@ -165,20 +177,16 @@ def test_the_same_model():
 def test_one_state_may_have_all_the_weight():
     bias = 40.0 * (2.0 * STATES[-1] - 1.0)
     peaked = inference.Potentials(np.zeros((6, 2), "float32"), bias, [0.0, 0.0])
-    result = carry_over(
-        SAMPLES,
-        lambda v: tf.linalg.matvec(v, bias),
-        peaked,
-        0,
-        num_sweeps=1,
-    )
+    flat = inference.Potentials(np.zeros((6, 2), "float32"), 0 * bias, [0.0, 0.0])
+    result = moved(SAMPLES, flat, peaked, 0)
     np.testing.assert_array_equal(result.samples.visible, np.repeat(STATES[-1:], 64, 0))
     assert float(result.ess) == pytest.approx(1 / 64, rel=1e-5)
     assert np.isfinite([result.log_ratio, result.error]).all()
 
 
 def test_none_counts_where_the_change_is_not_a_number():
-    result = carry_over(SAMPLES, lambda v: v[:, 0] + np.nan, OLD, 0, num_sweeps=1)
+    both = with_units_of_both(OLD, OLD)
+    result = resample_move(SAMPLES, lambda v: v[:, 0] + np.nan, *both, 0, num_sweeps=1)
     assert float(result.ess) == 0.0
 
 

@@ -1,1 +1,0 @@
-"""RBMs whose hidden layer grows."""

@@ -1,0 +1,461 @@
+"""The infinite restricted Boltzmann machine, whose hidden layer grows."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm import inference, units
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.growing.fractional import FractionalParameters
+from keras_rbm.inference.growing.growth import GrowingSamples, grow
+from keras_rbm.models.errors import lies_in
+from keras_rbm.models.layer_variables import check_input_shape
+from keras_rbm.models.rbm import RBM
+from keras_rbm.models.training.guard import LOSS_BIT
+from keras_rbm.rules.frank_wolfe import FrankWolfe
+from keras_rbm.units.bernoulli import are_binary
+
+#: Bias of a unit that is never on: the only one of a model that has none yet.
+_OFF = -1e4
+#: Standard error of log Z, in nats, from which it is estimated again by annealing.
+_LARGEST_ERROR = 0.2
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class InfiniteRBM(RBM):
+    """Restricted Boltzmann machine with as many hidden units as the data require.
+
+    `log p(v) = b' v + sum_i c_i log(1 + exp(v' w_i + d_i)) - log Z`: unit i counts
+    `c_i = alpha q_i` times, where `q` is a distribution over unit weights [1]. Here
+    the temperature `alpha` is the number of units, and each counts once: it is an RBM.
+    The rule `FrankWolfe` adds one unit per step; until then visible units are
+    independent.
+
+    There is room for `max_hidden_units`; computation grows only with those in use.
+    Called on data, the model returns `E[h | v]`, (B, units in use). A model without
+    units returns one that is never on.
+
+    Args:
+        max_hidden_units: int ≥ 1, the size at which growing ends.
+        num_visible: int or `None`, V. `None` takes it from the first data.
+        seed: int or `None`. Seeds unit searches, sampling and shuffling.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
+
+    Attributes:
+        kernel: variable (V, max_hidden_units), the w_i in order of insertion.
+        hidden_bias: variable (max_hidden_units,), the d_i.
+        visible_bias: variable (V,).
+        base_rate: variable (V,), see `RBM`.
+
+    Raises:
+        ValueError: if a size is not an int ≥ 1.
+
+    Example:
+
+    >>> data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 100, axis=0)
+    >>> grown = keras_rbm.InfiniteRBM(8, seed=0)
+    >>> grown.compile(rule=keras_rbm.rules.FrankWolfe(l2=0.05, num_samples=500))
+    >>> history = grown.fit(data, batch_size=200, epochs=3, verbose=0)
+    >>> grown.to_rbm().hidden_units
+    3
+
+    References:
+        1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
+    """
+
+    _samples = None  # until it is built for a rule
+
+    def __init__(
+        self,
+        max_hidden_units: int,
+        *,
+        num_visible: int | None = None,
+        seed: int | None = None,
+        **kwargs,
+    ):
+        check_counts(max_hidden_units=max_hidden_units)
+        self._first_units = 0
+        super().__init__(
+            max_hidden_units,
+            num_visible=num_visible,
+            seed=seed,
+            kernel_initializer="zeros",
+            **kwargs,
+        )
+        self.supports_jit = False  # XLA would compile again for each size
+
+    def build(self, input_shape):
+        check_input_shape(input_shape, self)
+        if not self.built:
+            count = keras.initializers.Constant(self._first_units)
+            self._in_use = self.add_weight(
+                (), count, dtype="int32", trainable=False, name="hidden_units"
+            )
+        super().build(input_shape)
+
+    def _build_training(self):
+        if not self.rule.built:
+            seed = self._next_seed()
+            num_samples = self.rule.num_samples
+            self._samples = _Samples(num_samples, self._visible_width, seed)
+        super()._build_training()
+
+    @property
+    def hidden_units(self):
+        """int: hidden units in use, 0 for a new model."""
+        self._assert_built("hidden_units")
+        return int(self._in_use.numpy())
+
+    @property
+    def max_hidden_units(self) -> int:
+        """int: the size at which growing ends."""
+        return self._hidden_width
+
+    @property
+    def is_full(self) -> bool:
+        """bool: whether there is no room for another hidden unit."""
+        return self.hidden_units >= self.max_hidden_units
+
+    def potentials(self, features=None, dtype=None) -> inference.Potentials:
+        """Returns the units in use as `keras_rbm.inference.Potentials`.
+
+        The arguments are those of `RBM.potentials`.
+        """
+        self._assert_built("potentials")
+        count = tf.convert_to_tensor(self._in_use)
+        used = slice(tf.maximum(count, 1))
+        return inference.Potentials(
+            tf.cast(self.kernel[:, used], dtype or self.compute_dtype),
+            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
+            units.BernoulliParameters(
+                tf.where(count > 0, self.hidden_bias[used], _OFF)
+            ),
+        )
+
+    def _hidden_parameters(self):
+        return self.potentials().hidden
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], max(self.hidden_units, 1))
+
+    def compile(self, optimizer=None, *, rule="frank_wolfe", **kwargs) -> None:
+        """Configures the model for training, as `RBM.compile` does.
+
+        Args:
+            optimizer: only counts the steps.
+            rule: str or `keras_rbm.rules.FrankWolfe`.
+            **kwargs: see `RBM.compile`; `jit_compile=True` and distribution
+                strategies are not supported.
+        """
+        if kwargs.get("jit_compile") is True:
+            raise ValueError(
+                "Expected jit_compile=False (or 'auto'): a growing model would be "
+                "compiled again for each size. Received: jit_compile=True."
+            )
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            raise ValueError(
+                "Expected a single device: an InfiniteRBM does not grow under a "
+                "distribution strategy. Received: "
+                f"{type(self.distribute_strategy).__name__}. Grow it outside of the "
+                "strategy's scope, and train its to_rbm() there."
+            )
+        super().compile(optimizer, rule=rule, **kwargs)
+
+    def _check_rule(self, rule, learner):
+        if not isinstance(rule, FrankWolfe):
+            raise ValueError(
+                "Expected a rule that adds hidden units. Received: "
+                f"{type(rule).__name__} for {type(self).__name__} '{self.name}'. Use "
+                "FrankWolfe(), or train its to_rbm()."
+            )
+        rule.check(learner)
+
+    def fit(self, *args, **kwargs) -> keras.callbacks.History:
+        """Grows the model, like `RBM.fit`, until there is no room for more units.
+
+        Each batch adds a unit that is fitted to it. An array is one batch, unless
+        `batch_size` is given. Then it is split into batches of about that size, the
+        last at least half as large: a unit fitted to a few remaining rows would fit
+        noise.
+
+        Raises:
+            ValueError: if there is no room at the start, the model is not trainable,
+                or the data cannot be states of binary units; nothing is changed then.
+        """
+        if not self.trainable:
+            raise ValueError(
+                "Expected a trainable model to grow. Received: trainable=False. Set "
+                "trainable = True and compile again."
+            )
+        if self.built and self.is_full:
+            raise ValueError(
+                f"Expected room for more than {self.hidden_units} hidden units. "
+                f"Received: max_hidden_units={self.max_hidden_units}. Continue with a "
+                "larger model: InfiniteRBM.from_rbm(model, max_hidden_units=...)."
+            )
+        return super().fit(*args, **kwargs)
+
+    def _batch_size_for(self, count, wanted):
+        """Returns a batch size near the wanted one that leaves no small last batch."""
+        steps = max(1, round(count / (wanted or count)))
+        while True:
+            size = -(-count // steps)
+            if 2 * (count - (steps - 1) * size) >= size:
+                return size
+            steps -= 1
+
+    def _fit_callbacks(self, batches):
+        return [_Growing()]
+
+    def _learn(self, step):
+        """Takes the step of `keras_rbm.inference.growing.growth.grow` with a batch."""
+        losses = step.default_losses()
+        self._guard.look_at(lies_in(losses), first_bit=LOSS_BIT)
+        count = tf.convert_to_tensor(self._in_use)
+        growth = grow(
+            self._growing_potentials(),
+            self._samples.read(),
+            step.visible,
+            step.weights,
+            step.root_seed,
+            settings=self.rule,
+            l2=self.rule.penalty(count),
+            room=count < self.max_hidden_units,
+        )
+        unit = growth.unit
+        tf.cond(
+            growth.accepted,
+            lambda: self._insert(unit.weights[0], unit.bias[0]),
+            lambda: None,
+        )
+        self.visible_bias.assign(growth.visible_bias)
+        self._samples.assign(growth.samples, self)
+        self.optimizer.iterations.assign_add(1)
+        number = tf.convert_to_tensor(self._in_use)
+        return losses, None, growth.logs | {"hidden_units": number}
+
+    def _test_losses(self, step):
+        return step.default_losses(), None
+
+    def _growing_potentials(self):
+        """Returns the units in use as `grow` takes them, in full precision."""
+        count = tf.convert_to_tensor(self._in_use)
+        columns = tf.maximum(count, 1)
+        coefficients = tf.cast(tf.range(columns) < count, tf.float32)
+        return inference.Potentials(
+            self.kernel[:, :columns],
+            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
+            FractionalParameters(self.hidden_bias[:columns], coefficients),
+        )
+
+    def _state_of_a_step(self):
+        own = [*self.weights, *self.optimizer.variables, *self._samples.variables]
+        return [*super()._state_of_a_step(), *own]
+
+    def _state(self):
+        required, optional = super()._state()
+        if self._samples is not None:
+            optional |= {f"rule.{v.name}": v for v in self._samples.variables}
+        return required, optional
+
+    def _chains(self, potentials):
+        return None if self._samples is None else self._samples.read().chains
+
+    def insert_unit(self, weights, bias) -> None:
+        """Adds a hidden unit.
+
+        Args:
+            weights: tensor (V,).
+            bias: scalar.
+
+        Raises:
+            ValueError: if there is no room, or a value is not finite or has another
+                shape.
+        """
+        self._assert_built("insert_unit")
+        weights, bias = as_floats("weights", weights), as_floats("bias", bias)
+        shapes = tuple(weights.shape), tuple(bias.shape)
+        finite = np.isfinite(weights).all() and np.isfinite(bias).all()
+        if shapes != ((self._visible_width,), ()) or not finite:
+            raise ValueError(
+                f"Expected finite weights of shape ({self._visible_width},) and a "
+                f"scalar bias. Received: shapes {shapes}."
+            )
+        if self.is_full:
+            raise ValueError(
+                f"Expected room for a unit. Received: {self.hidden_units} of "
+                f"max_hidden_units={self.max_hidden_units} in use. Use "
+                "InfiniteRBM.from_rbm(model, max_hidden_units=...)."
+            )
+        self._insert(weights, bias)
+
+    def _insert(self, weights, bias):
+        slot = tf.convert_to_tensor(self._in_use)
+        self.kernel.value[:, slot].assign(weights)
+        self.hidden_bias.value[slot].assign(bias)
+        self._in_use.assign(slot + 1)
+
+    def to_rbm(self) -> RBM:
+        """Returns this model as an RBM, for example to train it further.
+
+        Returns:
+            `RBM`, not compiled.
+
+        Raises:
+            ValueError: if the model has no unit yet.
+        """
+        count = self.hidden_units
+        if not count:
+            raise ValueError(
+                "Expected a model with hidden units. Received: model "
+                f"'{self.name}', whose visible units are still independent. Call "
+                "fit() first."
+            )
+        options = {"seed": self.seed, "dtype": self.dtype_policy}
+        rbm = RBM(count, num_visible=self._visible_width, **options)
+        rbm.kernel.assign(self.kernel[:, :count])
+        rbm.hidden_bias.assign(self.hidden_bias[:count])
+        rbm.visible_bias.assign(self.visible_bias)
+        rbm._copy_record(self)
+        return rbm
+
+    @classmethod
+    def from_rbm(cls, rbm, max_hidden_units: int, **kwargs) -> "InfiniteRBM":
+        """Returns a model that continues to grow from a trained RBM.
+
+        Args:
+            rbm: `RBM` of binary units, or an `InfiniteRBM` that needs more room.
+            max_hidden_units: int, at least as many as the RBM has.
+            **kwargs: as for the constructor.
+
+        Raises:
+            TypeError: if `rbm` is neither.
+            ValueError: if the units are not binary, or there is no room.
+        """
+        if not isinstance(rbm, RBM):
+            raise TypeError(
+                "Expected an RBM or InfiniteRBM. Received: rbm of type "
+                f"{type(rbm).__name__}."
+            )
+        rbm._assert_built("from_rbm")
+        for side in ("visible", "hidden"):
+            if not are_binary(getattr(rbm, side)):
+                raise ValueError(
+                    "Expected an RBM of binary units. Received: "
+                    f"{side}={getattr(rbm, side)!r}."
+                )
+        check_counts(max_hidden_units=max_hidden_units)
+        count = rbm.hidden_units
+        if max_hidden_units < count:
+            raise ValueError(
+                f"Expected max_hidden_units ≥ {count}, the RBM's hidden units. "
+                f"Received: max_hidden_units={max_hidden_units}."
+            )
+        options = {"seed": rbm.seed, "dtype": rbm.dtype_policy} | kwargs
+        model = cls(max_hidden_units, num_visible=rbm.kernel.shape[0], **options)
+        empty = [0, max_hidden_units - count]
+        model.kernel.assign(tf.pad(rbm.kernel[:, :count], [[0, 0], empty]))
+        model.hidden_bias.assign(tf.pad(rbm.hidden_bias[:count], [empty]))
+        model._in_use.assign(count)
+        model.visible_bias.assign(rbm.visible_bias)
+        model._copy_record(rbm)
+        return model
+
+    @classmethod
+    def from_config(cls, config):
+        # Later layers are built for the units in use, before weights are loaded.
+        config = dict(config)
+        count = config.pop("hidden_units", 0)
+        model = super().from_config(config)
+        model._first_units = count
+        if model.built:
+            model._in_use.assign(count)
+        return model
+
+    def get_config(self):
+        config = super().get_config()
+        same = ("name", "trainable", "dtype", "num_visible", "seed")
+        return {name: config[name] for name in same} | {
+            "max_hidden_units": self.max_hidden_units,
+            "hidden_units": self.hidden_units if self.built else self._first_units,
+        }
+
+
+class _Samples:
+    """Variables for `GrowingSamples`; saved with a model, but none of its weights.
+
+    Args:
+        num_samples: int ≥ 2, S.
+        num_visible: int, V.
+        seed: seed tensor (2,).
+    """
+
+    def __init__(self, num_samples, num_visible, seed):
+        samples = GrowingSamples.new(num_samples, num_visible, seed)
+        made = samples._asdict() | {"left_at": tf.zeros(4)}
+        self.variables = [
+            keras.Variable(value, dtype=value.dtype.name, trainable=False, name=name)
+            for name, value in made.items()
+        ]
+
+    def read(self):
+        """Returns the `GrowingSamples`."""
+        return GrowingSamples(*map(tf.convert_to_tensor, self.variables[:-1]))
+
+    def assign(self, samples, model):
+        """Takes over the `GrowingSamples` of a model."""
+        values = *samples, _fingerprint(model)
+        for variable, value in zip(self.variables, values, strict=True):
+            variable.assign(value)
+
+    def replace(self, **values):
+        """Changes some of the values."""
+        for variable in self.variables:
+            if variable.name in values:
+                variable.assign(values[variable.name])
+
+    def belong_to(self, model):
+        """Returns whether they are samples of the model as it is now, a bool."""
+        *_, started, left_at = self.variables
+        same = np.allclose(left_at.numpy(), _fingerprint(model), rtol=1e-5)
+        return bool(started.numpy()) and same
+
+
+def _fingerprint(model):
+    """Returns numbers (4,) that reveal a change of the model."""
+    squares = [
+        tf.reduce_sum(tf.square(variable))
+        for variable in (model.kernel, model.visible_bias, model.hidden_bias)
+    ]
+    return tf.stack([*squares, tf.cast(model._in_use, tf.float32)])
+
+
+class _Growing(keras.callbacks.Callback):
+    """Prepares the samples when `fit` begins, and ends it if there is no more room."""
+
+    def on_train_begin(self, logs=None):
+        model, samples = self.model, self.model._samples
+        known = samples.read().log_partition
+        if not samples.belong_to(model):
+            samples.replace(started=False)
+            known = np.nan
+        if not np.isfinite(known) and model.hidden_units:
+            self._anneal()
+
+    def on_epoch_end(self, epoch, logs=None):
+        model = self.model
+        if model._samples.read().log_partition_error > _LARGEST_ERROR:
+            self._anneal()
+            samples = model._samples.read()
+            for name in ("log_partition", "log_partition_error"):
+                logs[name] = float(getattr(samples, name))
+        if model.is_full:
+            model.stop_training = True
+
+    def _anneal(self):
+        """Estimates log Z again, unless the running estimate is as good."""
+        samples = self.model._samples
+        z = self.model.log_partition("bidirectional")
+        if np.isnan(samples.read().log_partition) or z.stderr < 1.0:
+            samples.replace(log_partition=z.value, log_partition_error=z.stderr)

@@ -1,0 +1,130 @@
+"""Units that count a fraction of a time: FW16, section 3.3 and proposition 3.2."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import binary_states
+
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.gibbs import ChainState
+from keras_rbm.inference.growing.fractional import (
+    FractionalParameters,
+    between,
+    fractional_chain,
+    fractional_sweep,
+)
+from keras_rbm.units import BernoulliParameters
+
+COEFFICIENTS = {
+    "fractions": [0.3, 0.7, 0.5, 0.9],
+    "with whole ones": [0.4, 1.0, 0.0, 1.0],
+    "whole": [1.0, 1.0, 0.0, 1.0],
+    "ones": [1.0, 1.0, 1.0, 1.0],
+}
+CHAINS = 50_000
+
+
+def model(coefficients, num_visible=5, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    hidden = FractionalParameters(
+        tf.constant(rng.normal(size=4), tf.float32),
+        tf.constant(coefficients, tf.float32),
+    )
+    kernel = rng.normal(0, scale, (num_visible, 4)).astype("float32")
+    visible = rng.normal(size=num_visible).astype("float32")
+    return Potentials(kernel, visible, hidden)
+
+
+def log_weights(potentials):
+    """Returns log p* of all visible states, written out."""
+    v = binary_states(potentials.num_visible)
+    kernel, b, c = (
+        np.asarray(part, np.float64)
+        for part in (
+            potentials.kernel, potentials.visible_bias, potentials.hidden_bias
+        )
+    )  # fmt: skip
+    softplus = np.logaddexp(0.0, v @ kernel + c)
+    return v @ b + softplus @ np.asarray(potentials.hidden.coefficients, np.float64)
+
+
+def law_of(potentials):
+    weights = log_weights(potentials)
+    return np.exp(weights - np.logaddexp.reduce(weights))
+
+
+def drawn(law, num_visible, seed=0):
+    rows = np.random.default_rng(seed).choice(len(law), CHAINS, p=law)
+    return tf.constant(binary_states(num_visible)[rows], tf.float32)
+
+
+def assert_follows(law, states):
+    powers = 2 ** np.arange(states.shape[1])[::-1]
+    counts = np.bincount(states.numpy().astype(int) @ powers, minlength=len(law))
+    chi_square = np.sum((counts - CHAINS * law) ** 2 / (CHAINS * law))
+    assert chi_square < len(law) - 1 + 5 * np.sqrt(2 * (len(law) - 1))
+
+
+@pytest.mark.parametrize("coefficients", COEFFICIENTS.values(), ids=COEFFICIENTS)
+def test_chains_do_not_drift(coefficients):
+    potentials = model(coefficients)
+    law = law_of(potentials)
+    states = drawn(law, 5)
+    moved = fractional_chain(potentials, states, tf.constant([3, 0]), tf.constant(3))
+    assert (moved != states).numpy().mean() > 0.1
+    assert_follows(law, moved)
+
+
+def test_without_metropolis_chains_would_drift(monkeypatch):
+    potentials = model(COEFFICIENTS["fractions"], scale=2.0)
+    law = law_of(potentials)
+    monkeypatch.setattr(
+        FractionalParameters, "log_correction", lambda *_: tf.zeros(CHAINS)
+    )
+    states = drawn(law, 5)
+    state = ChainState(states, potentials.hidden_natural(states))
+    for seed in range(5):  # not fractional_chain: it may have been traced before
+        state = fractional_sweep(potentials, state, seed)
+    with pytest.raises(AssertionError):
+        assert_follows(law, state.visible)
+
+
+def test_whole_coefficients_are_the_units_of_an_rbm():
+    """Free energies and the distribution of h, whichever end of the noise is used."""
+    potentials = model(COEFFICIENTS["whole"])
+    used = [0, 1, 3]
+    plain = Potentials(
+        tf.gather(potentials.kernel, used, axis=1),
+        potentials.visible,
+        BernoulliParameters(tf.gather(potentials.hidden_bias, used)),
+    )
+    states = tf.constant(binary_states(5), tf.float32)
+    np.testing.assert_allclose(
+        potentials.free_energy(states), plain.free_energy(states), rtol=1e-5, atol=1e-5
+    )
+    natural = tf.constant(np.tile([-1.0, 0.5, 9.0, 2.0], (CHAINS, 1)), tf.float32)
+    hidden = potentials.hidden.draw(natural, 5).numpy()
+    want = np.array([1.0, 1.0, 0.0, 1.0]) / (1.0 + np.exp(-natural[0].numpy()))
+    np.testing.assert_allclose(hidden.mean(0), want, atol=5 * 0.5 / np.sqrt(CHAINS))
+    assert set(hidden.flat) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0])
+def test_the_model_between_is_the_geometric_mean(t):
+    before = model([1.0, 1.0, 0.0, 0.0])
+    after = before._replace(
+        visible=BernoulliParameters(before.visible_bias + 0.5),
+        hidden=before.hidden._replace(coefficients=tf.ones(4)),
+    )
+    want = (1.0 - t) * log_weights(before) + t * log_weights(after)
+    np.testing.assert_allclose(log_weights(between(before, after, t)), want, atol=1e-5)
+
+
+def test_fractional_units_lie_between_two_rbms():
+    """Proposition 3.2."""
+    a, c = np.meshgrid(np.linspace(-30, 30, 121), np.linspace(0.05, 1.0, 20))
+    value = FractionalParameters(tf.zeros(()), tf.constant(c, tf.float64))
+    value = value.log_partition(tf.constant(a)).numpy()
+    upper = np.logaddexp(0.0, c * a)
+    assert (value <= upper + 1e-12).all()
+    assert (value >= upper + (c - 1) * np.log(2) - 1e-12).all()

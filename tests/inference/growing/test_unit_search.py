@@ -1,0 +1,143 @@
+"""Adding units with exact expectations instead of samples."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import binary_states
+
+from keras_rbm import inference
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.growing.fractional import FractionalParameters
+from keras_rbm.inference.growing.unit_search import (
+    DataAndSamples,
+    HiddenUnits,
+    likelihood_objective,
+    linearized_objective,
+    minimize,
+)
+
+OBJECTIVES = [linearized_objective, likelihood_objective]
+
+
+def model(num_visible, coefficients, seed=0):
+    rng = np.random.default_rng(seed)
+    count = len(coefficients)
+    hidden = FractionalParameters(
+        tf.constant(rng.normal(size=count), tf.float32),
+        tf.constant(coefficients, tf.float32),
+    )
+    kernel = tf.constant(rng.normal(size=(num_visible, count)), tf.float32)
+    return Potentials(kernel, rng.normal(size=num_visible).astype("float32"), hidden)
+
+
+def data_of(num_visible, seed=1, rows=40):
+    rng = np.random.default_rng(seed)
+    data = (rng.random((rows, num_visible)) < rng.random(num_visible)).astype("float32")
+    weights = rng.random(rows).astype("float32")
+    return data, weights / weights.sum()
+
+
+def exact_phases(potentials, data, weights):
+    states = tf.constant(binary_states(potentials.num_visible), tf.float32)
+    probabilities = tf.nn.softmax(-potentials.free_energy(states))
+    return DataAndSamples(
+        tf.constant(data), tf.constant(weights), states, probabilities
+    )
+
+
+def log_likelihood(potentials, data, weights):
+    energies = potentials.free_energy(tf.constant(data)).numpy().astype(float)
+    return -energies @ weights - inference.exact_log_partition(potentials).numpy()
+
+
+def with_unit(potentials, unit, coefficient=1.0):
+    hidden = FractionalParameters(
+        tf.concat([potentials.hidden_bias, unit.bias], 0),
+        tf.concat([potentials.hidden.coefficients, [coefficient]], 0),
+    )
+    kernel = tf.concat([potentials.kernel, tf.transpose(unit.weights)], 1)
+    return Potentials(kernel, potentials.visible, hidden)
+
+
+def random_units(count, num_visible, seed=2, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return HiddenUnits(
+        tf.constant(scale * rng.normal(size=(count, num_visible)), tf.float32),
+        tf.constant(scale * rng.normal(size=count), tf.float32),
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("coefficients", [[1.0, 1.0], [0.4, 0.7, 1.0]])
+def test_likelihood_objective_is_the_exact_change_of_log_likelihood(seed, coefficients):
+    potentials = model(6, coefficients, seed)
+    data, weights = data_of(6)
+    phases = exact_phases(potentials, data, weights)
+    units = random_units(4, 6, seed)
+    got = -likelihood_objective(units, phases, l2=0.0).numpy()
+    before = log_likelihood(potentials, data, weights)
+    for index in range(4):
+        unit = HiddenUnits(*(part[index : index + 1] for part in units))
+        after = log_likelihood(with_unit(potentials, unit), data, weights)
+        np.testing.assert_allclose(got[index], after - before, atol=1e-5)
+
+
+def test_penalties_and_the_linear_objective_written_out():
+    potentials = model(5, [1.0, 0.5])
+    data, weights = data_of(5)
+    phases = exact_phases(potentials, data, weights)
+    units = random_units(3, 5)
+    w, d = (np.asarray(part, float) for part in units)
+    square = (w**2).sum(1) + d**2
+    for objective in OBJECTIVES:
+        penalized = objective(units, phases, 0.3) - objective(units, phases, 0.0)
+        np.testing.assert_allclose(penalized, 0.15 * square, rtol=1e-4)
+    on_data = weights @ np.logaddexp(0, data @ w.T + d)
+    on_model = phases.sample_weights.numpy() @ np.logaddexp(
+        0, phases.samples.numpy() @ w.T + d
+    )
+    np.testing.assert_allclose(
+        linearized_objective(units, phases, 0.0), on_model - on_data, atol=1e-5
+    )
+    bound = likelihood_objective(units, phases, 0.0) - linearized_objective(
+        units, phases, 0.0
+    )
+    assert (bound.numpy() > 0.0).all()  # Jensen
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))]
+)
+def test_best_of_twenty_starts_is_the_grid_optimum(objective, seed):
+    """One visible unit: weight and bias span a plane."""
+    potentials = model(1, [1.0], seed)
+    data, weights = data_of(1, seed + 10)
+    phases = exact_phases(potentials, data, weights)
+    starts = random_units(20, 1, seed, scale=2.0)
+    _, values = minimize(phases, starts, 0.1, objective, 200, tolerance=1e-6)
+    axis = np.linspace(-15.0, 15.0, 301, dtype="float32")
+    w, d = (grid.reshape(-1) for grid in np.meshgrid(axis, axis))
+    grid = objective(HiddenUnits(w[:, None], d), phases, 0.1).numpy()
+    assert values.numpy().min() <= grid.min() + 1e-6
+    assert values.numpy().min() >= grid.min() - 1e-3
+
+
+def test_penalized_likelihood_never_falls():
+    data, weights = data_of(6, rows=12)
+    l2, potentials = 0.01, model(6, [0.0])
+    penalty = 0.0
+    last = log_likelihood(potentials, data, weights)
+    first = last
+    for number in range(12):
+        phases = exact_phases(potentials, data, weights)
+        starts = random_units(20, 6, number)
+        units, values = minimize(phases, starts, l2, likelihood_objective, 100)
+        best = int(tf.argmin(values))
+        unit = HiddenUnits(*(part[best : best + 1] for part in units))
+        potentials = with_unit(potentials, unit)
+        penalty += 0.5 * l2 * unit.square().numpy()[0]
+        now = log_likelihood(potentials, data, weights) - penalty
+        assert now >= last - 1e-5
+        last = now
+    assert last > first + 0.1
