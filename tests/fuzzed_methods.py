@@ -43,7 +43,8 @@ _UNCONDITIONAL = {
     "train_on_batch": _ROWS | {"sample_weight": None},
     "test_on_batch": _ROWS | {"sample_weight": None},
     "reconstruct": _ROWS,
-    "log_partition": {"method": "exact", "steps": None} | ANNEAL,
+    "anneal": {"steps": None, "search": False} | ANNEAL,
+    "log_partition": {"method": "exact", "steps": None, "search": True} | ANNEAL,
     "sample": {"num_samples": 3} | _SAMPLE,
     "sample, clamped": {"num_samples": ROWS}
     | _SAMPLE
@@ -57,7 +58,6 @@ _GENERATIVE = _UNCONDITIONAL | {
     "free_energy": _ROWS,
     "pseudo_log_likelihood": _ROWS,
     "log_likelihood": _ROWS | {"log_partition": 3.0},
-    "annealed_log_likelihood": _ROWS | ANNEAL,
 }
 _NEW = {
     "num_visible": WIDTH,

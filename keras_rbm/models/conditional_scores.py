@@ -8,13 +8,15 @@ from keras_rbm import inference as inference_module
 from keras_rbm import random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.models.workflow.rows import as_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
-_METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
+_ANNEALED = ("ais", "bidirectional", "reverse_ais")
+_METHODS = ("bethe", "mean_field", "exact", *_ANNEALED)
 #: Nats by which a likelihood may exceed 0 without being wrong.
 _ROUNDING = 1e-3
 #: Models, or chains of all models, that are computed at once.
@@ -50,6 +52,7 @@ class ConditionalScores:
         betas=None,
         steps: int | None = None,
         seed=0,
+        search: bool = True,
         progress: bool = False,
     ) -> inference_module.LogPartition:
         """Computes or estimates `log Z(x)` for each example.
@@ -63,7 +66,7 @@ class ConditionalScores:
                 (enumerates up to 25 units), `"ais"`, the default for others,
                 `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
                 each example).
-            num_chains, betas, steps, seed, progress: for the annealing methods, see
+            num_chains, betas, steps, seed, search, progress: for annealing, see
                 `keras_rbm.inference.estimate_log_partition`.
 
         Returns:
@@ -74,34 +77,40 @@ class ConditionalScores:
                 or an argument out of range.
         """
         method = self._default_method() if method is None else method
-        if not isinstance(method, str) or method not in _METHODS:
-            raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
-            )
+        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
+        options |= {"seed": seed, "search": search, "progress": progress}
+        return self._log_partitions(x, [method], **options)[method]
+
+    def _log_partitions(self, x, methods, *, num_chains=100, seed=0, **options):
+        """Returns a dict of method to estimate; they share a search and chains."""
+        for method in methods:
+            if not isinstance(method, str) or method not in _METHODS:
+                raise ValueError(
+                    f"Expected method to be one of {_METHODS}. Received: "
+                    f"method={method!r}."
+                )
         rows = self._feature_rows(x, "log_partition")
         size = _ROWS_AT_ONCE
-        if method in ("ais", "bidirectional", "reverse_ais"):
+        if any(method in _ANNEALED for method in methods):
             check_counts(2, num_chains=num_chains)
             size = max(1, _ROWS_AT_ONCE // num_chains)
         parts = []
         for first in range(0, len(rows), size):
             features = rows[first : first + size]
             potentials = self.potentials(features, self.variable_dtype)
-            if method == "mean_field":
-                parts.append(_mean_field_bound(potentials, features))
-                continue
-            part = inference_module.estimate_log_partition(
+            part = estimate_by_each(
                 potentials,
-                method,
+                [method for method in methods if method != "mean_field"],
                 base=potentials.visible_bias,
-                betas=betas,
                 num_chains=num_chains,
-                steps=steps,
                 seed=random.fold_in(random.as_seed(seed), first),
-                progress=progress,
+                **options,
             )
+            if "mean_field" in methods:
+                part["mean_field"] = _mean_field_bound(potentials, features)
             parts.append(part)
-        return inference_module.LogPartition.joined(parts)
+        join = inference_module.LogPartition.joined
+        return {method: join([part[method] for part in parts]) for method in methods}
 
     def _default_method(self):
         return "bethe" if are_binary(self.visible, self.hidden) else "ais"

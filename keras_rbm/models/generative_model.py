@@ -12,7 +12,7 @@ from keras_rbm.models.workflow.exporting import (
     number,
     rows,
 )
-from keras_rbm.models.workflow.rows import as_rows, map_rows
+from keras_rbm.models.workflow.rows import map_rows
 from keras_rbm.models.workflow.sampling import draw, draw_tempered
 
 
@@ -111,36 +111,6 @@ class GenerativeModel(UnconditionalModel):
         values = self._visible_states(x, "log_likelihood")
         value = self._log_partition_value(log_partition)
         return -tf.cast(self.free_energy(values), tf.float64) - value
-
-    def annealed_log_likelihood(
-        self, x, *, num_chains: int = 10, betas=None, seed=0, progress: bool = False
-    ) -> tf.Tensor:
-        """Estimates the log-likelihood of the annealed sampler, from below (RAISE).
-
-        See `keras_rbm.inference.annealed_log_likelihood`: a lower bound, in
-        expectation, of the likelihood of *another model*, the sampler that anneals
-        forwards. It may be above or below the likelihood of this model.
-
-        Args:
-            x: array (B, V), a few hundred examples.
-            num_chains: int ≥ 1, chains for each example.
-            betas, seed, progress: as in `log_partition`.
-
-        Returns:
-            tensor (B,), nats, float64.
-        """
-        rows = as_rows(self._visible_states(x, "annealed_log_likelihood"))
-        potentials = self.potentials(dtype=self.variable_dtype)
-        start = self._starting_point(potentials, seed)
-        return inference.annealed_log_likelihood(
-            potentials,
-            rows,
-            base=start.base,
-            betas=start.temperatures(betas),
-            num_chains=num_chains,
-            seed=seed,
-            progress=progress,
-        )
 
     def sample(
         self,

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.resampling import effective_sample_size, systematic_rows
 
 #: Relative effective sample size that remains after a step from model to model: for a
 #: small change, and for a large one, whose modes samples must find as they form.
@@ -70,11 +71,6 @@ def weighted_mean(values, weights):
     return tf.linalg.matvec(values, weights, transpose_a=True)
 
 
-def effective_sample_size(log_weights):
-    """Returns (sum u)^2 / sum u^2 for states with weights u, a scalar from 1 to S."""
-    return 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights)))
-
-
 def resampled_rows(log_weights, seed):
     """Returns indices (S,) of S states, drawn in proportion to their weights.
 
@@ -82,14 +78,8 @@ def resampled_rows(log_weights, seed):
         log_weights: tensor (S,), S known.
         seed: int tensor of shape (2,).
     """
-    import tensorflow_probability as tfp
-
-    return tfp.experimental.mcmc.resample_systematic(
-        tf.nn.log_softmax(log_weights),
-        log_weights.shape[0],
-        sample_shape=[],
-        seed=seed,
-    )
+    shift = tf.random.stateless_uniform((), seed)
+    return systematic_rows(log_weights, log_weights.shape[0], shift)
 
 
 def random_rows(rows, weights, count, seed):

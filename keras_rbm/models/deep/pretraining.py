@@ -33,7 +33,7 @@ class TiedRBM(RBM):
     """
 
     free_energy = pseudo_log_likelihood = log_likelihood = _no_model()
-    annealed_log_likelihood = log_partition = sample = _no_model()
+    anneal = log_partition = sample = _no_model()
 
     def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
         super().__init__(hidden_units, **kwargs)
