@@ -11,6 +11,7 @@ from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.search import (
     StartingPoint,
     checked_search,
+    num_models,
     seeds_of,
     starting_point,
 )
@@ -150,18 +151,16 @@ def anneal(
         temperatures(betas)
     if steps is not None:
         check_counts(0, steps=steps)
-    given = initial_visible is not None
+    given, models = initial_visible is not None, num_models(potentials)
     if given:
         initial_visible = checked_states(potentials, "initial_visible", initial_visible)
+        if len(initial_visible) < 2 * models:
+            raise ValueError(
+                "Expected at least two chains for each model, for an error. Received: "
+                f"{len(initial_visible)} initial_visible."
+            )
     seeds = seeds_of(seed)
     start = starting_point(potentials, base, chains, num_chains, seeds["start"], search)
-    num_models = len(start.missed_mass)
-    states = initial_visible if given else start.visible
-    if given and len(states) < 2 * num_models:
-        raise ValueError(
-            "Expected at least two chains for each model, for an error. Received: "
-            f"{len(states)} initial_visible."
-        )
     betas = start.temperatures(betas)
     path = start.base, betas
 
@@ -169,16 +168,17 @@ def anneal(
         return anneal_forward(potentials, *path, count, seed, progress).log_weights
 
     def backward(states, seed):
-        models = potentials.repeat(len(states) // num_models)
-        return anneal_backward(models, states, *path, seed, progress).log_weights
+        rows = potentials.repeat(len(states) // models)
+        return anneal_backward(rows, states, *path, seed, progress).log_weights
 
     def log_weights(run, work, seed):
         own = run(work, seed) if spread is None else spread(run, work, seed)
         return per_model(own, potentials)
 
-    if states is not None and steps:
-        models = potentials.repeat(len(states) // num_models)
-        states = gibbs_chain(models, states, seeds["gibbs"], num_sweeps=steps)
+    states = initial_visible if given else start.visible
+    if states is not None and steps:  # burned in
+        rows = potentials.repeat(len(states) // models)
+        states = gibbs_chain(rows, states, seeds["gibbs"], num_sweeps=steps)
     return Annealing(
         start,
         betas,

@@ -184,7 +184,8 @@ def rows_by_weight(log_weights, labels, count, seed):
     rows = np.take_along_axis(order, rows, 0)
     drawn = np.take_along_axis(labels, rows, 0)
     missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
-    weights = np.exp(log_weights - logsumexp(log_weights, 0))
+    weights = np.exp(log_weights - log_weights.max(0))
+    weights /= weights.sum(0)
     return rows, (weights * np.stack(missing, 1)).sum(0)
 
 

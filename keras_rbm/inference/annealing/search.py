@@ -120,7 +120,7 @@ def starting_point(potentials, base, chains, num_chains, seed, search=True):
     units = potentials.visible
     first = tf.zeros(units.num_rows) if base is None else base
     if not search:
-        batch = _num_models(potentials)
+        batch = num_models(potentials)
         independent = np.tile(np.arange(num_chains)[:, np.newaxis], batch)
         even, nothing = np.array([0.0, 1.0]), np.zeros(batch)
         return StartingPoint(
@@ -152,7 +152,8 @@ def seeds_of(seed):
     return {name: random.fold_in(seed, i) for i, name in enumerate(_STREAMS)}
 
 
-def _num_models(potentials):
+def num_models(potentials):
+    """Returns B as an int, 1 for a single model."""
     return 1 if potentials.batch_size is None else int(potentials.batch_size)
 
 
@@ -172,7 +173,7 @@ class Search:
 
     def __init__(self, potentials, num_chains, seed):
         self.potentials = potentials
-        self.pool = Pool(_num_models(potentials), potentials.visible.encode)
+        self.pool = Pool(num_models(potentials), potentials.visible.encode)
         self.visited = None
         refined = len(SEARCH.refine)
         self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
