@@ -145,20 +145,24 @@ class TemperedPath(NamedTuple):
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
-    def log_weight_difference(self, chains, low, high):
+    def hidden_log_partition(self, chains, beta):
+        """Returns the log-partition of each hidden unit given v, (C, H)."""
+        return self.potentials.hidden.log_partition(beta * chains.hidden_natural)
+
+    def log_weight_difference(self, chains, low, high, of_low=None, of_high=None):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
-        `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1).
+        `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
+        `hidden_log_partition` of either may be passed if it is already known.
         """
-        visible, natural = chains
-        units = self.potentials.hidden
-        hidden = units.log_partition(high * natural) - units.log_partition(
-            low * natural
+        of_high = (
+            self.hidden_log_partition(chains, high) if of_high is None else of_high
         )
+        of_low = self.hidden_log_partition(chains, low) if of_low is None else of_low
         units = self.potentials.visible
-        first = units.first_of(visible)
-        bias = (high - low) * first * (units.bias - self.base)
-        return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
+        first = units.first_of(chains.visible)
+        bias = tf.reduce_sum((high - low) * first * (units.bias - self.base), -1)
+        return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
     def sweep(self, chains, beta, noise, clamp=None):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).

@@ -81,27 +81,104 @@ def tempering_step(path, chains, seed, clamp=None):
         1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
            Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
     """
+    return _step(path, chains, seed, clamp)[0]
+
+
+class _Swaps(NamedTuple):
+    """Rows whose states swap replicas. The states move once, when all swaps are known.
+
+    Attributes:
+        rows: `ChainState` of R · C rows.
+        own: tensor (R · C, H), `hidden_log_partition` of each row in its replica.
+        replica: int tensor (R, C), the replica of each row's state.
+        row: int tensor (R, C), the number, below R, of the row of each replica's state.
+        accepted: bool tensor (R, C), whether a replica has just swapped.
+        gain: tensor (R, C), float64, log p* of each row's state in the replica that it
+            could swap with last, less that in its own.
+    """
+
+    rows: ChainState
+    own: tf.Tensor
+    replica: tf.Tensor
+    row: tf.Tensor
+    accepted: tf.Tensor | None = None
+    gain: tf.Tensor | None = None
+
+    def gain_of(self, path, betas, partner):
+        """Returns `gain` with the given partners, and `hidden_log_partition` there."""
+        own, others = (
+            tf.reshape(tf.gather(betas, replica), (-1, 1))
+            for replica in (self.replica, tf.gather(partner, self.replica))
+        )
+        there = path.hidden_log_partition(self.rows, others)
+        gain = path.log_weight_difference(self.rows, own, others, self.own, there)
+        return tf.reshape(gain, tf.shape(self.replica)), there
+
+    def swapped(self, path, betas, partner, uniform):
+        """Returns the rows after swaps of replicas with their partners, (R,)."""
+        gain, there = self.gain_of(path, betas, partner)
+        of_replica = _taken(gain, self.row)
+        log_ratio = tf.cast(of_replica + tf.gather(of_replica, partner), tf.float32)
+        # Both of a pair must decide by the same number, which is never 0.
+        first = np.minimum(np.arange(len(partner)), partner)
+        accepted = tf.math.log(tf.gather(uniform, first)) < log_ratio
+        moves = _taken(accepted, self.replica)
+        return _Swaps(
+            self.rows,
+            tf.where(tf.reshape(moves, (-1, 1)), there, self.own),
+            tf.where(moves, tf.gather(partner, self.replica), self.replica),
+            tf.where(accepted, tf.gather(self.row, partner), self.row),
+            accepted,
+            tf.where(moves, -gain, gain),
+        )
+
+
+def _step(path, chains, seed, clamp=None):
+    """Returns the chains after a step, and the `_Swaps` after either round of it."""
     replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
-    sizes = (path.potentials.num_visible, path.potentials.hidden.num_rows)
     seeds = [random.fold_in(seed, index) for index in range(2)]
     noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
     if clamp is not None and clamp.shape.rank == 2:
         clamp = tf.tile(clamp, (replicas, 1))
-    betas = _per_row(chains.betas, count)
+    betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
     rows = path.sweep(_as_rows(chains), betas, noise, clamp)
-    chains = chains._replace(
-        visible=tf.reshape(rows.visible, (replicas, count, sizes[0])),
-        hidden_natural=tf.reshape(rows.hidden_natural, (replicas, count, sizes[1])),
-    )
     uniform = random.uniform((2, replicas, count), seeds[1])
-    chains, even = _swap(path, chains, uniform[0], 0)
-    chains, odd = _swap(path, chains, uniform[1], 1)
+    own = path.hidden_log_partition(rows, betas)
+    here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
+    swaps = _Swaps(rows, own, here, here)
+    even, odd = _partners(replicas)
+    even = swaps.swapped(path, chains.betas, even, uniform[0])
+    odd = even.swapped(path, chains.betas, odd, uniform[1])
+    rates = [
+        tf.reduce_mean(tf.cast(swaps.accepted, tf.float32), 1) for swaps in (even, odd)
+    ]
     is_even = np.arange(replicas - 1) % 2 == 0
-    return chains._replace(
-        swap_rates=tf.where(is_even, even[:-1], odd[:-1]),
-        journeys=_arrived(chains.journeys, replicas),
+    number = odd.row * count + tf.range(count)
+    chains = TemperedChains(
+        tf.gather(rows.visible, number),
+        tf.gather(rows.hidden_natural, number),
+        chains.betas,
+        tf.where(is_even, rates[0][:-1], rates[1][:-1]),
+        _arrived(_taken(chains.journeys, odd.row), replicas),
     )
+    return chains, even, odd
+
+
+def _partners(replicas):
+    """Returns which replica each may swap with, in the even and in the odd round."""
+    indices = np.arange(replicas, dtype=np.int32)
+    pairs = [indices + np.where((indices - first) % 2 == 0, 1, -1) for first in (0, 1)]
+    return [
+        np.where((pair < 0) | (pair >= replicas), indices, pair).astype(np.int32)
+        for pair in pairs
+    ]
+
+
+def _taken(values, index):
+    """Returns values (R, C) at places (R, C) along the first axis."""
+    values, index = tf.transpose(values), tf.transpose(index)
+    return tf.transpose(tf.gather(values, index, batch_dims=1))
 
 
 def _arrived(journeys, replicas):
@@ -110,36 +187,6 @@ def _arrived(journeys, replicas):
     there = (replica == 0) & (journeys % 2 == 0)
     there |= (replica == replicas - 1) & (journeys % 2 == 1)
     return journeys + tf.cast(there, tf.int32)
-
-
-def _swap(path, chains, uniform, first):
-    """Proposes swaps of replicas (first, first + 1), (first + 2, first + 3), …."""
-    replicas, count = chains.visible.shape[0], tf.shape(uniform)[1]
-    indices = np.arange(replicas)
-    partner = indices + np.where((indices - first) % 2 == 0, 1, -1)
-    partner = np.where((partner < 0) | (partner >= replicas), indices, partner)
-    gain = path.log_weight_difference(
-        _as_rows(chains),
-        _per_row(chains.betas, count),
-        _per_row(tf.gather(chains.betas, partner), count),
-    )
-    gain = tf.reshape(gain, (replicas, count))
-    log_ratio = tf.cast(gain + tf.gather(gain, partner), tf.float32)
-    # Both of a pair must decide by the same number, which is never 0.
-    uniform = tf.gather(uniform, np.minimum(indices, partner))
-    accepted = tf.math.log(uniform) < log_ratio
-
-    def exchanged(states):
-        moves = tf.reshape(accepted, (replicas, count, *[1] * (states.shape.rank - 2)))
-        return tf.where(moves, tf.gather(states, partner), states)
-
-    rates = tf.reduce_mean(tf.cast(accepted, tf.float32), 1)
-    chains = chains._replace(
-        visible=exchanged(chains.visible),
-        hidden_natural=exchanged(chains.hidden_natural),
-        journeys=exchanged(chains.journeys),
-    )
-    return chains, rates
 
 
 def equalized_betas(betas, swap_rates):
@@ -303,11 +350,6 @@ def _run(path, chains, seed, steps, clamp):
     _, total, chains = tf.while_loop(lambda index, *_: index < steps, step, state)
     rates = tf.math.divide_no_nan(total, tf.cast(steps, tf.float32))
     return chains._replace(swap_rates=rates)
-
-
-def _per_row(betas, count):
-    """Returns the inverse temperature of each row of R · C, as a column."""
-    return tf.repeat(betas, count)[:, tf.newaxis]
 
 
 def _as_rows(chains):
@@ -484,27 +526,26 @@ def _no_warning_of_complex():
 @tf.function(autograph=False)
 def _work(path, chains, steps, seed):
     """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
-    pairs, count = chains.visible.shape[0] - 1, chains.visible.shape[1]
-    betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
-    lows, highs = betas[:-count], betas[count:]
+    replicas, count = chains.visible.shape[:2]
+    is_even = np.arange(replicas - 1)[:, np.newaxis] % 2 == 0
 
-    def work(chains, replicas):
-        rows = (
-            tf.reshape(states[replicas], (pairs * count, states.shape[2]))
-            for states in (chains.visible, chains.hidden_natural)
-        )
-        x = path.log_weight_difference(ChainState(*rows), lows, highs)
-        return tf.reshape(x, (pairs, count))
+    def gains(even, odd):
+        """Returns what each replica's state would gain with either neighbor, (R, C)."""
+        # Swapping back gains what swapping has cost: only after another swap is it new.
+        fresh, _ = odd.gain_of(path, chains.betas, _partners(replicas)[0])
+        moved = even.replica != odd.replica
+        gain = tf.where(moved, fresh, even.gain)
+        return _taken(gain, odd.row), _taken(odd.gain, odd.row)
 
     def step(index, chains, rates, low, high):
-        chains = tempering_step(path, chains, random.fold_in(seed, index))
-        rates += chains.swap_rates
-        low = low.write(index, work(chains, slice(None, -1)))
-        high = high.write(index, work(chains, slice(1, None)))
-        return index + 1, chains, rates, low, high
+        chains, *rounds = _step(path, chains, random.fold_in(seed, index))
+        even, odd = gains(*rounds)
+        low = low.write(index, tf.where(is_even, even[:-1], odd[:-1]))
+        high = high.write(index, -tf.where(is_even, even[1:], odd[1:]))
+        return index + 1, chains, rates + chains.swap_rates, low, high
 
     arrays = [
-        tf.TensorArray(tf.float64, steps, element_shape=(pairs, count))
+        tf.TensorArray(tf.float64, steps, element_shape=(replicas - 1, count))
         for _ in range(2)
     ]
     state = (tf.constant(0), chains, tf.zeros_like(chains.swap_rates), *arrays)
