@@ -51,17 +51,19 @@ def estimate_log_partition(
     | method | what it does | its interval is finite if |
     | --- | --- | --- |
     | `"exact"` | enumerates up to 25 units | always: a point |
-    | `"ais"` | anneals forwards | weights behave well, and no mode was missed |
+    | `"ais"` | AIS from searched means | weights behave, no mode was missed |
     | `"bidirectional"` | anneals both ways | the two directions overlap |
     | `"reverse_ais"` | anneals model samples back | weights behave well |
     | `"tempering"` | bridges tempered replicas | they exchange, travel and mix |
     | `"bethe"` | `sum_product`, binary units | never: error not known |
     | `"mean_field"` | a lower bound | never |
 
-    `"ais"` also anneals back, from states that the search found, to check whether its
-    chains have missed any; `"reverse_ais"` also anneals forwards: `anneal` returns all
-    three. With `initial_visible` it does not, and is only as good as these samples of
-    the model. No method can detect a mode that none of its chains has met.
+    `"ais"` does more than the field's AIS [1, 2], which `search=False` gives: it starts
+    at the means that the search found, spaces its temperatures by measured lengths, and
+    also anneals back, from states that the search found, to check whether its chains
+    have missed any. `"reverse_ais"` also anneals forwards: `anneal` returns all three.
+    With `initial_visible` it does not, and is only as good as these samples of the
+    model. No method can detect a mode that none of its chains has met.
 
     Args:
         potentials: `Potentials`.
@@ -104,6 +106,11 @@ def estimate_log_partition(
     >>> z = keras_rbm.inference.estimate_log_partition(model, "bidirectional")
     >>> print(f"{z.value / np.log(2):.4f}")
     5.0000
+
+    References:
+        1. Neal. Annealed importance sampling. Statistics and Computing, 2001.
+        2. Salakhutdinov, Murray. On the quantitative analysis of deep belief networks.
+           ICML 2008.
     """
     return estimate_by_each(
         potentials,

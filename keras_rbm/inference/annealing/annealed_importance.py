@@ -126,7 +126,9 @@ def annealed_log_likelihood(
         potentials: `Potentials`, biases without a batch dimension, or with B rows.
         visible: tensor (B, V), examples.
         num_chains: int ≥ 1, M chains for each example.
-        base, betas, seed, progress: as in `annealed_importance_sampling`.
+        base, betas: as in `annealed_importance_sampling`, or those of an `Annealing`,
+            which has searched for them.
+        seed, progress: as in `annealed_importance_sampling`.
 
     Returns:
         tensor (B,), nats, float64.

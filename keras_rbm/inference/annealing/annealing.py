@@ -63,9 +63,9 @@ class Annealing(NamedTuple):
 
     @property
     def ais(self):
-        """`LogPartition` by annealing forward, checked by `bidirectional`.
+        """`LogPartition` by AIS from the searched means, checked by annealing back.
 
-        Without a search it is that of `annealed_importance_sampling`.
+        Without a search it is the field's, `annealed_importance_sampling`.
         """
         result = LogPartition.from_log_weights(self._chains("forward"))
         if self.backward is not None:
@@ -74,7 +74,7 @@ class Annealing(NamedTuple):
 
     @property
     def reverse_ais(self):
-        """`LogPartition` by annealing back, checked by `bidirectional`.
+        """`LogPartition` by annealing back, checked by annealing forward.
 
         Given states are the caller's samples: then there is nothing to check.
         """
