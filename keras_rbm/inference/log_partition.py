@@ -139,7 +139,12 @@ def estimate_by_each(potentials, methods, **options):
         dict of method to what `estimate_log_partition` returns.
     """
     for method in methods:
-        _check_options(method, **options)
+        _check_name(method)
+        if options.get("initial_visible") is not None and method != "reverse_ais":
+            raise ValueError(
+                "Expected initial_visible with method 'reverse_ais' only. Received: "
+                f"initial_visible with method {method!r}. Leave it out."
+            )
     check_model(potentials)
     check_finite(potentials)
     # First these, which refuse models that do not suit before others take their time.
@@ -164,22 +169,6 @@ def estimate_by_each(potentials, methods, **options):
             warnings.warn(f"log_partition({method!r}): {result.note}", stacklevel=4)
         estimates[method] = result
     return {method: estimates[method] for method in methods}
-
-
-def _check_options(method, *, initial_visible=None, search=True, **_others):
-    _check_name(method)
-    if initial_visible is not None and method != "reverse_ais":
-        raise ValueError(
-            "Expected initial_visible with method 'reverse_ais' only. Received: "
-            f"initial_visible with method {method!r}. Leave it out."
-        )
-    back = method in ("reverse_ais", "bidirectional") and initial_visible is None
-    if back and not search:
-        raise ValueError(
-            "Expected a search, which finds the states to anneal back. Received: "
-            f"search=False with method {method!r}. Use 'ais', or pass initial_visible "
-            "with 'reverse_ais'."
-        )
 
 
 def check_method(potentials, method):
