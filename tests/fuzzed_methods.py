@@ -81,7 +81,9 @@ for _name in ("train_on_batch", "test_on_batch"):
 METHODS = {
     "RBM": _GENERATIVE
     | {"RBM": {"hidden_units": 3, "visible": "gaussian", "hidden": "bernoulli"} | _NEW},
-    "CRBM": _without(_UNCONDITIONAL, "adapt", "reconstruct", "sample, clamped")
+    "CRBM": _without(
+        _UNCONDITIONAL, "adapt", "anneal", "reconstruct", "sample, clamped"
+    )
     | _PAIRS
     | {
         "CRBM": {"hidden_units": 3, "inference": "mean_field", "num_features": WIDTH}
@@ -95,7 +97,12 @@ METHODS = {
         "log_likelihood": _XV | {"log_partition": "exact"},
     },
     "DBN": _without(
-        _UNCONDITIONAL, "train_on_batch", "test_on_batch", "log_partition", "compile"
+        _UNCONDITIONAL,
+        "train_on_batch",
+        "test_on_batch",
+        "anneal",
+        "log_partition",
+        "compile",
     )
     | {
         "DBN": {"rbms": [3, 2], "seed": 0},
