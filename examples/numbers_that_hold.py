@@ -112,7 +112,10 @@ def annealed_likelihood(data):
     for rule, rate, epochs in (("pcd", 0.05, 10), ("cd", 0.01, 30)):
         rbm = trained(data, rule, rate, epochs, adapt=True)
         exact = rbm.log_likelihood(data[:500])
-        raised = rbm.annealed_log_likelihood(data[:500])
+        annealing = rbm.anneal()
+        raised = kr.inference.annealed_log_likelihood(
+            rbm.potentials(), data[:500], base=annealing.base, betas=annealing.betas
+        )
         exact, raised = (
             float(tf.reduce_mean(tf.cast(x, "float64"))) for x in (exact, raised)
         )

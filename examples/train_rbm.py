@@ -78,14 +78,22 @@ def main():
     k = args.temperatures // 20
     betas = [(0.5, k), (0.9, 8 * k), (1.0, args.temperatures - 9 * k)]
     print("\nlog Z by annealed importance sampling, 100 chains:")
-    z = rbm.log_partition("ais", num_chains=100, betas=betas, progress=True)
+    annealing = rbm.anneal(num_chains=100, betas=betas, progress=True)
+    z = annealing.ais
     score = np.mean(rbm.log_likelihood(test, log_partition=z))
     lower, upper = score + z.value - z.upper, score + z.value - z.lower
     print("\nReverse annealing from 100 test examples:")
     some = next(iter(test))[:100]
     same = np.mean(rbm.log_likelihood(some, log_partition=z))
     annealed = np.mean(
-        rbm.annealed_log_likelihood(some, num_chains=3, betas=betas, progress=True)
+        kr.inference.annealed_log_likelihood(
+            rbm.potentials(),
+            some,
+            base=annealing.base,
+            betas=annealing.betas,
+            num_chains=3,
+            progress=True,
+        )
     )
     print(f"""
 Test log-likelihood, nats per example, pixels drawn with their intensity:

@@ -136,17 +136,12 @@ def score_report(
             "Expected a list of at least one method, or None. Received: methods="
             f"{methods!r:.200}."
         )
-    parts = {}
-    for method in _methods(model, conditional) if methods is None else methods:
-        with warnings.catch_warnings():  # the table and the quote say the same
-            warnings.filterwarnings("ignore", r"log_partition\(", UserWarning)
-            options = (
-                {} if method == "exact" else {"num_chains": num_chains, "seed": seed}
-            )
-            if conditional:
-                parts[method] = model.log_partition(x, method, **options)
-            else:
-                parts[method] = model.log_partition(method, **options)
+    if methods is None:
+        methods = _methods(model, conditional)
+    inputs = (x, methods) if conditional else (methods,)
+    with warnings.catch_warnings():  # the table and the quote say the same
+        warnings.filterwarnings("ignore", r"log_partition\(", UserWarning)
+        parts = model._log_partitions(*inputs, num_chains=num_chains, seed=seed)
     if conditional:
         energies, free = model.free_energy(x, v), {}
     else:

@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from keras_rbm.inference.annealing import loop  # noqa: E402
+from keras_rbm.inference.annealing import tempered_path  # noqa: E402
 from keras_rbm.inference.messages import (  # noqa: E402
     belief_propagation,
     log_messages,
@@ -70,7 +70,7 @@ def auto_jit_is_off():
 
 #: What the library compiles for each size of a model and each batch.
 _COMPILED = {
-    (loop, "_block_compiled"): loop._block_compiled,
+    (tempered_path, "_block_compiled"): tempered_path._block_compiled,
     (belief_propagation, "_propagate"): belief_propagation._propagate,
     (belief_propagation, "_chunk"): belief_propagation._chunk,
     (log_messages, "propagate"): log_messages.propagate,

@@ -46,8 +46,16 @@ INFERENCE = {
     "tempered_log_partition": _with(num_chains=5, ancestors=None, **_TEMPERED),
     "parallel_tempering": _with(num_samples=5, adapt=0, clamp=None, **_TEMPERED),
     "find_starting_point": _with(base=None, chains=None, num_chains=10, seed=0),
+    "anneal": _with(
+        chains=None, steps=None, initial_visible=None, search=False, **_AIS
+    ),
     "estimate_log_partition": _with(
-        method="exact", chains=None, steps=None, initial_visible=None, **_AIS
+        method="exact",
+        chains=None,
+        steps=None,
+        initial_visible=None,
+        search=True,
+        **_AIS,
     ),
     "temperatures": {"betas": 3},
     "equalized_betas": {"betas": [0.0, 0.5, 1.0], "swap_rates": [0.4, 0.8]},
@@ -80,8 +88,8 @@ INFERENCE = {
 
 #: What the functions return, not called by users.
 RECORDS = {
-    "Beliefs", "Exact", "GibbsState", "Inference", "LogPartition", "METHODS",
-    "Moments", "StartingPoint", "TemperedChains", "TemperedPath",
+    "Annealing", "Beliefs", "Exact", "GibbsState", "Inference", "LogPartition",
+    "METHODS", "Moments", "StartingPoint", "TemperedChains", "TemperedPath",
 }  # fmt: skip
 
 

@@ -43,7 +43,8 @@ _UNCONDITIONAL = {
     "train_on_batch": _ROWS | {"sample_weight": None},
     "test_on_batch": _ROWS | {"sample_weight": None},
     "reconstruct": _ROWS,
-    "log_partition": {"method": "exact", "steps": None} | ANNEAL,
+    "anneal": {"steps": None, "search": False} | ANNEAL,
+    "log_partition": {"method": "exact", "steps": None, "search": True} | ANNEAL,
     "sample": {"num_samples": 3} | _SAMPLE,
     "sample, clamped": {"num_samples": ROWS}
     | _SAMPLE
@@ -57,7 +58,6 @@ _GENERATIVE = _UNCONDITIONAL | {
     "free_energy": _ROWS,
     "pseudo_log_likelihood": _ROWS,
     "log_likelihood": _ROWS | {"log_partition": 3.0},
-    "annealed_log_likelihood": _ROWS | ANNEAL,
 }
 _NEW = {
     "num_visible": WIDTH,
@@ -81,7 +81,9 @@ for _name in ("train_on_batch", "test_on_batch"):
 METHODS = {
     "RBM": _GENERATIVE
     | {"RBM": {"hidden_units": 3, "visible": "gaussian", "hidden": "bernoulli"} | _NEW},
-    "CRBM": _without(_UNCONDITIONAL, "adapt", "reconstruct", "sample, clamped")
+    "CRBM": _without(
+        _UNCONDITIONAL, "adapt", "anneal", "reconstruct", "sample, clamped"
+    )
     | _PAIRS
     | {
         "CRBM": {"hidden_units": 3, "inference": "mean_field", "num_features": WIDTH}
@@ -95,7 +97,12 @@ METHODS = {
         "log_likelihood": _XV | {"log_partition": "exact"},
     },
     "DBN": _without(
-        _UNCONDITIONAL, "train_on_batch", "test_on_batch", "log_partition", "compile"
+        _UNCONDITIONAL,
+        "train_on_batch",
+        "test_on_batch",
+        "anneal",
+        "log_partition",
+        "compile",
     )
     | {
         "DBN": {"rbms": [3, 2], "seed": 0},

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_rbm import inference, plots
-from keras_rbm.inference.annealing.bidirectional import bidirectional
+from keras_rbm.inference.annealing.annealing import bidirectional
 
 
 def annealed(log_weights, **kwargs):

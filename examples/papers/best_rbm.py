@@ -48,10 +48,17 @@ def main():
     rbm.fit(train, epochs=args.epochs, callbacks=[score], verbose=2)
     minutes = (time.perf_counter() - start) / 60.0
 
-    z = rbm.log_partition("ais", num_chains=100, betas=BETAS, progress=True)
+    annealing = rbm.anneal(num_chains=100, betas=BETAS, progress=True)
+    z = annealing.ais
     likelihood = np.mean(rbm.log_likelihood(test, log_partition=z))
     some = next(iter(test))[:100]
-    annealed = rbm.annealed_log_likelihood(some, num_chains=10, betas=BETAS)
+    annealed = kr.inference.annealed_log_likelihood(
+        rbm.potentials(),
+        some,
+        base=annealing.base,
+        betas=annealing.betas,
+        num_chains=10,
+    )
     record = vars(args) | {
         "minutes": round(minutes, 1),
         "log_likelihood": float(likelihood),

@@ -9,11 +9,10 @@ from keras_rbm.inference.annealing.annealed_importance import (
 from keras_rbm.inference.annealing.annealed_importance import (
     reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
 )
-from keras_rbm.inference.annealing.bridge_sampling import (
-    tempered_log_partition as tempered_log_partition,
-)
-from keras_rbm.inference.annealing.starting_point import StartingPoint as StartingPoint
-from keras_rbm.inference.annealing.starting_point import (
+from keras_rbm.inference.annealing.annealing import Annealing as Annealing
+from keras_rbm.inference.annealing.annealing import anneal as anneal
+from keras_rbm.inference.annealing.search import StartingPoint as StartingPoint
+from keras_rbm.inference.annealing.search import (
     find_starting_point as find_starting_point,
 )
 from keras_rbm.inference.annealing.tempered_path import TemperedPath as TemperedPath
@@ -22,6 +21,9 @@ from keras_rbm.inference.annealing.tempering import TemperedChains as TemperedCh
 from keras_rbm.inference.annealing.tempering import equalized_betas as equalized_betas
 from keras_rbm.inference.annealing.tempering import (
     parallel_tempering as parallel_tempering,
+)
+from keras_rbm.inference.annealing.tempering import (
+    tempered_log_partition as tempered_log_partition,
 )
 from keras_rbm.inference.couplings import contact_scores as contact_scores
 from keras_rbm.inference.couplings import effective_couplings as effective_couplings

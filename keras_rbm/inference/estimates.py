@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.pareto import pareto_k
+from keras_rbm.inference.resampling import effective_sample_size
 
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
 ALPHA = 0.05
@@ -24,6 +25,17 @@ LARGEST_PARETO_K = 0.7
 _LARGE_WEIGHT = 2.0
 #: Rounding of float32, relative to log Z.
 _ROUNDING = 3e-7
+#: Why an end of an interval is open, and what to do, by method.
+_REASONS = {
+    "ais": "its chains' weights vary too much",
+    "reverse_ais": "its chains' weights vary too much",
+    "tempering": "replicas exchange or travel too rarely",
+}
+_CURES = {
+    "tempering": "Use more replicas (betas=40) and steps, or method='bidirectional'.",
+    "ais": "Use method='bidirectional', or ten times as many betas.",
+}
+_CURE = "Use ten times as many betas, or more chains (at least 10, by default 100)."
 
 
 class LogPartition(NamedTuple):
@@ -143,23 +155,46 @@ class LogPartition(NamedTuple):
             value, lower, upper = -value, -upper, -lower
         return cls(value, stderr, lower, upper, ess, log_weights)
 
-    def unless_refuted(self, least):
+    def without_refuted_upper_end(self, lower_bound):
         """Returns the estimate, with no upper end if log Z is known to be larger.
 
         Args:
-            least: float or array (B,), a lower bound of log Z.
+            lower_bound: float or array (B,), of log Z.
         """
-        least = tf.reshape(tf.cast(least, tf.float64), tf.shape(self.value))
-        refuted = self.upper < least
+        bound = tf.reshape(tf.cast(lower_bound, tf.float64), tf.shape(self.value))
+        refuted = self.upper < bound
         infinite = tf.constant(math.inf, tf.float64)
         return self._replace(
-            lower=tf.where(refuted, least, self.lower),
+            lower=tf.where(refuted, bound, self.lower),
             upper=tf.where(refuted, infinite, self.upper),
             stderr=tf.where(refuted, infinite, self.stderr),
             note="other estimates find more mass"
             if tf.reduce_any(refuted)
             else self.note,
         )
+
+    def explained(self, method, remark=""):
+        """Returns the estimate with a note: the remark, or why an end is open.
+
+        Args:
+            method: str, the method's name.
+            remark: str, added to the note.
+        """
+        finite = np.ravel(self.is_finite.numpy())
+        if finite.all():
+            return self._replace(note=remark)
+        if finite.size > 1:
+            which, known = f" of {np.sum(~finite)} of {finite.size} models", ""
+        else:
+            which = ""
+            ends = [("at least", self.lower), ("at most", self.upper)]
+            ends = [(words, np.ravel(end)[0]) for words, end in ends]
+            known = "".join(f" It is {k} {v:.2f}." for k, v in ends if np.isfinite(v))
+        note = (
+            f"The error of log Z{which} is not known: {self.note or _REASONS[method]}."
+            f"{known} {_CURES.get(method, _CURE)} {remark}"
+        )
+        return self._replace(note=note.rstrip())
 
     def __repr__(self):
         if tf.is_tensor(self.value) and not hasattr(self.value, "numpy"):
@@ -179,14 +214,7 @@ def weighted(log_weights):
     value = tf.reduce_logsumexp(log_weights, 0) - tf.math.log(chains)
     weights = tf.exp(log_weights - value)
     variance = tf.reduce_sum(tf.square(weights - 1.0), 0) / (chains - 1.0)
-    ess = tf.square(tf.reduce_sum(weights, 0)) / tf.reduce_sum(tf.square(weights), 0)
-    return value, tf.sqrt(variance / chains), ess
-
-
-def effective_number(ancestors):
-    """Returns the effective number of different ancestors, (B,), among (M, B)."""
-    sizes = [np.unique(column, return_counts=True)[1] for column in ancestors.T]
-    return np.array([size.sum() ** 2 / np.square(size).sum() for size in sizes])
+    return value, tf.sqrt(variance / chains), effective_sample_size(log_weights)
 
 
 def with_rounding(stderr, value):

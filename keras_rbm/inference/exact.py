@@ -44,11 +44,12 @@ def exact_log_partition(potentials):
     5.0000
     """
     check_model(potentials)
-    return _exact_log_partition(potentials)
+    return enumerated_log_partition(potentials)
 
 
 @traced_by_size
-def _exact_log_partition(potentials):
+def enumerated_log_partition(potentials):
+    """Returns what `exact_log_partition` does, for `Potentials`."""
     return _for_each_model(_log_partition, potentials, tf.float64)
 
 

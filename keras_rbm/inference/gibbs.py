@@ -7,8 +7,11 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.checks import as_array
-from keras_rbm.inference.arguments import check_sizes, checked_states
-from keras_rbm.inference.soundness import check_normalizable
+from keras_rbm.inference.arguments import (
+    check_normalizable,
+    check_sizes,
+    checked_states,
+)
 from keras_rbm.inference.traces import traced_by_size
 
 

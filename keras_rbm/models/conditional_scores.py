@@ -7,52 +7,60 @@ import tensorflow as tf
 from keras_rbm import inference, random
 from keras_rbm.checks import check_counts
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
 
-#: Methods for log Z. Tempering, which takes one model at a time, is not among them.
-METHODS = ("bethe", "mean_field", "exact", "ais", "bidirectional", "reverse_ais")
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
+#: Methods for log Z. Tempering, which takes one model at a time, is not among them.
+METHODS = ("bethe", "mean_field", "exact", *_ANNEALED)
 #: Nats by which a likelihood may exceed 0 without being wrong.
 _ROUNDING = 1e-3
 #: Models, or chains of all models, that are computed at once.
 _ROWS_AT_ONCE = 10_000
 
 
-def log_partitions(potentials_of, rows, method, *, num_chains, seed, **options):
-    """Returns the `LogPartition` of the models given each row of x, see `CRBM`.
+def log_partitions(potentials_of, rows, methods, *, num_chains=100, seed=0, **options):
+    """Estimates log Z(x) of the models given each row of x, by several methods.
+
+    The methods share a search and chains.
 
     Args:
         potentials_of: function of rows of x that returns their `Potentials`.
         rows: tensor (B, X).
-        method, num_chains, seed: as for `CRBM.log_partition`.
+        methods: list of str.
+        num_chains, seed: as for `CRBM.log_partition`.
         **options: the other arguments of `estimate_log_partition`.
+
+    Returns:
+        dict of method to `LogPartition`, fields (B,).
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(
-            f"Expected method to be one of {METHODS}. Received: method={method!r}."
-        )
+    for method in methods:
+        if not isinstance(method, str) or method not in METHODS:
+            raise ValueError(
+                f"Expected method to be one of {METHODS}. Received: method={method!r}."
+            )
     size = _ROWS_AT_ONCE
-    if method in _ANNEALED:
+    if any(method in _ANNEALED for method in methods):
         check_counts(2, num_chains=num_chains)
         size = max(1, _ROWS_AT_ONCE // num_chains)
     parts = []
     for first in range(0, len(rows), size):
         features = rows[first : first + size]
         potentials = potentials_of(features)
-        if method == "mean_field":
-            parts.append(_mean_field_bound(potentials, features))
-            continue
-        part = inference.estimate_log_partition(
+        part = estimate_by_each(
             potentials,
-            method,
+            [method for method in methods if method != "mean_field"],
             base=potentials.visible_bias,
             num_chains=num_chains,
             seed=random.fold_in(random.as_seed(seed), first),
             **options,
         )
+        if "mean_field" in methods:
+            part["mean_field"] = _mean_field_bound(potentials, features)
         parts.append(part)
-    return inference.LogPartition.joined(parts)
+    join = inference.LogPartition.joined
+    return {method: join([part[method] for part in parts]) for method in methods}
 
 
 def _mean_field_bound(potentials, x):

@@ -330,6 +330,7 @@ class CRBM(WithInference, BoltzmannMachine):
         betas=None,
         steps: int | None = None,
         seed=0,
+        search: bool = True,
         progress: bool = False,
     ) -> inference_module.LogPartition:
         """Computes or estimates `log Z(x)` for each example.
@@ -343,7 +344,7 @@ class CRBM(WithInference, BoltzmannMachine):
                 (enumerates up to 25 units), `"ais"`, the default for others,
                 `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
                 each example).
-            num_chains, betas, steps, seed, progress: for the annealing methods, see
+            num_chains, betas, steps, seed, search, progress: for annealing, see
                 `keras_rbm.inference.estimate_log_partition`.
 
         Returns:
@@ -353,16 +354,19 @@ class CRBM(WithInference, BoltzmannMachine):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
-        return log_partitions(
-            lambda features: self.potentials(features, self.variable_dtype),
-            self._feature_rows(x, "log_partition"),
-            self._default_method() if method is None else method,
-            num_chains=num_chains,
-            betas=betas,
-            steps=steps,
-            seed=seed,
-            progress=progress,
-        )
+        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
+        options |= {"seed": seed, "search": search, "progress": progress}
+        method = self._default_method() if method is None else method
+        return self._log_partitions(x, [method], **options)[method]
+
+    def _log_partitions(self, x, methods, **options):
+        """Returns a dict of method to estimate; they share a search and chains."""
+
+        def potentials_of(features):
+            return self.potentials(features, self.variable_dtype)
+
+        rows = self._feature_rows(x, "log_partition")
+        return log_partitions(potentials_of, rows, methods, **options)
 
     def _default_method(self):
         return "bethe" if are_binary(self.visible, self.hidden) else "ais"

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_rbm import inference
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import map_rows, moments, row_chunks
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
@@ -171,6 +172,32 @@ class GenerativeModel(BoltzmannMachine):
         built = self.rule is not None and self.rule.built
         return self.rule.visible_chains(potentials) if built else None
 
+    def anneal(
+        self,
+        *,
+        num_chains: int = 100,
+        betas=None,
+        steps: int | None = None,
+        seed=0,
+        search: bool = True,
+        progress: bool = False,
+    ) -> inference.Annealing:
+        """Searches for the model's mass, and anneals chains to it and back, once.
+
+        The properties `ais`, `reverse_ais` and `bidirectional` of the result are what
+        `log_partition` estimates by these methods; its `base` and `betas` suit
+        `keras_rbm.inference.annealed_log_likelihood`.
+
+        Args:
+            num_chains, betas, steps, seed, search, progress: as for `log_partition`.
+
+        Returns:
+            `keras_rbm.inference.Annealing`.
+        """
+        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
+        options |= {"seed": seed, "search": search, "progress": progress}
+        return inference.anneal(**self._of_this_model("anneal", **options))
+
     def log_partition(
         self,
         method: str = "ais",
@@ -180,6 +207,7 @@ class GenerativeModel(BoltzmannMachine):
         initial_visible=None,
         steps: int | None = None,
         seed=0,
+        search: bool = True,
         progress: bool = False,
     ) -> inference.LogPartition:
         """Computes or estimates `log Z`, with its error.
@@ -192,7 +220,7 @@ class GenerativeModel(BoltzmannMachine):
                 `"exact"` (enumerates up to 25 units), `"mean_field"` (a lower bound),
                 for binary units also `"bethe"`: see the table of
                 `keras_rbm.inference.estimate_log_partition`.
-            num_chains, betas, steps, seed, progress: see there.
+            num_chains, betas, steps, seed, search, progress: see there.
             initial_visible: model samples for `"reverse_ais"`.
 
         Under a distribution strategy each replica anneals a share of the chains,
@@ -205,26 +233,30 @@ class GenerativeModel(BoltzmannMachine):
             ValueError: if the method is unknown, a variable is not finite, the model is
                 too large to enumerate, or an argument is out of range.
         """
-        self._assert_built("log_partition")
+        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
+        options |= {"seed": seed, "search": search, "progress": progress}
+        options["initial_visible"] = initial_visible
+        return self._log_partitions([method], **options)[method]
+
+    def _log_partitions(self, methods, **options):
+        """Returns a dict of method to estimate; they share a search and chains."""
+        options = self._of_this_model("log_partition", **options)
+        return estimate_by_each(methods=methods, **options)
+
+    def _of_this_model(self, caller, *, initial_visible=None, **options):
+        """Returns all arguments of annealing, given those that a user may choose."""
+        self._assert_built(caller)
         potentials = self.potentials(dtype=self.variable_dtype)
         if initial_visible is not None:
-            initial_visible = self._visible_rows(initial_visible, "log_partition")
-        distributed = self.distribute_strategy.num_replicas_in_sync > 1
-        if distributed:
-            num_chains = share_of_chains(self, num_chains, initial_visible)
-        return inference.estimate_log_partition(
-            potentials,
-            method,
-            base=self._known_base(potentials),
-            chains=self._chains(potentials),
-            num_chains=num_chains,
-            betas=betas,
-            initial_visible=initial_visible,
-            steps=steps,
-            seed=seed,
-            progress=progress and not distributed,
-            spread=spread(self.distribute_strategy) if distributed else None,
-        )
+            initial_visible = self._visible_rows(initial_visible, caller)
+            options["initial_visible"] = initial_visible
+        options["base"] = self._known_base(potentials)
+        options["chains"] = self._chains(potentials)
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            chains = share_of_chains(self, options["num_chains"], initial_visible)
+            options |= {"num_chains": chains, "progress": False}
+            options["spread"] = spread(self.distribute_strategy)
+        return {"potentials": potentials} | options
 
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
-from keras_rbm.inference.soundness import check_normalizable
+from keras_rbm.inference.arguments import check_normalizable
 from keras_rbm.units.bernoulli import are_binary
 
 

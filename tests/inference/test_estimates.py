@@ -41,10 +41,10 @@ def test_markovs_end_holds_in_19_of_20():
 
 def test_refuted_by_a_lower_bound():
     z = LogPartition.from_log_weights(np.zeros(50))
-    for least, refuted in ((-1.0, False), (1.0, True)):
-        result = z.unless_refuted(least)
+    for bound, refuted in ((-1.0, False), (1.0, True)):
+        result = z.without_refuted_upper_end(bound)
         assert (result.upper == np.inf) == refuted == (result.stderr == np.inf)
-        assert not refuted or result.lower == least
+        assert not refuted or result.lower == bound
 
 
 def test_rounding_is_a_part_of_the_error():

@@ -1,16 +1,22 @@
-"""The partition function by annealed importance sampling, forwards and back."""
+"""Annealed importance sampling from a given base, at given temperatures."""
 
 import math
 
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm.checks import check_counts
-from keras_rbm.inference.annealing.loop import anneal
-from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
-from keras_rbm.inference.arguments import check_model, checked_base, checked_states
+from keras_rbm.inference.annealing.tempered_path import (
+    anneal_backward,
+    anneal_forward,
+    per_model,
+    temperatures,
+)
+from keras_rbm.inference.arguments import (
+    check_proper,
+    checked_base,
+    checked_states,
+)
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.soundness import check_finite, check_normalizable
 
 
 def annealed_importance_sampling(
@@ -56,9 +62,10 @@ def annealed_importance_sampling(
         2. Salakhutdinov, Murray. On the quantitative analysis of deep belief
            networks. ICML 2008.
     """
-    check_annealing(potentials, num_chains, minimum=2)
+    check_proper(potentials)
+    check_counts(2, num_chains=num_chains)
     betas, base = temperatures(betas), checked_base(potentials, base)
-    chains = anneal_forwards(potentials, base, betas, num_chains, seed, progress)
+    chains = anneal_forward(potentials, base, betas, num_chains, seed, progress)
     return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
 
 
@@ -96,10 +103,10 @@ def reverse_annealed_importance_sampling(
         1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
-    check_annealing(potentials, 1, minimum=1)
+    check_proper(potentials)
     visible = checked_states(potentials, "visible", visible)
     betas, base = temperatures(betas), checked_base(potentials, base)
-    chains = anneal_back(potentials, visible, base, betas, seed, progress)
+    chains = anneal_backward(potentials, visible, base, betas, seed, progress)
     return chains.log_weights
 
 
@@ -119,7 +126,9 @@ def annealed_log_likelihood(
         potentials: `Potentials`, biases without a batch dimension, or with B rows.
         visible: tensor (B, V), examples.
         num_chains: int ≥ 1, M chains for each example.
-        base, betas, seed, progress: as in `annealed_importance_sampling`.
+        base, betas: as in `annealed_importance_sampling`, or those of an `Annealing`,
+            which has searched for them.
+        seed, progress: as in `annealed_importance_sampling`.
 
     Returns:
         tensor (B,), nats, float64.
@@ -135,51 +144,13 @@ def annealed_log_likelihood(
         1. Burda, Grosse, Salakhutdinov. Accurate and conservative estimates of
            MRF log-likelihood using reverse annealing. AISTATS 2015.
     """
-    check_annealing(potentials, num_chains, minimum=1)
+    check_proper(potentials)
+    check_counts(num_chains=num_chains)
     visible = checked_states(potentials, "visible", visible)
+    betas, base = temperatures(betas), checked_base(potentials, base)
     tiled = potentials.repeat(num_chains)
-    chains = tf.tile(visible, (num_chains, 1))
-    log_partitions = reverse_annealed_importance_sampling(
-        tiled, chains, base=base, betas=betas, seed=seed, progress=progress
-    )
-    log_weights = tf.reshape(-log_partitions, (num_chains, -1))
+    states = tf.tile(visible, (num_chains, 1))
+    chains = anneal_backward(tiled, states, base, betas, seed, progress)
+    log_weights = tf.reshape(-chains.log_weights, (num_chains, -1))
     own = -tf.cast(potentials.free_energy(visible), tf.float64)
     return own + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)
-
-
-def anneal_forwards(potentials, base, betas, num_chains, seed, progress=False):
-    """Returns the `Annealed` chains of `annealed_importance_sampling`."""
-    path = TemperedPath.of(potentials, base, num_chains)
-    seed = random.as_seed(seed)
-    rows = path.potentials.batch_size
-    if rows is None:
-        rows = num_chains if path.base.shape.rank == 1 else len(path.base)
-    visible = path.sample_base(rows, random.fold_in(seed, -1))
-    return _with_base(path, anneal(path, visible, betas, seed, progress))
-
-
-def anneal_back(potentials, visible, base, betas, seed, progress=False):
-    """Returns the `Annealed` chains of `reverse_annealed_importance_sampling`."""
-    path = TemperedPath.of(potentials, base)
-    chains = anneal(path, visible, betas, seed, progress, reverse=True)
-    return _with_base(path, chains)
-
-
-def _with_base(path, chains):
-    return chains._replace(
-        log_weights=chains.log_weights + path.log_partition_of_base()
-    )
-
-
-def per_model(log_weights, potentials):
-    """Returns log weights (M,), or (M, B) where there are B models."""
-    batch = potentials.batch_size
-    return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))
-
-
-def check_annealing(potentials, num_chains, minimum):
-    """Raises a ValueError unless a model can be annealed with this many chains."""
-    check_model(potentials)
-    check_finite(potentials)
-    check_normalizable(potentials)
-    check_counts(minimum, num_chains=num_chains)

@@ -10,12 +10,8 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.regions import comparable, heaviest_rows
+from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.traces import traced_by_size
-
-#: Sweeps uphill: most states arrive in ten, the last in narrow modes after twenty.
-_SWEEPS = 20
-#: Rows of one annealing run, or of one walk uphill, beyond which it is made in parts.
-ROWS_AT_ONCE = 10_000
 
 
 def find_peaks(potentials, regions, first, starts, count, seed):
@@ -45,7 +41,7 @@ def find_peaks(potentials, regions, first, starts, count, seed):
            Statistical Society B, 1986.
     """
     units, batch = potentials.visible, regions.centers.shape[1]
-    size = min(starts, max(2, ROWS_AT_ONCE // batch))
+    size = min(starts, max(2, SEARCH.rows_at_once // batch))
     walkers, found = potentials.repeat(size), []
     for number in range(-(-starts // size)):
         own = random.fold_in(seed, number)
@@ -77,7 +73,7 @@ def _hidden_starts(units, rows, seed):
 
 @traced_by_size
 def _uphill(potentials, visible):
-    """Returns where states lead in `_SWEEPS` sweeps, and their log weights."""
+    """Returns where states lead without noise, and their log weights."""
 
     def sweep(index, visible):
         hidden = potentials.hidden.mode(potentials.hidden_natural(visible))
@@ -85,7 +81,7 @@ def _uphill(potentials, visible):
         return index + 1, tf.ensure_shape(new, visible.shape)
 
     _, visible = tf.while_loop(
-        lambda index, _: index < _SWEEPS, sweep, (tf.constant(0), visible)
+        lambda index, _: index < SEARCH.uphill_sweeps, sweep, (tf.constant(0), visible)
     )
     return visible, -potentials.free_energy(visible)
 

@@ -1,4 +1,4 @@
-"""Regions where chains end up, and the mass of each from several annealing runs."""
+"""Regions where chains end up, and what lies there: weighted states of two kinds."""
 
 import warnings
 from typing import NamedTuple
@@ -8,10 +8,10 @@ import tensorflow as tf
 from scipy.special import logsumexp
 
 from keras_rbm import random
+from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
-
-#: Clusters of the chains of each model.
-_CLUSTERS = 8
+from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.resampling import systematic_rows
 
 
 class Regions(NamedTuple):
@@ -41,9 +41,9 @@ class Regions(NamedTuple):
             with warnings.catch_warnings(), np.errstate(invalid="ignore"):
                 warnings.simplefilter("ignore", UserWarning)
                 points = (own / scale).astype(np.float64)
-                _, labels = kmeans2(points, _CLUSTERS, minit="++", seed=rng)
+                _, labels = kmeans2(points, SEARCH.clusters, minit="++", seed=rng)
             found = [own[labels == label].mean(0) for label in np.unique(labels)]
-            centers.append(found + [found[-1]] * (_CLUSTERS - len(found)))
+            centers.append(found + [found[-1]] * (SEARCH.clusters - len(found)))
             scales.append(scale)
         centers = np.swapaxes(centers, 0, 1).astype(np.float32)
         return cls(centers, np.stack(scales).astype(np.float32))
@@ -111,7 +111,7 @@ class Pool:
     def log_weights(self):
         """Returns the log weights of all states, (n, B)."""
         top = np.max([run.max((0, 1)) for run in self._runs], 0)
-        numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis, np.newaxis]
+        numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis, np.newaxis]
         shares = []
         for run, labels in zip(self._runs, self._labels, strict=True):
             weights = np.exp(run - run.max(0)) * (labels == numbers)
@@ -133,9 +133,9 @@ class Pool:
         """
         labels = [labels.reshape(-1, self.batch) for labels in self._labels]
         labels = np.concatenate(labels)
-        chosen, absent = rows_by_weight(self.log_weights(), labels, count, seed)
+        chosen, missed_mass = rows_by_weight(self.log_weights(), labels, count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
-        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, absent
+        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, missed_mass
 
 
 def comparable(log_weights):
@@ -155,7 +155,7 @@ def heaviest_rows(labels, log_weights, count):
         int array (count, B), numbers of rows of states (n · B, V).
     """
     batch = labels.shape[1]
-    numbers = np.arange(_CLUSTERS)[:, np.newaxis, np.newaxis]
+    numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis]
     own = np.where(labels == numbers, log_weights, -np.inf)
     best, rows = own.max(1), own.argmax(1)
     order = np.argsort(-best, 0)[:count]
@@ -165,10 +165,7 @@ def heaviest_rows(labels, log_weights, count):
 
 
 def rows_by_weight(log_weights, labels, count, seed):
-    """Draws states of each model by systematic sampling [1].
-
-    The number of states drawn with a label differs from its expected value by less
-    than one, so a small mode is neither missed nor drawn too often by chance.
+    """Draws states of each model, so that each label has its share, to less than one.
 
     Args:
         log_weights: array (M, B).
@@ -177,22 +174,94 @@ def rows_by_weight(log_weights, labels, count, seed):
         seed: int tensor (2,).
 
     Returns:
-        `(rows, absent)`: int array (count, B), and (B,), the share of the weights of
-        labels that none of the rows has.
-
-    References:
-        1. Douc, Cappé, Moulines. Comparison of resampling schemes for particle
-           filtering. ISPA 2005.
+        `(rows, missed_mass)`: int array (count, B), and (B,), the share of the weights
+        of labels that none of the rows has.
     """
-    weights = np.exp(log_weights - log_weights.max(0))
-    weights /= weights.sum(0)
     order = np.argsort(labels, 0, kind="stable")
-    ends = np.cumsum(np.take_along_axis(weights, order, 0), 0)[:-1]
-    shift = random.uniform(labels.shape[1:], seed).numpy()
-    places = (np.arange(count)[:, np.newaxis] + shift) / count
-    pairs = zip(ends.T, places.T, strict=True)
-    rows = np.stack([np.searchsorted(*pair, side="right") for pair in pairs], 1)
+    ordered = tf.constant(np.take_along_axis(log_weights, order, 0).T)
+    shift = tf.cast(random.uniform(labels.shape[1:], seed), ordered.dtype)
+    rows = systematic_rows(ordered, count, shift).numpy().T
     rows = np.take_along_axis(order, rows, 0)
     drawn = np.take_along_axis(labels, rows, 0)
     missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
+    weights = np.exp(log_weights - log_weights.max(0))
+    weights /= weights.sum(0)
     return rows, (weights * np.stack(missing, 1)).sum(0)
+
+
+class Visited(NamedTuple):
+    """States of one layer that chains have visited, with their exact weights.
+
+    The layer is the hidden one if it is finite, else the visible one.
+
+    Attributes:
+        states: tensor (n, B, units), states for each of B models.
+        log_weights: array (n, B), float64, log p* with the other layer summed out;
+            minus infinity for a repeated state.
+        log_mass: array (B,), log of the sum of the weights: a lower bound of log Z,
+            and nearly log Z if few states matter.
+        of_hidden: bool, whether the states are of the hidden layer.
+    """
+
+    states: tf.Tensor
+    log_weights: np.ndarray
+    log_mass: np.ndarray
+    of_hidden: bool
+
+    @classmethod
+    def by(cls, potentials, visible):
+        """Returns each visible state, or its likeliest hidden state, as `Visited`.
+
+        Args:
+            potentials: `Potentials`, B models if the biases have a batch dimension.
+            visible: tensor (n · B, V); row i belongs to model i modulo B.
+
+        Returns `None` if neither layer is finite.
+        """
+        layers = finite_layers(potentials)
+        if not layers:
+            return None
+        of_hidden = "hidden" in layers
+        batch = 1 if potentials.batch_size is None else int(potentials.batch_size)
+        models = potentials.repeat(len(visible) // batch)
+        states = visible
+        if of_hidden:
+            states = models.hidden.mode(models.hidden_natural(visible))
+            models = models.transpose()
+        exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), models)
+        log_weights = -exact.free_energy(tf.cast(states, tf.float64))
+        log_weights = log_weights.numpy().reshape(-1, batch)
+        states = tf.reshape(states, (*log_weights.shape, -1))
+        log_weights[_repeated(states.numpy())] = -np.inf
+        return cls(states, log_weights, logsumexp(log_weights, 0), of_hidden)
+
+    def draw(self, potentials, regions, count, seed):
+        """Returns visible states (count · B, V), drawn by weight, and missed masses."""
+        batch = len(self.log_mass)
+        means = tf.reshape(self.states, (-1, self.states.shape[2]))
+        if self.of_hidden:
+            models = potentials.repeat(len(means) // batch)
+            means = models.visible.mean(models.visible_natural(means))
+        else:
+            means = potentials.visible.encode(means)
+        labels = regions.labels(np.reshape(means, (-1, batch, means.shape[1])))
+        seeds = [random.fold_in(seed, number) for number in range(2)]
+        chosen, missed_mass = rows_by_weight(self.log_weights, labels, count, seeds[0])
+        chosen = np.stack([chosen, np.tile(np.arange(batch), (count, 1))], -1)
+        states = tf.gather_nd(self.states, chosen.reshape(-1, 2))
+        if self.of_hidden:
+            natural = potentials.repeat(count).visible_natural(states)
+            states = potentials.visible.draw(natural, seeds[1])
+        return states, missed_mass
+
+
+def _repeated(hidden):
+    """Returns bools (n, B), whether a model's state (n, B, H) repeats another."""
+    keys = hidden @ np.random.default_rng(0).random(hidden.shape[-1])
+    order = np.argsort(keys, 0, kind="stable")
+    ordered = np.take_along_axis(keys, order, 0)
+    repeated = np.zeros_like(keys, bool)
+    same = np.concatenate([0 * ordered[:1], np.diff(ordered, axis=0) == 0.0])
+    same[0] = False
+    np.put_along_axis(repeated, order, same.astype(bool), 0)
+    return repeated

@@ -1,4 +1,7 @@
-"""The search for a model's mass, from several places.
+"""The search for a model's mass, and where annealing starts: independent units.
+
+The base model of a tempered path should be near the model. Of all models of independent
+units the one with the model's own marginals has the least KL(model || base).
 
 Chains estimate the model's marginals, but chains that start in one place may stay
 there, and a mode that few of them reach is lost in their mean. So chains start in
@@ -10,44 +13,143 @@ without noise; other runs begin from the means of these chains.
 """
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.annealed_importance import anneal_forwards
-from keras_rbm.inference.annealing.loop import block_ends
-from keras_rbm.inference.annealing.peaks import ROWS_AT_ONCE, find_peaks
-from keras_rbm.inference.annealing.regions import Pool, Regions
-from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
+from keras_rbm.checks import check_counts
+from keras_rbm.inference.annealing.peaks import find_peaks
+from keras_rbm.inference.annealing.regions import Pool, Regions, Visited
+from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm.inference.annealing.single_site import single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import (
     TemperedPath,
+    anneal_forward,
+    block_ends,
     spaced,
     temperatures,
 )
-from keras_rbm.inference.estimates import WIDTH, effective_number, with_rounding
+from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
+from keras_rbm.inference.estimates import WIDTH, with_rounding
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
+from keras_rbm.inference.resampling import effective_number
 from keras_rbm.inference.traces import traced_by_size
 
-#: Sweeps of chains, which are averaged over the second half: for chains that start
-#: anywhere, and for chains that start at states that may already be samples.
-_SWEEPS, _FEWER_SWEEPS = 100, 50
-#: Chains of each kind of start, and of each exploratory run, as a share of M.
-_FEW = 0.4
-#: Temperatures of an exploratory annealing run, and of the runs from the new base: one
-#: follows another until states have that many independent ancestors.
-_LOOK, _REFINE, _ENOUGH_ANCESTORS = 100, (250, 500, 1000), 25
-#: Share of the first base's means in those of the new base: a base as narrow as the
-#: mode that was found would never reach another.
-_BROAD = 0.3
-#: States of either layer that go uphill, as a multiple of M.
-_UPHILL = 20
-#: States of each run, and peaks, that are followed, and the share of the first base's
-#: means in the bases that they lead to, which should be narrow.
-_FOLLOWED, _NARROW = 3, 0.1
-#: Visited states are good enough as samples if no estimate of log Z, less two of its
-#: errors, exceeds the log of their mass by this many nats.
-_NEARLY_ALL = 0.02
+_STREAMS = "start", "forward", "backward", "tempering", "gibbs"
+_BLIND = "No data are known (no fit, no adapt): the search began without them."
+
+
+class StartingPoint(NamedTuple):
+    """A base model for B models, samples of them, and how to space temperatures.
+
+    Attributes:
+        base: tensor (V,) or (B, V), visible natural parameters at beta = 0.
+        visible: tensor (M, V) or (M · B, V), states that are nearly model samples, or
+            `None` without a search.
+        ancestors: int array (M, B); states with the same ancestor are not independent.
+        betas, lengths: arrays (n,), inverse temperatures and the thermodynamic length
+            from 0 up to each.
+        lower_bound: array (B,), of log Z, at 97.5 %.
+        missed_mass: array (B,), share of the mass that is known to lie in regions
+            without any of the states.
+        note: str, a remark for the estimates, or `""`.
+    """
+
+    base: tf.Tensor
+    visible: tf.Tensor | None
+    ancestors: np.ndarray
+    betas: np.ndarray
+    lengths: np.ndarray
+    lower_bound: np.ndarray
+    missed_mass: np.ndarray
+    note: str = ""
+
+    def temperatures(self, betas=None, default=1000):
+        """Returns inverse temperatures: those given, or a number of well-spaced ones.
+
+        Steps of equal thermodynamic length add equally to the variance of the log
+        weights [1].
+
+        Args:
+            betas: a sequence, as for `temperatures`; or int, the number of steps of
+                equal measured length; `None` for `default` steps.
+
+        References:
+            1. Grosse, Maddison, Salakhutdinov. Annealing between distributions by
+               averaging moments. NIPS 2013.
+        """
+        if betas is not None and np.ndim(betas):
+            return temperatures(betas)
+        count = len(temperatures(default if betas is None else betas)) - 1
+        return spaced(self.betas, self.lengths, count)
+
+
+def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, seed=0):
+    """Finds a base model near the model, with samples of it.
+
+    Args:
+        potentials: `Potentials`, B models if the biases have a batch dimension.
+        base: tensor (V,) or (B, V), visible natural parameters of independent units
+            with the means of the data, or `None` if they are not known.
+        chains: tensor (C, V), states that a single model's own chains have reached,
+            such as those of a learning rule, or `None`.
+        num_chains: int ≥ 2, M.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        `StartingPoint`.
+    """
+    base, chains = checked_search(potentials, base, chains, num_chains)
+    return starting_point(potentials, base, chains, num_chains, random.as_seed(seed))
+
+
+def starting_point(potentials, base, chains, num_chains, seed, search=True):
+    """Returns what `find_starting_point` does, for arguments that are sound.
+
+    Args:
+        search: bool. With `False` it is the given base, or zeros, from which the field
+            anneals in equal steps, without states.
+    """
+    units = potentials.visible
+    first = tf.zeros(units.num_rows) if base is None else base
+    if not search:
+        batch = num_models(potentials)
+        independent = np.tile(np.arange(num_chains)[:, np.newaxis], batch)
+        even, nothing = np.array([0.0, 1.0]), np.zeros(batch)
+        return StartingPoint(
+            first, None, independent, even, even, nothing - np.inf, nothing
+        )
+    search = Search(potentials, num_chains, seed)
+    reached = search.explore(first, chains)
+    broad = reached if base is None else units.mean(first)
+    natural, states, ancestors, missed, lengths = search.refine(broad)
+    note = _BLIND if base is None else ""
+    return StartingPoint(
+        natural, states, ancestors, *lengths, search.lower_bound(), missed, note
+    )
+
+
+def checked_search(potentials, base, chains, num_chains):
+    """Returns base and chains as tensors; raises an error unless all can be used."""
+    check_proper(potentials)
+    check_counts(2, num_chains=num_chains)
+    base = checked_base(potentials, base)
+    if chains is not None:
+        chains = checked_states(potentials, "chains", chains)
+    return base, chains
+
+
+def seeds_of(seed):
+    """Returns a dict with the seed of each part of an estimate, tensors (2,)."""
+    seed = random.as_seed(seed)
+    return {name: random.fold_in(seed, i) for i, name in enumerate(_STREAMS)}
+
+
+def num_models(potentials):
+    """Returns B as an int, 1 for a single model."""
+    return 1 if potentials.batch_size is None else int(potentials.batch_size)
 
 
 class Search:
@@ -65,13 +167,13 @@ class Search:
     """
 
     def __init__(self, potentials, num_chains, seed):
-        batch = potentials.batch_size
         self.potentials = potentials
-        self.pool = Pool(1 if batch is None else int(batch), potentials.visible.encode)
+        self.pool = Pool(num_models(potentials), potentials.visible.encode)
         self.visited = None
-        self.num_runs = 2 * len(_REFINE) + _FOLLOWED * (2 + len(_REFINE))
+        refined = len(SEARCH.refine)
+        self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
         self._num_chains = num_chains
-        self._few = max(2, round(_FEW * num_chains))
+        self._few = max(2, round(SEARCH.few * num_chains))
         self._width = potentials.visible.num_rows
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
@@ -84,12 +186,13 @@ class Search:
         """
         units, pool = self.potentials.visible, self.pool
         nowhere = tf.zeros(self._width)
-        means, others = self._settled(self._starts(first, nowhere, chains), _SWEEPS)
+        starts = self._starts(first, nowhere, chains)
+        means, others = self._settled(starts, SEARCH.sweeps)
         # Chains that move between modes soon leave a small mode: some do not move.
         models = self.potentials.repeat(self._few)
         staying = _given_any_hidden(models, self._rows, next(self._seeds))
         unmoved, stayed = _means(
-            models, staying, tf.constant(_SWEEPS), next(self._seeds)
+            models, staying, tf.constant(SEARCH.sweeps), next(self._seeds)
         )
         reached = self._mean_of_each(means[: self._rows])
         means = np.reshape(
@@ -101,10 +204,10 @@ class Search:
         looks = tf.concat(looks, 0)
         self.num_runs += len(looks)
         parts = self._look(looks)
-        self._follow(pool.heaviest(_FOLLOWED, parts), units.mean(first))
-        starts, seed = _UPHILL * self._num_chains, next(self._seeds)
+        self._follow(pool.heaviest(SEARCH.followed, parts), units.mean(first))
+        starts, seed = SEARCH.uphill * self._num_chains, next(self._seeds)
         peaks = find_peaks(
-            self.potentials, pool.regions, first, starts, _FOLLOWED, seed
+            self.potentials, pool.regions, first, starts, SEARCH.followed, seed
         )
         self._follow(peaks, units.mean(first))
         states = tf.concat([others, stayed, *pool.states], 0)
@@ -119,34 +222,34 @@ class Search:
 
         Returns:
             the natural parameters of the base, near-samples of the model (M · B, V),
-            their ancestors, absent shares, and the lengths of the path, see
+            their ancestors, missed masses, and the lengths of the path, see
             `StartingPoint`.
         """
         units = self.potentials.visible
-        enough = min(_ENOUGH_ANCESTORS, self._num_chains // 4)
+        enough = min(SEARCH.enough_ancestors, self._num_chains // 4)
         states, *_ = self._drawn()
-        for count in _REFINE:
-            means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
-            means = (1.0 - _BROAD) * means + _BROAD * broad
+        for count in SEARCH.refine:
+            means = self._mean_of_each(self._settled(states, SEARCH.fewer_sweeps)[0])
+            means = (1.0 - SEARCH.broad) * means + SEARCH.broad * broad
             natural = units.natural_for_expected(means)
             bases = self._for_models(natural)
-            lengths = self._anneal(bases, temperatures(_LOOK), self._few)
+            lengths = self._anneal(bases, temperatures(SEARCH.look), self._few)
             lengths = self._anneal(bases, spaced(*lengths, count), self._num_chains)
-            self._follow(self.pool.heaviest(_FOLLOWED), broad)
-            states, ancestors, absent = self._drawn()
+            self._follow(self.pool.heaviest(SEARCH.followed), broad)
+            states, ancestors, missed = self._drawn()
             if np.min(effective_number(ancestors)) >= enough:
                 break
         # Without moves between modes: each already has states by its mass.
-        models, sweeps = self.potentials.repeat(self._num_chains), _FEWER_SWEEPS
+        models, sweeps = self.potentials.repeat(self._num_chains), SEARCH.fewer_sweeps
         _, states = _means(models, states, tf.constant(sweeps), next(self._seeds))
-        return natural, states, ancestors, absent, lengths
+        return natural, states, ancestors, missed, lengths
 
-    def least(self):
+    def lower_bound(self):
         """Returns a lower bound of log Z, (B,), at 97.5 %."""
-        least = self.pool.lower_bound(self.num_runs)
+        bound = self.pool.lower_bound(self.num_runs)
         if self.visited is not None:
-            least = np.maximum(least, self.visited.log_mass)
-        return least - WIDTH * with_rounding(np.float64(0.0), least).numpy()
+            bound = np.maximum(bound, self.visited.log_mass)
+        return bound - WIDTH * with_rounding(np.float64(0.0), bound).numpy()
 
     @property
     def _rows(self):
@@ -182,7 +285,7 @@ class Search:
         bases = tf.reshape(bases, (-1, self._width))
         bases = bases[0] if len(bases) == 1 else bases
         models = self.potentials.repeat(runs)
-        new = anneal_forwards(models, bases, betas, chains, next(self._seeds))
+        new = anneal_forward(models, bases, betas, chains, next(self._seeds))
         self.pool.add(new, runs)
         steps = np.reshape(new.steps, (-1, chains, runs * self.pool.batch))
         lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
@@ -192,27 +295,29 @@ class Search:
         """Lets chains run from states (n, B, V), and anneals from the means of each."""
         # All at once: they share what single-site sweeps may cost.
         chains = tf.concat([tf.tile(state, (self._few, 1)) for state in states], 0)
-        means, _ = self._settled(chains, _FEWER_SWEEPS)
+        means, _ = self._settled(chains, SEARCH.fewer_sweeps)
         shape = len(states), self._few, self.pool.batch, self._width
         means = tf.reduce_mean(tf.reshape(means, shape), 1)
-        means = (1.0 - _NARROW) * means + _NARROW * broad
+        means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
         self._look(self.potentials.visible.natural_for_expected(means))
 
     def _look(self, bases):
         """Anneals quickly from each of K bases (K, B, V); returns in how many parts."""
-        size = max(1, ROWS_AT_ONCE // self._rows)
+        size = max(1, SEARCH.rows_at_once // self._rows)
         parts = range(0, len(bases), size)
         for number in parts:
-            self._anneal(bases[number : number + size], temperatures(_LOOK), self._few)
+            some = bases[number : number + size]
+            self._anneal(some, temperatures(SEARCH.look), self._few)
         return len(parts)
 
     def _drawn(self):
-        """Returns near-samples (M · B, V), their ancestors, and absent shares."""
+        """Returns near-samples (M · B, V), their ancestors, and missed masses."""
         count = self._num_chains
-        states, ancestors, absent = self.pool.draw(count, next(self._seeds))
+        states, ancestors, missed = self.pool.draw(count, next(self._seeds))
         if self.visited is None:
-            return states, ancestors, absent
-        nearly_all = self.visited.log_mass > np.max(self.pool.lows, 0) - _NEARLY_ALL
+            return states, ancestors, missed
+        known = np.max(self.pool.lows, 0)
+        nearly_all = self.visited.log_mass > known - SEARCH.nearly_all
         exact, unseen = self.visited.draw(
             self.potentials, self.pool.regions, count, next(self._seeds)
         )
@@ -221,7 +326,7 @@ class Search:
         return (
             tf.where(own, exact, states),
             np.where(nearly_all, numbers, ancestors),
-            np.where(nearly_all, unseen, absent),
+            np.where(nearly_all, unseen, missed),
         )
 
     def _for_models(self, natural):

@@ -1,16 +1,27 @@
-"""The path of models from independent units to a Boltzmann machine."""
+"""The path from independent units to a model, and chains annealed along it."""
 
+import functools
+import math
 from typing import NamedTuple
 
+import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm import random
 from keras_rbm.checks import is_int
-from keras_rbm.inference.gibbs import ChainState
+from keras_rbm.inference.gibbs import ChainState, sweep_noise
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.traces import kind_of_models
 
 #: Share of the temperatures that are equally spaced, whatever lengths were measured.
 _EVEN = 0.1
+#: Temperatures between two updates of the progress bar.
+_SEGMENT = 250
+#: Temperatures whose noise is drawn at once; a divisor of `_SEGMENT`.
+_BLOCK = 10
+#: Chains · V · H from which XLA's compilation, about a second, pays off.
+_LARGE = 10**6
 
 
 def temperatures(betas):
@@ -134,20 +145,24 @@ class TemperedPath(NamedTuple):
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
-    def log_weight_difference(self, chains, low, high):
+    def hidden_log_partition(self, chains, beta):
+        """Returns the log-partition of each hidden unit given v, (C, H)."""
+        return self.potentials.hidden.log_partition(beta * chains.hidden_natural)
+
+    def log_weight_difference(self, chains, low, high, of_low=None, of_high=None):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
-        `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1).
+        `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
+        `hidden_log_partition` of either may be passed if it is already known.
         """
-        visible, natural = chains
-        units = self.potentials.hidden
-        hidden = units.log_partition(high * natural) - units.log_partition(
-            low * natural
+        of_high = (
+            self.hidden_log_partition(chains, high) if of_high is None else of_high
         )
+        of_low = self.hidden_log_partition(chains, low) if of_low is None else of_low
         units = self.potentials.visible
-        first = units.first_of(visible)
-        bias = (high - low) * first * (units.bias - self.base)
-        return tf.cast(tf.reduce_sum(bias, -1) + tf.reduce_sum(hidden, -1), tf.float64)
+        first = units.first_of(chains.visible)
+        bias = tf.reduce_sum((high - low) * first * (units.bias - self.base), -1)
+        return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
     def sweep(self, chains, beta, noise, clamp=None):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
@@ -169,3 +184,143 @@ class TemperedPath(NamedTuple):
         if clamp is not None:
             visible = tf.where(clamp, chains.visible, visible)
         return ChainState(visible, potentials.hidden_natural(visible))
+
+
+class Annealed(NamedTuple):
+    """Chains that were annealed along a path, M for each model.
+
+    Attributes:
+        visible: tensor (C, V), their last states.
+        log_weights: tensor (C,), float64, log Z_0 and what the path added to it.
+        steps: tensor (blocks, C), float64, what each block of temperatures added.
+    """
+
+    visible: tf.Tensor
+    log_weights: tf.Tensor
+    steps: tf.Tensor
+
+
+def anneal_forward(potentials, base, betas, num_chains, seed, progress=False):
+    """Anneals M new chains for each model, from the base to the model.
+
+    Args:
+        potentials, base, num_chains: as for `TemperedPath.of`.
+        betas: array (K + 1,), inverse temperatures from 0 to 1.
+        seed: int or integer tensor of shape (2,).
+        progress: bool. Show a progress bar.
+
+    Returns:
+        `Annealed`.
+    """
+    path = TemperedPath.of(potentials, base, num_chains)
+    seed = random.as_seed(seed)
+    rows = path.potentials.batch_size
+    if rows is None:
+        rows = num_chains if path.base.shape.rank == 1 else len(path.base)
+    visible = path.sample_base(rows, random.fold_in(seed, -1))
+    return _anneal(path, visible, betas, seed, progress)
+
+
+def anneal_backward(potentials, visible, base, betas, seed, progress=False):
+    """Anneals states (C, V) from the model back to the base, see `anneal_forward`."""
+    path = TemperedPath.of(potentials, base)
+    return _anneal(path, visible, betas, random.as_seed(seed), progress, reverse=True)
+
+
+def _anneal(path, visible, betas, seed, progress, reverse=False):
+    lows, highs = (betas[-2::-1], betas[:0:-1]) if reverse else (betas[:-1], betas[1:])
+    lows, highs = (tf.constant(values, tf.float32) for values in (lows, highs))
+    log_weights = tf.zeros(tf.shape(visible)[:1], tf.float64)
+    chains = ChainState(visible, path.potentials.hidden_natural(visible))
+    state = (chains, log_weights)
+    sizes = (visible.shape[0], *path.potentials.kernel.shape)
+    large = None not in sizes and math.prod(sizes) >= _LARGE
+    block = _block_compiled if large else _block
+    kind = kind_of_models(path.potentials)
+    run = _run(block, kind, path.base.shape.rank, reverse)
+    count = lows.shape[0]
+    segment = _SEGMENT if progress and tf.executing_eagerly() else count
+    bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
+    steps = []
+    for start in range(0, count, segment):
+        end = min(start + segment, count)
+        span = tf.constant([start, end])
+        *state, added = run(path, state, lows, highs, span, seed, reverse)
+        steps.append(added)
+        if bar is not None:
+            bar.update(end)
+    chains, log_weights = state
+    log_weights += path.log_partition_of_base()
+    return Annealed(chains.visible, log_weights, tf.concat(steps, 0))
+
+
+def per_model(log_weights, potentials):
+    """Returns log weights (M,), or (M, B) where there are B models."""
+    batch = potentials.batch_size
+    return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))
+
+
+def block_ends(betas):
+    """Returns the inverse temperatures between which `Annealed.steps` lie."""
+    return np.append(betas[:-1:_BLOCK], betas[-1])
+
+
+def _block(path, state, lows, highs, span, seed, reverse):
+    """Anneals over temperatures `span[0]` to `span[1]`, at most `_BLOCK` of them."""
+    first, last = span[0], span[1]
+    rows = tf.shape(state[0].visible)[0]
+    noise = sweep_noise(path.potentials, rows, seed, num_sweeps=_BLOCK)
+
+    def step(index, chains, log_weights):
+        low, high = tf.gather(lows, index), tf.gather(highs, index)
+        # Not noise[i]: slicing at an argument would compile again for each value.
+        draws = noise.of_sweep(index - first)
+        if not reverse:
+            log_weights += path.log_weight_difference(chains, low, high)
+        chains = path.sweep(chains, high, draws)
+        if reverse:
+            log_weights += path.log_weight_difference(chains, low, high)
+        return index + 1, chains, log_weights
+
+    return tf.while_loop(lambda index, *_: index < last, step, (first, *state))[1:]
+
+
+_block_compiled = tf.function(_block, autograph=False, jit_compile=True)
+
+
+def _blocks(block, path, state, lows, highs, span, seed, reverse):
+    steps = tf.TensorArray(
+        tf.float64,
+        -(-(span[1] - span[0]) // _BLOCK),
+        element_shape=state[1].shape,
+        clear_after_read=False,
+    )
+
+    def body(start, number, steps, *state):
+        end = tf.minimum(start + _BLOCK, span[1])
+        block_seed = random.fold_in(seed, start)
+        new = block(path, state, lows, highs, (start, end), block_seed, reverse)
+        # A trace for other sizes may be reused for these, with unknown shapes.
+        new = tf.nest.map_structure(
+            lambda x, old: tf.ensure_shape(x, old.shape), new, state
+        )
+        steps = steps.write(number, new[1] - state[1])
+        return end, number + 1, steps, *new
+
+    _, _, steps, *state = tf.while_loop(
+        lambda start, *_: start < span[1],
+        body,
+        (span[0], tf.constant(0), steps, *state),
+        parallel_iterations=1,
+    )
+    return *state, steps.stack()
+
+
+@functools.cache
+def _run(block, *kind):
+    """Returns the loop over blocks, traced once for all sizes of a growing model.
+
+    Each loop is given models of one kind only, which differ in little but H.
+    """
+    blocks = functools.partial(_blocks, block)
+    return tf.function(blocks, autograph=False, reduce_retracing=True)

@@ -1,16 +1,29 @@
 """Parallel tempering: chains at several temperatures that exchange their states."""
 
+import contextlib
+import math
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm.checks import as_array, check_counts
+from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
-from keras_rbm.inference.arguments import as_floats, check_model, check_sizes
+from keras_rbm.inference.arguments import (
+    as_floats,
+    check_model,
+    check_proper,
+    check_sizes,
+)
+from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
 
+#: Least share of accepted swaps of each pair of neighbors, round trips of a chain, and
+#: independent states of each of its replicas. With fewer, the estimate depends on where
+#: the chains started.
+_LEAST_SWAPS, _LEAST_ROUND_TRIPS, _LEAST_STATES = 0.05, 1.0, 10.0
 #: Pairs count as rejecting at least this share of their swaps.
 _LEAST_REJECTION = 1e-3
 
@@ -68,27 +81,104 @@ def tempering_step(path, chains, seed, clamp=None):
         1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
            Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
     """
+    return _step(path, chains, seed, clamp)[0]
+
+
+class _Swaps(NamedTuple):
+    """Rows whose states swap replicas. The states move once, when all swaps are known.
+
+    Attributes:
+        rows: `ChainState` of R · C rows.
+        own: tensor (R · C, H), `hidden_log_partition` of each row in its replica.
+        replica: int tensor (R, C), the replica of each row's state.
+        row: int tensor (R, C), the number, below R, of the row of each replica's state.
+        accepted: bool tensor (R, C), whether a replica has just swapped.
+        gain: tensor (R, C), float64, log p* of each row's state in the replica that it
+            could swap with last, less that in its own.
+    """
+
+    rows: ChainState
+    own: tf.Tensor
+    replica: tf.Tensor
+    row: tf.Tensor
+    accepted: tf.Tensor | None = None
+    gain: tf.Tensor | None = None
+
+    def gain_of(self, path, betas, partner):
+        """Returns `gain` with the given partners, and `hidden_log_partition` there."""
+        own, others = (
+            tf.reshape(tf.gather(betas, replica), (-1, 1))
+            for replica in (self.replica, tf.gather(partner, self.replica))
+        )
+        there = path.hidden_log_partition(self.rows, others)
+        gain = path.log_weight_difference(self.rows, own, others, self.own, there)
+        return tf.reshape(gain, tf.shape(self.replica)), there
+
+    def swapped(self, path, betas, partner, uniform):
+        """Returns the rows after swaps of replicas with their partners, (R,)."""
+        gain, there = self.gain_of(path, betas, partner)
+        of_replica = _taken(gain, self.row)
+        log_ratio = tf.cast(of_replica + tf.gather(of_replica, partner), tf.float32)
+        # Both of a pair must decide by the same number, which is never 0.
+        first = np.minimum(np.arange(len(partner)), partner)
+        accepted = tf.math.log(tf.gather(uniform, first)) < log_ratio
+        moves = _taken(accepted, self.replica)
+        return _Swaps(
+            self.rows,
+            tf.where(tf.reshape(moves, (-1, 1)), there, self.own),
+            tf.where(moves, tf.gather(partner, self.replica), self.replica),
+            tf.where(accepted, tf.gather(self.row, partner), self.row),
+            accepted,
+            tf.where(moves, -gain, gain),
+        )
+
+
+def _step(path, chains, seed, clamp=None):
+    """Returns the chains after a step, and the `_Swaps` after either round of it."""
     replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
-    sizes = (path.potentials.num_visible, path.potentials.hidden.num_rows)
     seeds = [random.fold_in(seed, index) for index in range(2)]
     noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
     if clamp is not None and clamp.shape.rank == 2:
         clamp = tf.tile(clamp, (replicas, 1))
-    betas = _per_row(chains.betas, count)
+    betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
     rows = path.sweep(_as_rows(chains), betas, noise, clamp)
-    chains = chains._replace(
-        visible=tf.reshape(rows.visible, (replicas, count, sizes[0])),
-        hidden_natural=tf.reshape(rows.hidden_natural, (replicas, count, sizes[1])),
-    )
     uniform = random.uniform((2, replicas, count), seeds[1])
-    chains, even = _swap(path, chains, uniform[0], 0)
-    chains, odd = _swap(path, chains, uniform[1], 1)
+    own = path.hidden_log_partition(rows, betas)
+    here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
+    swaps = _Swaps(rows, own, here, here)
+    even, odd = _partners(replicas)
+    even = swaps.swapped(path, chains.betas, even, uniform[0])
+    odd = even.swapped(path, chains.betas, odd, uniform[1])
+    rates = [
+        tf.reduce_mean(tf.cast(swaps.accepted, tf.float32), 1) for swaps in (even, odd)
+    ]
     is_even = np.arange(replicas - 1) % 2 == 0
-    return chains._replace(
-        swap_rates=tf.where(is_even, even[:-1], odd[:-1]),
-        journeys=_arrived(chains.journeys, replicas),
+    number = odd.row * count + tf.range(count)
+    chains = TemperedChains(
+        tf.gather(rows.visible, number),
+        tf.gather(rows.hidden_natural, number),
+        chains.betas,
+        tf.where(is_even, rates[0][:-1], rates[1][:-1]),
+        _arrived(_taken(chains.journeys, odd.row), replicas),
     )
+    return chains, even, odd
+
+
+def _partners(replicas):
+    """Returns which replica each may swap with, in the even and in the odd round."""
+    indices = np.arange(replicas, dtype=np.int32)
+    pairs = [indices + np.where((indices - first) % 2 == 0, 1, -1) for first in (0, 1)]
+    return [
+        np.where((pair < 0) | (pair >= replicas), indices, pair).astype(np.int32)
+        for pair in pairs
+    ]
+
+
+def _taken(values, index):
+    """Returns values (R, C) at places (R, C) along the first axis."""
+    values, index = tf.transpose(values), tf.transpose(index)
+    return tf.transpose(tf.gather(values, index, batch_dims=1))
 
 
 def _arrived(journeys, replicas):
@@ -97,36 +187,6 @@ def _arrived(journeys, replicas):
     there = (replica == 0) & (journeys % 2 == 0)
     there |= (replica == replicas - 1) & (journeys % 2 == 1)
     return journeys + tf.cast(there, tf.int32)
-
-
-def _swap(path, chains, uniform, first):
-    """Proposes swaps of replicas (first, first + 1), (first + 2, first + 3), …."""
-    replicas, count = chains.visible.shape[0], tf.shape(uniform)[1]
-    indices = np.arange(replicas)
-    partner = indices + np.where((indices - first) % 2 == 0, 1, -1)
-    partner = np.where((partner < 0) | (partner >= replicas), indices, partner)
-    gain = path.log_weight_difference(
-        _as_rows(chains),
-        _per_row(chains.betas, count),
-        _per_row(tf.gather(chains.betas, partner), count),
-    )
-    gain = tf.reshape(gain, (replicas, count))
-    log_ratio = tf.cast(gain + tf.gather(gain, partner), tf.float32)
-    # Both of a pair must decide by the same number, which is never 0.
-    uniform = tf.gather(uniform, np.minimum(indices, partner))
-    accepted = tf.math.log(uniform) < log_ratio
-
-    def exchanged(states):
-        moves = tf.reshape(accepted, (replicas, count, *[1] * (states.shape.rank - 2)))
-        return tf.where(moves, tf.gather(states, partner), states)
-
-    rates = tf.reduce_mean(tf.cast(accepted, tf.float32), 1)
-    chains = chains._replace(
-        visible=exchanged(chains.visible),
-        hidden_natural=exchanged(chains.hidden_natural),
-        journeys=exchanged(chains.journeys),
-    )
-    return chains, rates
 
 
 def equalized_betas(betas, swap_rates):
@@ -163,6 +223,10 @@ def equalized_betas(betas, swap_rates):
             "Expected one swap rate fewer than betas. Received: betas of shape "
             f"{tuple(betas.shape)}, swap_rates of shape {tuple(swap_rates.shape)}."
         )
+    return _equalized(betas, swap_rates)
+
+
+def _equalized(betas, swap_rates):
     rejected = tf.maximum(1.0 - swap_rates, 0.0)
     rejected += _LEAST_REJECTION
     barrier = tf.concat([[0.0], tf.cumsum(rejected)], 0)
@@ -223,34 +287,55 @@ def parallel_tempering(
     TensorShape([4, 2, 3])
     """
     check_model(potentials)
+    check_single(potentials)
+    check_sizes(num_samples=num_samples)
+    check_sizes(0, steps=steps)
+    check_counts(0, adapt=adapt)
+    betas = tf.constant(temperatures(betas), tf.float32)
+    path = TemperedPath(potentials, _single_base(potentials, base))
+    shape = (num_samples, potentials.num_visible)
+    if initial_visible is not None:
+        initial_visible = as_floats("initial_visible", initial_visible, shape)
+    if clamp is not None:
+        clamp = checked_mask(clamp, shape)
+    seed = random.as_seed(seed)
+    chains = _started(path, betas, num_samples, initial_visible, seed)
+    chains = _adapted(path, chains, adapt, seed, clamp)
+    return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
+
+
+def check_single(potentials):
+    """Raises a ValueError if there are several models."""
     if potentials.batch_size is not None:
         raise ValueError(
             "Expected a single model for tempering. Received: biases with a batch "
             "dimension. Pass one model at a time, or sample by block Gibbs."
         )
-    check_sizes(num_samples=num_samples)
-    check_sizes(0, steps=steps)
-    check_counts(0, adapt=adapt)
-    betas = tf.constant(temperatures(betas), tf.float32)
+
+
+def _single_base(potentials, base):
+    """Returns the visible natural parameters (V,) at beta = 0; by default zeros."""
     if base is None:
         base = tf.zeros(potentials.visible.num_rows)
-    shape = (num_samples, potentials.num_visible)
-    base = as_floats("base", base, (potentials.visible.num_rows,))
-    path = TemperedPath(potentials, base)
-    seed = random.as_seed(seed)
-    if initial_visible is None:
-        initial_visible = path.sample_base(num_samples, random.fold_in(seed, -1))
-    initial_visible = as_floats("initial_visible", initial_visible, shape)
-    if clamp is not None:
-        clamp = checked_mask(clamp, shape)
-    visible = tf.broadcast_to(initial_visible, (betas.shape[0], *shape))
-    chains = start_tempering(potentials, visible, betas)
-    for part, share in enumerate((1, 2, 4, 8)) if adapt else ():
-        count = tf.constant(max(1, adapt * share // 15))
+    return as_floats("base", base, (potentials.visible.num_rows,))
+
+
+def _started(path, betas, count, visible, seed):
+    """Returns chains whose replicas all start at states (C, V), or at the base."""
+    if visible is None:
+        visible = path.sample_base(count, random.fold_in(seed, -1))
+    shape = (betas.shape[0], count, path.potentials.num_visible)
+    return start_tempering(path.potentials, tf.broadcast_to(visible, shape), betas)
+
+
+def _adapted(path, chains, steps, seed, clamp=None):
+    """Returns the chains after steps that move their temperatures."""
+    for part, share in enumerate((1, 2, 4, 8)) if steps else ():
+        count = tf.constant(max(1, steps * share // 15))
         chains = _run(path, chains, random.fold_in(seed, part), count, clamp)
-        betas = equalized_betas(chains.betas, chains.swap_rates)
+        betas = _equalized(chains.betas, chains.swap_rates)
         chains = chains._replace(betas=betas)
-    return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
+    return chains
 
 
 @tf.function(autograph=False)
@@ -267,11 +352,6 @@ def _run(path, chains, seed, steps, clamp):
     return chains._replace(swap_rates=rates)
 
 
-def _per_row(betas, count):
-    """Returns the inverse temperature of each row of R · C, as a column."""
-    return tf.repeat(betas, count)[:, tf.newaxis]
-
-
 def _as_rows(chains):
     """Returns the `ChainState` of R · C rows."""
     layers = (chains.visible, chains.hidden_natural)
@@ -285,3 +365,191 @@ def _by_rows(function, states):
     shape = tf.shape(states)
     rows = function(tf.reshape(states, (shape[0] * shape[1], states.shape[2])))
     return tf.reshape(rows, (shape[0], shape[1], rows.shape[1]))
+
+
+def tempered_log_partition(
+    potentials,
+    *,
+    betas=20,
+    num_chains=100,
+    steps=1000,
+    base=None,
+    initial_visible=None,
+    ancestors=None,
+    seed=0,
+):
+    """Estimates log Z by bridge sampling between the replicas of parallel tempering.
+
+    With `x(v) = log p*_{r+1}(v) - log p*_r(v)`, the ratio of neighboring partition
+    functions `Delta = log Z_{r+1} - log Z_r` solves
+
+    `mean of sigma(x(v) - Delta) over replica r
+    = mean of sigma(Delta - x(v)) over replica r + 1`.
+
+    This is the best of all bridge estimators for equally many states of both [1]. The
+    sum of these ratios and log Z_0 is log Z. The first fifth of the steps only spaces
+    the temperatures by `equalized_betas` and lets the chains forget the start.
+
+    The standard error is that between chains, or between families of chains that start
+    at states with a common ancestor, so dependent states are not counted twice. The
+    interval is infinite at both ends if neighbors accept fewer than one in twenty
+    swaps, if a chain's states make less than one round trip between beta = 0 and 1 on
+    average, or if one of its replicas has fewer than ten independent states: then the
+    estimate still depends on the start. A mode that no replica has met is invisible.
+
+    Args:
+        potentials: `Potentials` of a single model.
+        betas: initial inverse temperatures, as for `temperatures`.
+        num_chains: int ≥ 2, C.
+        steps: int ≥ 5, sweeps of each replica.
+        base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
+        initial_visible: tensor (C, V), states that all replicas start from; by default
+            drawn from the base-rate model.
+        ancestors: int array (C,), equal for states that are not independent.
+        seed: int or integer tensor of shape (2,).
+
+    Returns:
+        `LogPartition`, nats; `ess` is the number of independent states, measured by
+        autocorrelation, of the replica that has fewest, except the one at beta = 0.
+
+    Raises:
+        ValueError: if an argument is out of range, or there are several models.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.ones((6, 4)), [0.0] * 6, [0.0] * 4)
+    >>> z = keras_rbm.inference.tempered_log_partition(model, betas=5, steps=200)
+    >>> exact = keras_rbm.inference.exact_log_partition(model)
+    >>> bool(abs(z.value - exact) < 5 * z.stderr)
+    True
+
+    References:
+        1. Bennett. Efficient estimation of free energy differences from Monte Carlo
+           data. Journal of Computational Physics, 1976.
+    """
+    check_proper(potentials)
+    check_single(potentials)
+    check_counts(2, num_chains=num_chains)
+    check_counts(5, steps=steps)
+    if ancestors is not None and np.shape(as_array(ancestors)) != (num_chains,):
+        raise ValueError(
+            f"Expected ancestors of shape ({num_chains},), one for each chain. "
+            f"Received: {ancestors!r:.200}."
+        )
+    betas = temperatures(betas)
+    base = _single_base(potentials, base)
+    if initial_visible is not None:
+        shape = (num_chains, potentials.num_visible)
+        initial_visible = as_floats("initial_visible", initial_visible, shape)
+    return bridged(
+        potentials,
+        base,
+        betas,
+        num_chains,
+        steps,
+        initial_visible,
+        ancestors,
+        random.as_seed(seed),
+    )
+
+
+def bridged(
+    potentials, base, betas, num_chains, steps, initial_visible, ancestors, seed
+):
+    """Returns what `tempered_log_partition` does, for arguments that are sound."""
+    path = TemperedPath(potentials, base)
+    burn_in = steps // 5
+    betas = tf.constant(betas, tf.float32)
+    fresh = random.fold_in(seed, 0)
+    chains = _started(path, betas, num_chains, initial_visible, fresh)
+    chains = _adapted(path, chains, burn_in, fresh)
+    chains = chains._replace(journeys=tf.zeros_like(chains.journeys))
+    steps = tf.constant(steps - burn_in)
+    low, high, chains = _work(path, chains, steps, random.fold_in(seed, 1))
+    ratios, parts = bridge(low, high)
+    log_z = path.log_partition_of_base() + tf.reduce_sum(ratios)
+    parts = tf.reduce_sum(parts, 0)
+    stderr = _between_families(parts, ancestors)
+    mixed = tf.reduce_min(chains.swap_rates) > _LEAST_SWAPS
+    trips = tf.reduce_sum(chains.journeys // 2) / num_chains
+    mixed &= trips >= _LEAST_ROUND_TRIPS
+    ess = _effective(high)
+    mixed &= ess >= _LEAST_STATES * num_chains
+    stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
+    return LogPartition.of_error(log_z, stderr, ess, log_z + parts)
+
+
+def _between_families(parts, ancestors):
+    """Returns the standard error of the mean of the chains' contributions, (C,)."""
+    chains = len(parts)
+    if ancestors is None:
+        ancestors = np.arange(chains)
+    _, family = np.unique(ancestors, return_inverse=True)
+    families = family.max() + 1
+    if families < FEWEST:
+        return tf.constant(math.inf, tf.float64)
+    sums = tf.math.unsorted_segment_sum(parts, family, families)
+    total = tf.reduce_sum(tf.square(sums)) * families / (families - 1)
+    return tf.sqrt(total) / chains
+
+
+def _effective(x):
+    """Returns the least effective sample size of a replica, x being (S, pairs, C)."""
+    import tensorflow_probability as tfp
+
+    half = x.shape[0] // 2
+    # Halves count as separate chains: states that drift are not independent.
+    x = tf.concat([x[:half], x[-half:]], 2)
+    x = tf.transpose(x, (0, 2, 1))
+    with _no_warning_of_complex():
+        sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
+    varies = tf.math.reduce_variance(x, (0, 1)) > 0.0
+    states = tf.cast(tf.shape(x)[0] * tf.shape(x)[1], tf.float64)
+    return tf.reduce_min(tf.where(varies, sizes, states))
+
+
+@contextlib.contextmanager
+def _no_warning_of_complex():
+    """TensorFlow warns of what TensorFlow Probability does with Fourier transforms."""
+    logger = tf.get_logger()
+
+    def is_other(record):
+        return "casting an input of type complex" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
+
+
+@tf.function(autograph=False)
+def _work(path, chains, steps, seed):
+    """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
+    replicas, count = chains.visible.shape[:2]
+    is_even = np.arange(replicas - 1)[:, np.newaxis] % 2 == 0
+
+    def gains(even, odd):
+        """Returns what each replica's state would gain with either neighbor, (R, C)."""
+        # Swapping back gains what swapping has cost: only after another swap is it new.
+        fresh, _ = odd.gain_of(path, chains.betas, _partners(replicas)[0])
+        moved = even.replica != odd.replica
+        gain = tf.where(moved, fresh, even.gain)
+        return _taken(gain, odd.row), _taken(odd.gain, odd.row)
+
+    def step(index, chains, rates, low, high):
+        chains, *rounds = _step(path, chains, random.fold_in(seed, index))
+        even, odd = gains(*rounds)
+        low = low.write(index, tf.where(is_even, even[:-1], odd[:-1]))
+        high = high.write(index, -tf.where(is_even, even[1:], odd[1:]))
+        return index + 1, chains, rates + chains.swap_rates, low, high
+
+    arrays = [
+        tf.TensorArray(tf.float64, steps, element_shape=(replicas - 1, count))
+        for _ in range(2)
+    ]
+    state = (tf.constant(0), chains, tf.zeros_like(chains.swap_rates), *arrays)
+    state = tf.while_loop(lambda index, *_: index < steps, step, state)
+    rates = state[2] / tf.cast(steps, tf.float32)
+    chains = state[1]._replace(swap_rates=rates)
+    return state[3].stack(), state[4].stack(), chains

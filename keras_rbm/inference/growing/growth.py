@@ -16,12 +16,12 @@ from keras_rbm.inference.growing.unit_search import (
     HiddenUnits,
     find_unit,
 )
-from keras_rbm.inference.growing.weighted_states import (
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.resampling import (
     effective_sample_size,
     random_rows,
     weighted_mean,
 )
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import BernoulliParameters
 
 #: Fewest held-out chains: with fewer, their error would be too random.

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.growing.fractional import fractional_sweep
-from keras_rbm.inference.growing.weighted_states import (
+from keras_rbm.inference.resampling import (
     effective_sample_size,
     resampled_rows,
     weighted_mean,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.growing.weighted_states import (
+from keras_rbm.inference.resampling import (
     log_mean_exp,
     random_rows,
     weighted_mean,

@@ -6,7 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.inference.arguments import as_floats, check_model
+from keras_rbm.inference.arguments import (
+    as_floats,
+    check_model,
+    check_normalizable,
+)
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.messages.beliefs import (
     HUGE,
@@ -19,7 +23,6 @@ from keras_rbm.inference.messages.beliefs import (
     static_size,
     without_batch,
 )
-from keras_rbm.inference.soundness import check_normalizable
 from keras_rbm.inference.traces import traced_by_size
 
 

@@ -11,7 +11,7 @@ from brute_force import (
 
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, TemperedPath
-from keras_rbm.inference.annealing import loop as annealing
+from keras_rbm.inference.annealing import tempered_path as annealing
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
 from keras_rbm.units import GaussianParameters
 

@@ -96,4 +96,4 @@ def test_a_mode_of_hidden_units_that_are_on_together_is_found():
     assert abs(truth - 50.31) < 0.01
     base = 0.9 * model.visible_bias
     start = find_starting_point(model, base, num_chains=10, seed=32)
-    assert truth - 10.0 < start.least < truth
+    assert truth - 10.0 < start.lower_bound < truth

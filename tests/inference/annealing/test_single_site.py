@@ -3,23 +3,13 @@ import pytest
 import tensorflow as tf
 from brute_force import (
     Enumerated,
-    binary_states,
     random_gaussian_potentials,
     random_potentials,
 )
 
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.annealing.regions import Regions
-from keras_rbm.inference.annealing.single_site import Visited, single_site_sweeps
-
-SEED = tf.constant([0, 3])
-
-
-def whole(size, batch=1):
-    """Returns regions without borders, as all centers are the same."""
-    shape = batch, size
-    return Regions(np.zeros((8, *shape), "float32"), np.ones(shape, "float32"))
+from keras_rbm.inference.annealing.single_site import single_site_sweeps
 
 
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 5)], ids=str)
@@ -57,69 +47,3 @@ def test_other_units():
     gaussian = Potentials(0.1 * tf.eye(3), units, units)
     states = tf.ones((5, 3))
     assert single_site_sweeps(gaussian, states, 0) is states
-
-
-def test_what_was_visited_bounds_log_z():
-    potentials = random_potentials(6, 4, seed=2, scale=1.5)
-    truth = Enumerated(potentials)
-    every = tf.constant(binary_states(6), tf.float32)
-    visited = Visited.by(potentials, every)
-    assert visited.log_mass <= truth.log_partition
-    some = Visited.by(potentials, every[:5])
-    assert some.log_mass < visited.log_mass
-    new = np.isfinite(visited.log_weights[:, 0])
-    hidden = visited.states.numpy()[new, 0]
-    assert len(np.unique(hidden, axis=0)) == len(hidden) < 64
-    index = hidden.astype(int) @ [8, 4, 2, 1]
-    mass = truth.p_hidden[index]
-    np.testing.assert_allclose(
-        visited.log_mass, truth.log_partition + np.log(mass.sum()), rtol=1e-6
-    )
-    shares = np.exp(visited.log_weights[new, 0] - visited.log_mass)
-    np.testing.assert_allclose(shares, mass / mass.sum(), rtol=1e-4)
-    draws = visited.draw(potentials, whole(6), 20_000, SEED)[0].numpy()
-    weights = (mass / mass.sum()) @ (
-        1
-        / (
-            1
-            + np.exp(-(potentials.visible_bias + hidden @ potentials.kernel.numpy().T))
-        )
-    )
-    error = np.sqrt(weights * (1 - weights) / 20_000)
-    assert (abs(draws.mean(0) - weights) < 5 * error).all()
-
-
-def test_visible_states_are_listed_where_hidden_units_are_not_binary():
-    potentials = random_gaussian_potentials(3, 4).transpose()
-    states = tf.constant(np.repeat(binary_states(4), 2, 0), tf.float32)
-    visited = Visited.by(potentials, states)
-    truth = inference.exact_log_partition(potentials)
-    np.testing.assert_allclose(visited.log_mass, [truth], rtol=1e-5)
-    assert np.isfinite(visited.log_weights).sum() == 16 and not visited.of_hidden
-    draws, absent = visited.draw(potentials, whole(4), 20_000, SEED)
-    means = inference.exact_moments(potentials).visible.bias
-    error = np.sqrt(means * (1 - means) / 20_000)
-    assert (abs(draws.numpy().mean(0) - means) < 5 * error).numpy().all()
-    assert absent == 0.0
-
-
-def test_no_list_of_states_without_a_binary_layer():
-    units = random_gaussian_potentials(3, 4).visible
-    potentials = Potentials(0.1 * tf.eye(3), units, units)
-    assert Visited.by(potentials, tf.zeros((5, 3))) is None
-
-
-def test_each_of_several_models_has_its_own_list():
-    kernel = random_potentials(6, 4, scale=1.5).kernel
-    biases = tf.random.stateless_normal((3, 4), (0, 1))
-    models = Potentials(kernel, tf.zeros(6), biases)
-    states = tf.constant(np.repeat(binary_states(6), 3, 0), tf.float32)
-    visited = Visited.by(models, states)
-    draws = visited.draw(models, whole(6, 3), 20_000, SEED)[0].numpy().reshape(-1, 3, 6)
-    for model in range(3):
-        alone = Potentials(kernel, tf.zeros(6), biases[model])
-        own = Visited.by(alone, states[model::3])
-        np.testing.assert_allclose(visited.log_mass[model], own.log_mass[0])
-        means = own.draw(alone, whole(6), 20_000, SEED)[0].numpy().mean(0)
-        error = 5 * np.sqrt(2 * means * (1 - means) / 20_000) + 1e-3
-        assert (abs(draws[:, model].mean(0) - means) < error).all()

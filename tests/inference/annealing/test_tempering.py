@@ -138,7 +138,7 @@ def test_sweeps_and_swaps_have_noise_of_their_own():
     assert_joint_law(laws, np.swapaxes(step_alone(), 0, 1))
 
 
-def one_term(path, chains, low, high):
+def one_term(path, chains, low, high, *known):
     """The formula for swaps of joint states, with the free energy for energy."""
     visible = chains.visible
     gain = -path.potentials.free_energy(visible) - tf.linalg.matvec(visible, path.base)

@@ -6,7 +6,7 @@ from brute_force import binary_states, random_potentials
 from keras_rbm import inference
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.resample_move import Descended, resample_move
-from keras_rbm.inference.growing.weighted_states import effective_sample_size
+from keras_rbm.inference.resampling import effective_sample_size
 
 OLD = random_potentials(6, 4, seed=1)
 #: Near enough for a single step, which keeps two thirds of the samples.

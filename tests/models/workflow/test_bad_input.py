@@ -40,7 +40,6 @@ def test_data(rbm, data, message):
     before = state(rbm)
     calls = [rbm.fit, rbm.evaluate, rbm.free_energy, rbm.reconstruct]
     calls += [rbm.pseudo_log_likelihood, rbm.log_likelihood]
-    calls += [rbm.annealed_log_likelihood]
     for call in calls:
         with pytest.raises(ValueError, match=message):
             call(data)

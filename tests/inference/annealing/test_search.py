@@ -46,7 +46,7 @@ def test_chains_that_were_elsewhere_show_where_to_look():
     elsewhere = inference.gibbs_chain(potentials, tf.ones((50, 60)), 0, num_sweeps=50)
     start = find_starting_point(potentials, base, elsewhere)
     truth = inference.exact_log_partition(potentials)
-    assert start.least <= truth and start.least > truth - 4
+    assert start.lower_bound <= truth and start.lower_bound > truth - 4
 
 
 def test_base_has_the_models_means():
@@ -93,7 +93,7 @@ def test_batches_and_gaussian_units():
     )
     start = find_starting_point(joint, num_chains=30)
     assert start.base.shape == (3, 5) and start.visible.shape == (90, 5)
-    assert start.ancestors.shape == (30, 3) and start.least.shape == (3,)
+    assert start.ancestors.shape == (30, 3) and start.lower_bound.shape == (3,)
     truth = inference.exact_log_partition(joint)
     for method in ("ais", "reverse_ais"):
         z = inference.estimate_log_partition(joint, method, betas=50)

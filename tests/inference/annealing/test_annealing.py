@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+import scipy.optimize
+import tensorflow as tf
+from brute_force import random_potentials
+from scipy.special import expit
+
+from keras_rbm import inference, random
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.annealing.annealing import bidirectional, checked
+from keras_rbm.inference.estimates import LogPartition
+
+
+def gaussian_work(chains, variance, rng, value=7.0):
+    """Returns log weights both ways of Gaussian work: E e^u = e^value, E e^-r too."""
+    deviation = np.sqrt(variance)
+    forward = rng.normal(value - 0.5 * variance, deviation, chains)
+    return forward, rng.normal(value + 0.5 * variance, deviation, chains)
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [4.0, *(pytest.param(v, marks=pytest.mark.slow) for v in (0.01, 1.0))],
+)
+def test_gaussian_work(variance):
+    rng = np.random.default_rng(0)
+    scores = []
+    for _ in range(100):
+        forward, backward = gaussian_work(100, variance, rng)
+        z = bidirectional(forward, backward)
+        scores.append((z.value - 7) / z.stderr)
+        assert z.is_finite
+    scores = np.array(scores)
+    assert abs(scores.mean()) < 4 / np.sqrt(100)
+    assert 0.75 < scores.std() < 1.25
+    want = scipy.optimize.brentq(
+        lambda f: np.sum(expit(forward - f)) - np.sum(expit(f - backward)), -50, 50
+    )
+    np.testing.assert_allclose(z.value, want, atol=1e-6)
+
+
+def test_ways_that_do_not_meet():
+    z = bidirectional(*gaussian_work(100, 100.0, np.random.default_rng(0)))
+    assert z.upper == z.stderr == np.inf
+    assert np.isfinite(z.lower) and z.lower < 7
+
+
+def test_a_mode_that_no_chain_met_forwards_is_counted():
+    """All chains had one weight, ess 100, no error; log Z was log 1/0.97 more."""
+    rng = np.random.default_rng(0)
+    forward = rng.normal(0, 0.01, 100)
+    backward = np.append(rng.normal(0, 0.01, 97), [9.0, 9.5, 10.0])
+    z = bidirectional(forward, backward)
+    assert abs(z.value + np.log(0.97)) < 3 * z.stderr < 0.1
+    alone = LogPartition.from_log_weights(forward)
+    both = checked(alone, z)
+    assert both.value == alone.value and both.upper > -np.log(0.97) > alone.upper
+
+
+def test_states_of_one_ancestor_count_as_one():
+    forward, backward = gaussian_work(100, 1.0, np.random.default_rng(0))
+    backward = np.repeat(backward[:20], 5)
+    alone, family = (
+        bidirectional(forward, backward, ancestors)
+        for ancestors in (None, np.repeat(np.arange(20), 5)[:, np.newaxis])
+    )
+    assert alone.value == family.value and family.stderr > 1.3 * alone.stderr
+    few = bidirectional(forward, backward, np.repeat(np.arange(5), 20)[:, np.newaxis])
+    assert few.stderr == np.inf
+
+
+def test_refuted_by_what_is_known_otherwise():
+    forward, backward = gaussian_work(100, 1.0, np.random.default_rng(0))
+    assert bidirectional(forward, backward, lower_bound=6.5).is_finite
+    refuted = bidirectional(forward, backward, lower_bound=9.0)
+    assert refuted.upper == np.inf and refuted.lower == 9.0
+
+
+def test_many_models():
+    rng = np.random.default_rng(0)
+    pairs = [gaussian_work(50, 1.0, rng, value) for value in (0.0, 100.0, -5.0)]
+    forward, backward = (np.stack(x, 1) for x in zip(*pairs, strict=True))
+    together = bidirectional(forward, backward)
+    for index, pair in enumerate(pairs):
+        alone = bidirectional(*pair)
+        np.testing.assert_allclose(together.value[index], alone.value)
+        np.testing.assert_allclose(together.stderr[index], alone.stderr, rtol=1e-6)
+
+
+def assert_same(one, other):
+    for name, value in one._asdict().items():
+        np.testing.assert_array_equal(value, getattr(other, name), name)
+
+
+OPTIONS = {"betas": 50, "num_chains": 20, "steps": 3, "seed": 4}
+
+
+def test_each_estimate_is_that_of_its_method():
+    potentials = random_potentials(8, 5, seed=1, scale=1.5)
+    annealing = inference.anneal(potentials, **OPTIONS)
+    for method in ("ais", "reverse_ais", "bidirectional"):
+        z = inference.estimate_log_partition(potentials, method, **OPTIONS)
+        assert_same(getattr(annealing, method), z)
+        assert "No data are known" in z.note
+    assert len(annealing.betas) == 51 and annealing.base.shape == (8,)
+    truth = float(inference.exact_log_partition(potentials))
+    assert abs(annealing.bidirectional.value - truth) < 4 * z.stderr
+
+
+def test_without_a_search_it_is_the_fields_own():
+    potentials = random_potentials(8, 5, seed=1)
+    base = 0.5 * potentials.visible_bias
+    options = {"base": base, "num_chains": 30, "seed": 4}
+    z = inference.estimate_log_partition(potentials, search=False, **options)
+    seed = random.fold_in(4, 1)
+    plain = inference.annealed_importance_sampling(
+        potentials, **options | {"seed": seed, "betas": 1000}
+    )
+    assert_same(z, plain)
+    z = inference.estimate_log_partition(
+        potentials, "tempering", search=False, steps=50, betas=4, **options
+    )
+    seed = random.fold_in(4, 3)
+    plain = inference.tempered_log_partition(
+        potentials, steps=50, **options | {"seed": seed, "betas": 4}
+    )
+    assert_same(z, plain)
+
+
+def test_without_a_search_of_several_models():
+    bias = tf.constant([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
+    potentials = Potentials(tf.zeros((3, 2)), bias, tf.zeros(2))
+    z = inference.anneal(potentials, search=False, betas=200).ais
+    truth = inference.exact_log_partition(potentials)
+    assert (abs(z.value - truth) < 4 * z.stderr).numpy().all()
+
+
+@pytest.mark.parametrize("method", ["reverse_ais", "bidirectional"])
+def test_no_states_to_anneal_back_without_a_search(method):
+    potentials = random_potentials(4, 3)
+    with pytest.raises(ValueError, match="chains annealed backward. Received: .*False"):
+        inference.estimate_log_partition(potentials, method, search=False, betas=5)
+    annealing = inference.anneal(potentials, search=False, betas=5)
+    with pytest.raises(ValueError, match="chains annealed backward. Received: .*False"):
+        getattr(annealing, method)
+
+
+def test_given_states_are_annealed_back_alone():
+    potentials = random_potentials(4, 3)
+    states = tf.zeros((20, 4))
+    annealing = inference.anneal(potentials, initial_visible=states, betas=20)
+    z = inference.estimate_log_partition(
+        potentials, "reverse_ais", initial_visible=states, betas=20
+    )
+    assert_same(annealing.reverse_ais, z)
+    with pytest.raises(ValueError, match="chains annealed forward"):
+        _ = annealing.ais
+    with pytest.raises(ValueError, match="two chains for each model.*Received: 1 init"):
+        inference.anneal(potentials, initial_visible=states[:1])
