@@ -199,7 +199,3 @@ def _time(name, points, settings):
     if 2.0 / SPEEDS < ratio < 2.0 * SPEEDS:
         held = "open: the machine's speed varied as much"
     return claim, "at most 2", here, held
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of frank_wolfe.py: run that.")

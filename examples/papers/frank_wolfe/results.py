@@ -223,7 +223,3 @@ def _sizes(points, name):
         f"The paper's gap chose {chosen} units. Here validation likelihood {found}; "
         f"the gap was {gaps} units (first, least, last)."
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of frank_wolfe.py: run that.")

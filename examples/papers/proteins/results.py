@@ -244,7 +244,3 @@ def _draw_distances(canvas, full):
         "How far sampled and natural sequences are from the nearest other natural one: "
         "samples are new, not copies."
     )
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of proteins.py: run that.")

@@ -1,169 +1,136 @@
 """The claims of Ping & Ihler (2017), beside what the records say."""
 
-from typing import NamedTuple
+from examples.papers.pages import verdict
+from examples.papers.structured_prediction.experiment import TASKS
+from examples.papers.structured_prediction.results import (
+    KINDS,
+    PUBLISHED,
+    best,
+    errors_by_size,
+    errors_of,
+)
 
-import pages
-
-COMMAND = "`structured_prediction.py`"
+COMMAND = "`experiment`"
 SQUARES = "`--tasks mnist_occluded_4 …`"
 CD = ("CD-1", "CD-10", "CD-PercLoss")
 OTHERS = ("LR", *CD, "MLE-MF", "LSSVM")
-
-
-class Better(NamedTuple):
-    """A claim that the best of some learners makes fewer errors than all of others.
-
-    Attributes:
-        claim: in a few words.
-        first: tuple of learners.
-        others: tuple of learners.
-        tasks: a part of the tasks' names that it is about.
-    """
-
-    claim: str
-    first: tuple
-    others: tuple
-    tasks: str = ""
-
-
+# That the best of some learners makes fewer errors than all of others, and a part of
+# the names of the tasks that this is about.
 BETTER = (
-    Better("MLE-BP makes fewer errors than all others", ("MLE-BP",),
-           (*OTHERS, "MSSVM")),
-    Better("MNIST: MLE-BP makes fewer errors than MSSVM", ("MLE-BP",), ("MSSVM",),
-           "mnist"),
-    Better("MNIST: MSSVM makes fewer errors than the other six", ("MSSVM",), OTHERS,
-           "mnist"),
-    Better("Caltech: MLE-BP or MSSVM makes the fewest errors", ("MLE-BP", "MSSVM"),
-           OTHERS, "caltech"),
-    Better("MLE-BP makes fewer errors than MLE-MF", ("MLE-BP",), ("MLE-MF",)),
-    Better("MLE-BP makes fewer errors than CD-1, CD-10, CD-PercLoss", ("MLE-BP",), CD),
-    Better("MSSVM makes fewer errors than LSSVM", ("MSSVM",), ("LSSVM",)),
-    Better("occluded: CD-1 and CD-10 make more errors than LR", ("LR",), CD[:2],
-           "occluded"),
+    ("MLE-BP makes fewer errors than all others", ["MLE-BP"], [*OTHERS, "MSSVM"], ""),
+    ("MNIST: MLE-BP makes fewer errors than MSSVM", ["MLE-BP"], ["MSSVM"], "mnist"),
+    ("MNIST: MSSVM makes fewer errors than the other six", ["MSSVM"], OTHERS, "mnist"),
+    ("Caltech: MLE-BP or MSSVM makes the fewest errors", ["MLE-BP", "MSSVM"], OTHERS,
+     "caltech"),
+    ("MLE-BP makes fewer errors than MLE-MF", ["MLE-BP"], ["MLE-MF"], ""),
+    ("MLE-BP makes fewer errors than CD-1, CD-10, CD-PercLoss", ["MLE-BP"], CD, ""),
+    ("MSSVM makes fewer errors than LSSVM", ["MSSVM"], ["LSSVM"], ""),
+    ("occluded: CD-1 and CD-10 make more errors than LR", ["LR"], CD[:2], "occluded"),
 )  # fmt: skip
 
 
-def table(published, cells, figure, converged):
-    """Returns the lines of the table of claims.
-
-    Args:
-        published: dict of task to a dict of learner to its error.
-        cells: dict of corruption to such a dict of the errors here.
-        figure: dict of learner to a dict of the side of the square to error.
-        converged: dict of corruption to a dict of task to the shares of images on
-            which belief propagation converged, epoch by epoch.
-    """
-    columns = "published", "here, fixed", "here, fresh", "verdict", "command"
-    lines = pages.head("claim", *columns)
-    for better in BETTER:
-        counts = [_wins(errors, better) for errors in (published, *cells.values())]
-        shown = [f"{won} of {of} tasks" if of else "not run" for won, of in counts]
-        share, *ours = [won / max(of, 1) for won, of in counts]
-        verdict = pages.verdict([own >= share for own in ours])
-        if verdict == "fails" and any(ours):
-            verdict = "holds in part"
-        lines.append(pages.row(better.claim, *shown, verdict, COMMAND))
-    lines.append(_gains(published, cells))
-    lines.append(_squares(figure))
-    return lines + _convergence(converged)
-
-
-def counts(published, cells):
-    """Returns lines of a table: cells of each learner at or below print."""
-    lines = pages.head("cells at or below the published figure", "fixed", "fresh")
-    for learner in next(iter(published.values())):
-        shown = []
-        for tasks in cells.values():
-            run = [task for task in tasks if learner in tasks[task]]
-            good = sum(tasks[t][learner] <= published[t][learner] for t in run)
-            shown.append(f"{good} of {len(run)}")
-        lines.append(pages.row(learner, *shown))
-    return lines
-
-
-def _wins(errors, better):
-    """Returns in how many tasks the claim holds, and of how many that can be said.
-
-    A task is lost as soon as one of the others that ran is ahead.
-    """
-    won = decided = 0
-    for task, own in errors.items():
-        first = [own[name] for name in better.first if name in own]
-        others = [own[name] for name in better.others if name in own]
-        if better.tasks not in task or not first or not others:
-            continue
-        ahead = min(first) < min(others)
-        if not ahead or len(others) == len(better.others):
-            decided += 1
-            won += ahead
-    return won, decided
-
-
-def _gains(published, cells):
-    """How much fewer errors MLE-BP makes than CD-PercLoss, task by task."""
-
-    def gains(errors):
-        pairs = [
-            (own["MLE-BP"], own["CD-PercLoss"])
-            for task, own in errors.items()
-            if "mnist" in task and {"MLE-BP", "CD-PercLoss"} <= own.keys()
-        ]
-        return [round(100.0 * (1.0 - ours / theirs)) for ours, theirs in pairs]
-
-    found = [gains(errors) for errors in (published, *cells.values())]
-    shown = [f"{', '.join(map(str, own))} %" if own else "not run" for own in found]
-    theirs, *ours = found
+def claims(records):
+    """Yields claim, published, here fixed, here fresh, verdict, command."""
+    errors = [_published(), *(errors_of(records, kind) for kind in KINDS)]
+    for claim, first, others, tasks in BETTER:
+        won = [_wins(own, first, others, tasks) for own in errors]
+        theirs, *ours = map(sum, won)
+        held = verdict([count >= theirs for count in ours])
+        if held == "fails" and any(ours):
+            held = "holds in part"
+        shown = [f"{sum(own)} of {len(own)} tasks" for own in won]
+        yield claim, *shown, held, COMMAND
+    theirs, *ours = gains = list(map(_gains, errors))
     held = [
         gain >= least
         for own in ours
-        for gain, least in zip(own, theirs, strict=len(own) == len(theirs))
+        for gain, least in zip(own, theirs, strict=True)
     ]
+    shown = [f"{', '.join(map(str, own))} %" for own in gains]
     claim = "MNIST: MLE-BP makes fewer errors than CD-PercLoss, by"
-    return pages.row(claim, *shown, pages.verdict(held), COMMAND)
+    yield claim, *shown, verdict(held), COMMAND
+    yield _squares(records)
+    yield from _convergence(records)
 
 
-def _squares(figure):
-    ours = figure["MLE-BP"]
-    behind = {
-        rival: [
-            size for size in sorted(ours) if figure[rival].get(size, 101) < ours[size]
+def counts(records):
+    """Yields learner, and of each corruption how many cells are at or below print."""
+    published, *ours = [_published(), *(errors_of(records, kind) for kind in KINDS)]
+    for learner in PUBLISHED["all"]:
+        good = [
+            sum(own[task][learner] <= published[task][learner] for task in TASKS)
+            for own in ours
         ]
-        for rival in ("CD-10", "LR")
+        yield learner, *(f"{count} of {len(TASKS)}" for count in good)
+
+
+def _published():
+    """Returns a dict of task to a dict of learner to its published error."""
+    return {
+        task: {name: errors[column] for name, errors in PUBLISHED["all"].items()}
+        for column, task in enumerate(TASKS)
     }
-    words = "; ".join(f"{name} ahead at {_listed(own)}" for name, own in behind.items())
-    claim = "figure 3: MLE-BP beats CD-10 unless the image is almost fully covered"
-    shown = f"{words}, of squares of {_listed(sorted(ours))}"
-    held = [size not in behind["CD-10"] for size in ours if size <= 20]
-    verdict = pages.verdict(held)
-    return pages.row(claim, "but at about 28", "not run", shown, verdict, SQUARES)
 
 
-def _convergence(converged):
+def _wins(errors, first, others, tasks):
+    """Returns whether the claim holds, for each of its tasks."""
+    return [
+        min(own[name] for name in first) < min(own[name] for name in others)
+        for task, own in errors.items()
+        if tasks in task
+    ]
+
+
+def _gains(errors):
+    """Returns by how many percent MLE-BP's errors are fewer, on each task of MNIST."""
+    return [
+        round(100.0 * (1.0 - own["MLE-BP"] / own["CD-PercLoss"]))
+        for task, own in errors.items()
+        if "mnist" in task
+    ]
+
+
+def _squares(records):
+    ours = errors_by_size(records, "MLE-BP")
+    ahead = {}
+    for rival in ("CD-10", "LR"):
+        theirs = errors_by_size(records, rival)
+        ahead[rival] = [size for size in ours if theirs[size] < ours[size]]
+    shown = [f"{name} ahead at {_listed(sizes)}" for name, sizes in ahead.items()]
+    return (
+        "figure 3: MLE-BP beats CD-10 unless the image is almost fully covered",
+        "but at about 28",
+        "not run",
+        f"{'; '.join(shown)}, of squares of {_listed(ours)}",
+        verdict([size not in ahead["CD-10"] for size in ours if size <= 20]),
+        SQUARES,
+    )
+
+
+def _convergence(records):
     """Belief propagation early in training, and at its end."""
-    held, shown = [], []
-    for tasks in converged.values():
+    held, early, late = [], [], []
+    for kind in KINDS:
+        shares = {
+            task: best(records, task, "MLE-BP", kind)["history"]["bp_converged"]
+            for task in TASKS
+        }
         words = []
-        for name, prefix in (("MNIST", "mnist"), ("Caltech", "caltech")):
-            own = [x[0] for task, x in tasks.items() if x and task.startswith(prefix)]
+        for name in ("MNIST", "Caltech"):
+            own = [x[0] for task, x in shares.items() if task.startswith(name.lower())]
             held += [share > 0.5 for share in own]
-            words += [f"{name} {min(own):.0%} to {max(own):.0%}"] if own else []
-        shown.append(f"{', '.join(words)} of images")
+            words.append(f"{name} {min(own):.0%} to {max(own):.0%}")
+        early.append(f"{', '.join(words)} of images")
+        late.append(shares["mnist_occluded_8"])
     claim = "belief propagation converges within 7 sweeps early in training"
-    lines = [pages.row(claim, "typically", *shown, pages.verdict(held), COMMAND)]
-    lasts = [tasks["mnist_occluded_8"] for tasks in converged.values()]
-    if all(lasts):
-        shown = [f"{own[-1]:.0%} in epoch {len(own)}" for own in lasts]
-        held = pages.verdict([own[-1] > 0.5 for own in lasts])
-        if held == "fails":
-            held = "open: not up to these epochs"
-        claim = "figure 4, occluded 8×8: it converges on most images in the end"
-        lines.append(pages.row(claim, "by epoch 50", *shown, held, COMMAND))
-    return lines
+    yield claim, "typically", *early, verdict(held), COMMAND
+    shown = [f"{own[-1]:.0%} in epoch {len(own)}" for own in late]
+    held = verdict([own[-1] > 0.5 for own in late])
+    if held == "fails":
+        held = "open: not up to these epochs"
+    claim = "figure 4, occluded 8×8: it converges on most images in the end"
+    yield claim, "by epoch 50", *shown, held, COMMAND
 
 
 def _listed(sizes):
     return ", ".join(map(str, sizes)) or "none"
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of structured_prediction.py: run that.")
