@@ -1,9 +1,10 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
-    python -m examples.papers.frank_wolfe.experiment grow --set mnist --until 200
-    python -m examples.papers.frank_wolfe.experiment grow --from 200 --until 700 --samples 30000
-    python -m examples.papers.frank_wolfe.experiment train --set mnist --units 460
-    python -m examples.papers.frank_wolfe.experiment features --set mnist --units 460
+    experiment="python -m examples.papers.frank_wolfe.experiment"
+    $experiment grow --set mnist --until 200
+    $experiment grow --from 200 --until 700 --samples 30000
+    $experiment train --set mnist --units 460
+    $experiment features --set mnist --units 460
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs

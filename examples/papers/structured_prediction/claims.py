@@ -42,9 +42,7 @@ def claims(records):
         yield claim, *shown, held, COMMAND
     theirs, *ours = gains = list(map(_gains, errors))
     held = [
-        gain >= least
-        for own in ours
-        for gain, least in zip(own, theirs, strict=True)
+        gain >= least for own in ours for gain, least in zip(own, theirs, strict=True)
     ]
     shown = [f"{', '.join(map(str, own))} %" for own in gains]
     claim = "MNIST: MLE-BP makes fewer errors than CD-PercLoss, by"
