@@ -13,6 +13,7 @@ def table(head, rows):
     columns = head.split(" | ")
     for cells in (columns, ["---"] * len(columns), *rows):
         print("| " + " | ".join(map(str, cells)) + " |")
+    print()
 
 
 def verdict(held):

@@ -168,15 +168,15 @@ def _drawings(rate, curves):
     in_order = sorted(firsts, key=firsts.get)
     speed = ", ".join(f"{rule} at epoch {firsts[rule]}" for rule in in_order)
     values = ", ".join(f"{rule} {bests[rule]:.1f}" for rule in ranked)
+    held = [set(order[:2]) == set(DCP) for order in (ranked, in_order)]
     return (
         f"OMNIGLOT (own drawings), rate {rate}: S-DCP and CS-DCP lead in speed and "
         "value",
         "figure 4",
         f"90 %: {speed}, of {last}; best {values}",
-        so_far([set(order[:2]) == set(DCP) for order in (ranked, in_order)],
-               last >= LAST),
+        so_far(held, last >= LAST),
         "`large --set omniglot_drawings`",
-    )  # fmt: skip
+    )
 
 
 def _spectral(runs):
@@ -184,10 +184,8 @@ def _spectral(runs):
     two = [[run for run in runs if run["rule"] == rule] for rule in ("SSD", "CS-DCP")]
     if not all(two):
         return
-    ours, rival = two = [
-        max(own, key=lambda run: max(run["log_likelihood"])) for own in two
-    ]
     shown, bests = [], []
+    ours, _ = two = [max(own, key=lambda r: max(r["log_likelihood"])) for own in two]
     for run in two:
         scores, epochs = run["log_likelihood"], run["epochs"]
         bests.append(max(scores))
@@ -196,15 +194,16 @@ def _spectral(runs):
             f"{epochs[scores.index(max(scores))]}, last {scores[-1]:.1f} at "
             f"{epochs[-1]}"
         )
+    good = bests[0] > bests[1] - SAME
     fell = ours["log_likelihood"][-1] < bests[0] - SAME
+    complete = fell or ours["epochs"][-1] >= LAST_OF_SPECTRAL
     yield (
         "SSD with batches of 1,000: as good as CS-DCP, diverges by epoch 250",
         "figure 5",
         "; ".join(shown),
-        so_far([bests[0] > bests[1] - SAME, fell],
-               fell or ours["epochs"][-1] >= LAST_OF_SPECTRAL),
+        so_far([good, fell], complete),
         "`large --batch-size 1000`",
-    )  # fmt: skip
+    )
 
 
 def _mostly_highest(groups):

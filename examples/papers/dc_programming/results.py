@@ -1,6 +1,7 @@
 """What the records of `experiment.py` say: tables of the page, and its figures."""
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
@@ -13,15 +14,9 @@ ORDER = (*RULES, "SSD")
 #: Of the best model of 4 hidden units (150 starts of L-BFGS).
 ATTAINABLE = {"bars_and_stripes": -3.12, "shifting_bar": -2.197}
 #: What runs of one section have in common; the rate first.
-SETTINGS = (
-    "rate",
-    "set",
-    "gibbs_steps",
-    "inner_steps",
-    "batch_size",
-    "hidden_units",
-    "start",
-    "epochs",
+Settings = namedtuple(
+    "Settings",
+    "rate set gibbs_steps inner_steps batch_size hidden_units start epochs "
     "temperatures",
 )
 #: What should reach 90 % of the gain before what.
@@ -43,7 +38,6 @@ def small_set(folder, name, records):
         rows.append((run["rule"], run["rate"], trials, *cells, epoch))
     head = "rule | rate | trials | epoch 5,000 | epoch 50,000 | best | at epoch"
     table(head, rows)
-    print()
     figure(folder, name, _draw_small, runs, ATTAINABLE[name])
 
 
@@ -87,7 +81,7 @@ def large_sets(folder, records):
     for settings, runs in _groups(records).items():
         if {run["rule"] for run in runs} <= {"S-DCP", "CS-DCP"}:
             continue  # one setting of those that *Sensitivity* varies
-        _section(folder, dict(zip(SETTINGS, settings, strict=True)), runs)
+        _section(folder, settings, runs)
 
 
 def _groups(runs):
@@ -109,18 +103,21 @@ def _groups(runs):
 
 def _settings(run):
     run = run | {"epochs": run["epochs"][-1]}
-    return tuple(run[key] for key in SETTINGS)
+    return Settings(*(run[key] for key in Settings._fields))
 
 
 def _section(folder, settings, runs):
-    title = TITLES.get(settings["set"], settings["set"])
-    print("### {title}, rate {rate}, batches of {batch_size}, {epochs} epochs\n".format(
-        title=title, **settings))  # fmt: skip
-    print("{hidden_units} hidden units, {gibbs_steps} sweeps a batch (S-DCP: "
-          "{inner_steps} inner steps of {inner}), start *{start}*, {temperatures} "
-          "temperatures.\n".format(
-              inner=settings["gibbs_steps"] // settings["inner_steps"], **settings
-          ))  # fmt: skip
+    title = TITLES.get(settings.set, settings.set)
+    print(
+        f"### {title}, rate {settings.rate}, batches of {settings.batch_size}, "
+        f"{settings.epochs} epochs\n"
+    )
+    inner = settings.gibbs_steps // settings.inner_steps
+    print(
+        f"{settings.hidden_units} hidden units, {settings.gibbs_steps} sweeps a batch "
+        f"(S-DCP: {settings.inner_steps} inner steps of {inner}), start "
+        f"*{settings.start}*, {settings.temperatures} temperatures.\n"
+    )
     groups = {}
     for run in sorted(runs, key=lambda run: ORDER.index(run["rule"])):
         label = f"SSD, rate {run['rate']}" if run["rule"] == "SSD" else run["rule"]
@@ -131,16 +128,13 @@ def _section(folder, settings, runs):
     best = max(own.scores.max() for own in rivals or curves.values())
     goal = start + 0.9 * (best - start)
     table("rule | seeds | last epoch | best | 90 %, epoch", _large_rows(curves, goal))
-    print()
     leads = list(_leads(curves, start, goal))
     if leads:
         table("earlier by, epochs | 90 % | 90 % of the better of the two", leads)
-        print()
     missing = [rule for rule in RULES if rule not in curves]
     if missing:
         print(f"Not run yet: {', '.join(missing)}.\n")
-    keys = ("set", "batch_size", "epochs", "rate")
-    name = "_".join(str(settings[key]) for key in keys)
+    name = f"{settings.set}_{settings.batch_size}_{settings.epochs}_{settings.rate}"
     figure(folder, name, _draw_large, groups, curves, goal)
 
 
