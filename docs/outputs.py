@@ -1,8 +1,9 @@
 """Runs the Python blocks of pages and writes below each what it prints.
 
-    python docs/outputs.py docs/guides/deploy.md
+    python docs/outputs.py docs/guides/deploy.md docs/results/best_rbm.md
 
-A test runs them again and compares.
+Pages of results do not show their blocks: these are comments, `<!-- python … -->`, that
+print Markdown, up to `<!-- end -->`. A test runs all blocks again and compares.
 """
 
 import contextlib
@@ -17,6 +18,11 @@ BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
     re.DOTALL | re.MULTILINE,
 )
+#: A block that the page does not show, and the Markdown that it prints.
+HIDDEN = re.compile(
+    r"^<!-- python\n(?P<code>.*?)^-->\n(?:(?P<output>(?:(?!^<!--).)*)^<!-- end -->\n)?",
+    re.DOTALL | re.MULTILINE,
+)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _PROGRESS = re.compile(
     r"^Epoch \d+/\d+|━|^.*\r|\x08|^Downloading|downloaded and prepared"
@@ -27,13 +33,37 @@ def outputs(text, name):
     """Runs a page's blocks in one namespace; yields each match and what it prints."""
     namespace = {"__name__": "guide"}
     for block in BLOCK.finditer(text):
-        first_line = text.count("\n", 0, block.start("code"))
-        code = "\n" * first_line + block["code"]  # tracebacks name the page's own lines
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, name, "exec"), namespace)
-        lines = printed.getvalue().splitlines(keepends=True)
+        lines = _printed(block, name, namespace).splitlines(keepends=True)
         yield block, "".join(row for row in lines if not _PROGRESS.search(row))
+
+
+def filled(text, name, folder):
+    """Returns a page of results with what its blocks print.
+
+    Args:
+        text: str, the page.
+        name: str, for tracebacks.
+        folder: path, that of the page's records and figures. Blocks know it as
+            `folder`.
+    """
+    namespace = {"__name__": "results", "folder": folder}
+
+    def fill(block):
+        printed = _printed(block, name, namespace).strip("\n")
+        shown = f"\n{printed}\n\n<!-- end -->\n" if printed else ""
+        return f"<!-- python\n{block['code']}-->\n{shown}"
+
+    return HIDDEN.sub(fill, text)
+
+
+def _printed(block, name, namespace):
+    """Runs a block and returns what it prints."""
+    first_line = block.string.count("\n", 0, block.start("code"))
+    code = "\n" * first_line + block["code"]  # tracebacks name the page's own lines
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, name, "exec"), namespace)
+    return printed.getvalue()
 
 
 def alike(one, other, tolerance=0.1):
@@ -54,6 +84,10 @@ def _close(one, other, tolerance):
 def write(path):
     """Writes the outputs of a page into it."""
     text = path.read_text(encoding="utf-8")
+    if HIDDEN.search(text):
+        text = filled(text, path.name, path.with_suffix(""))
+        path.write_text(text, encoding="utf-8")
+        return
     done, end = "", 0
     for block, output in outputs(text, path.name):
         done += text[end : block.start()] + f"```python\n{block['code']}```\n"
@@ -65,6 +99,7 @@ def write(path):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))  # for `examples`
     pages = [pathlib.Path(page).absolute() for page in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:  # pages save files
         os.chdir(folder)

@@ -1,39 +1,19 @@
-"""Markdown tables and figures of the papers' result pages."""
-
-import json
-import math
+"""What pages of results print: tables, verdicts and figures."""
 
 import matplotlib.pyplot as plt
 
 
-def read_records(folder):
-    """Returns the records, one JSON file each, in a folder."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+def table(head, rows):
+    """Prints a Markdown table.
 
-
-def write_record(path, record):
-    """Writes a JSON file, as a whole or not at all; null where a number has no end."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(_finite(record), allow_nan=False) + "\n")
-    part.replace(path)
-
-
-def _finite(value):
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def row(*cells):
-    """Returns a line of a Markdown table."""
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def head(*cells):
-    """Returns the two lines that a Markdown table begins with."""
-    return [row(*cells), row(*["---"] * len(cells))]
+    Args:
+        head: str, the columns, as in `"rule | rate"`.
+        rows: iterable of iterables of cells.
+    """
+    columns = head.split(" | ")
+    for cells in (columns, ["---"] * len(columns), *rows):
+        print("| " + " | ".join(map(str, cells)) + " |")
+    print()
 
 
 def verdict(held):
@@ -43,24 +23,27 @@ def verdict(held):
     return "**holds**" if all(held) else "holds in part" if any(held) else "fails"
 
 
+def so_far(held, complete):
+    """Returns the verdict of a claim that longer runs, if not complete, may change."""
+    found = verdict(held)
+    if complete or found == "open":
+        return found
+    return "open" if found == "fails" else f"{found}, so far"
+
+
 def figure(folder, name, draw, *arguments):
-    """Draws a figure and returns the lines that show it on the page beside `folder`.
+    """Draws a figure, saves it in a folder, and prints what shows it on the page.
 
     Args:
-        folder: path, where the figure is saved.
+        folder: path.
         name: str, its file name without ending.
-        draw: function of a matplotlib figure and the arguments; returns the caption.
+        draw: function of a matplotlib figure and the arguments.
     """
     plt.rcParams["svg.hashsalt"] = name  # the same file each time
     canvas = plt.figure(figsize=(7.5, 3.6), layout="constrained")
-    caption = draw(canvas, *arguments)
+    draw(canvas, *arguments)
     for axes in canvas.axes:
         axes.spines[["top", "right"]].set_visible(False)
-    folder.mkdir(parents=True, exist_ok=True)
     canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(canvas)
-    return [f"![{name.replace('_', ' ')}]({folder.name}/{name}.svg)", "", caption, ""]
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of the commands here: see README.md.")
+    print(f"![{name.replace('_', ' ')}]({folder.name}/{name}.svg)\n")

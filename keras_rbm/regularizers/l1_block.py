@@ -16,7 +16,7 @@ class L1Block(keras.regularizers.Regularizer):
 
     For real-valued hidden units with a learned precision the scale is not determined:
     the penalty then shrinks W, and the precision follows. Fix the scale after each
-    epoch, as `examples/papers/proteins_training.py` does.
+    epoch, as `examples/papers/proteins/training.py` does.
 
     Args:
         strength: float ≥ 0, `lambda_1²` in [2].

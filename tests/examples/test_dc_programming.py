@@ -1,8 +1,6 @@
 """The experiments with DC programming run from end to end on tiny settings."""
 
-import importlib
 import json
-import pathlib
 
 import numpy as np
 import pytest
@@ -10,13 +8,10 @@ import tensorflow as tf
 
 import keras_rbm as kr
 
-PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
-
 
 @pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(PAPERS)
-    return importlib.import_module("dc_programming")
+def script(import_paper):
+    return import_paper("dc_programming.experiment")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +50,7 @@ def test_trial_is_what_fit_gives(script, tmp_path):
 
 
 @pytest.mark.slow
-def test_large_runs_are_scored_and_reported(script, tmp_path):
+def test_large_runs_are_scored_and_reported(script, page_of, tmp_path):
     settings = {
         "set": "digits",
         "rule": "S-DCP",
@@ -80,9 +75,10 @@ def test_large_runs_are_scored_and_reported(script, tmp_path):
     changed = path.stat().st_mtime_ns
     script.large.run(settings, 4, 50, tmp_path, records)
     assert path.stat().st_mtime_ns == changed
-    page = tmp_path / "dc_programming.md"
-    script.dc_programming_report.write(records, page)
-    assert f"| S-DCP | 1 | {end:.2f} | {max(start, end):.2f} |" in page.read_text()
+    # A setting that only DCP was run with has no section.
+    (records / "other.json").write_text(json.dumps(record | {"rule": "CD"}))
+    text = page_of("dc_programming", records)
+    assert f"| S-DCP | 1 | {end:.2f} | {max(start, end):.2f} |" in text
 
 
 def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500, **settings):
@@ -105,7 +101,7 @@ def made_up(rule, seed, curve, rate=0.01, upper=None, hidden_units=500, **settin
     return run | settings
 
 
-def test_report_of_claims(script, tmp_path):
+def test_report_of_claims(page_of, tmp_path):
     """Runs of another size or of spectral descent at its own rate are told apart."""
     fast, slow = [-200.0, -110.0, -101.0, -100.0], [-200.0, -150.0, -120.0, -109.0]
     slower, ssd = [-200.0, -180.0, -160.0, -140.0], [-200.0, -120.0, -99.0, -98.0]
@@ -119,9 +115,7 @@ def test_report_of_claims(script, tmp_path):
     records.mkdir()
     for index, run in enumerate(runs):
         (records / f"{index}.json").write_text(json.dumps(run))
-    page = tmp_path / "dc_programming.md"
-    script.dc_programming_report.write(records, page)
-    text = page.read_text()
+    text = page_of("dc_programming", records)
     assert text.count("## MNIST") == 2
     small, large = sorted(text.split("## MNIST")[1:], key=lambda part: "\n500 " in part)
     assert "| CD | 1 | -100.00 | -100.00 | 2 |" in small.replace("2.00", "2")
@@ -133,7 +127,7 @@ def test_report_of_claims(script, tmp_path):
     assert "Not run yet: PCD." in large
 
 
-def test_report_of_one_setting_at_a_time(script, tmp_path):
+def test_report_of_one_setting_at_a_time(page_of, tmp_path):
     """Claims and a figure for each; spectral descent with batches of 1,000."""
     slow, fast = [-200.0, -150.0, -120.0, -100.0], [-200.0, -110.0, -101.0, -99.0]
     fell = [-200.0, -100.0, -99.0, -120.0]
@@ -147,9 +141,7 @@ def test_report_of_one_setting_at_a_time(script, tmp_path):
     for index, run in enumerate(runs):
         run = run | {"epochs": [0, 50, 100, 200]}
         (records / f"{index}.json").write_text(json.dumps(run))
-    page = tmp_path / "dc_programming.md"
-    script.dc_programming_report.write(records, page)
-    text = page.read_text()
+    text = page_of("dc_programming", records)
     ends = "S-DCP after 200 epochs: 6 -100.0, 12 -99.0"
     assert f"to the same end | figure 6(b) | {ends} | **holds** |" in text
     assert "CS-DCP after 200 epochs: base -99.0, zero -120.0 | fails |" in text

@@ -1,12 +1,8 @@
 """The experiment with conditional RBMs runs from end to end on a tiny task."""
 
-import importlib
 import json
-import pathlib
 
 import pytest
-
-PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
 
 
 @pytest.mark.slow
@@ -17,9 +13,8 @@ PAPERS = pathlib.Path(__file__).parents[2] / "examples" / "papers"
         ("MLE-BP", {"optimizer": "decay", "weight_decay": 0.1}),
     ],
 )
-def test_a_run_is_recorded(monkeypatch, tmp_path, learner, extra):
-    monkeypatch.syspath_prepend(PAPERS)
-    script = importlib.import_module("structured_prediction")
+def test_a_run_is_recorded(import_paper, monkeypatch, tmp_path, learner, extra):
+    script = import_paper("structured_prediction.experiment")
     monkeypatch.setitem(script.ALL_TASKS, "tiny", ("digits", "noisy", 10, "tiny"))
     settings = {
         "task": "tiny",

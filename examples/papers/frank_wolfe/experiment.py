@@ -1,17 +1,17 @@
 """Reproduces Ping, Liu & Ihler (2016): infinite RBMs by Frank-Wolfe, against CD.
 
-    python examples/papers/frank_wolfe.py grow --set mnist --until 200
-    python examples/papers/frank_wolfe.py grow --from 200 --until 700 --samples 30000
-    python examples/papers/frank_wolfe.py train --set mnist --units 460
-    python examples/papers/frank_wolfe.py features --set mnist --units 460
-    python examples/papers/frank_wolfe.py report
+    experiment="python -m examples.papers.frank_wolfe.experiment"
+    $experiment grow --set mnist --until 200
+    $experiment grow --from 200 --until 700 --samples 30000
+    $experiment train --set mnist --units 460
+    $experiment features --set mnist --units 460
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
 CD-10, or PCD-10, from the grown model of some size and from random starts of that size,
 with the same epochs. `features` classifies features of several kinds. Each run writes a
 JSON file as it goes, and goes on where it was cut; one that has a record is skipped,
-and says so. `report` writes the page.
+and says so.
 """
 
 import argparse
@@ -19,14 +19,12 @@ import json
 import pathlib
 import time
 
-import frank_wolfe_features
-import frank_wolfe_report
-import frank_wolfe_scores as scoring
 import keras
 import numpy as np
-import pages
 
 import keras_rbm as kr
+from examples.papers.frank_wolfe import features, results, scores
+from examples.papers.records import read_records, write_record
 
 SETS = ("caltech101_silhouettes", "mnist")
 STRIDE = 20
@@ -41,9 +39,7 @@ def main():
     folder, records = pathlib.Path(args.out), pathlib.Path(args.records)
     for path in (folder, records):
         path.mkdir(parents=True, exist_ok=True)
-    if args.command == "report":
-        frank_wolfe_report.write(records, pathlib.Path(args.page))
-    elif args.command == "grow":
+    if args.command == "grow":
         grow(args, folder, records)
     elif args.command == "features":
         for kind in args.kinds:
@@ -95,7 +91,7 @@ def grow(args, folder, records):
         callbacks=[curve, no_more_units, resume],
         verbose=2,
     )
-    pages.write_record(record, curve.record | {"start": "grow"})
+    write_record(record, curve.record | {"start": "grow"})
     print(f"Ended with {model.hidden_units} units.")
 
 
@@ -128,7 +124,7 @@ class Clock(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         seconds = round(time.perf_counter() - self.start, 2)
         self.record["seconds"][epoch:] = [seconds]
-        pages.write_record(self.path, self.record)
+        write_record(self.path, self.record)
 
     def total(self):
         return round(sum(self.record["seconds"]), 1)
@@ -151,12 +147,12 @@ class Curve(Clock):
             return
         rbm = self.model.to_rbm()
         rbm.save(model_path(self.path.parent, self.record["set"], size))
-        point = scoring.score(rbm, self.splits, self.record["temperatures"], size)
+        point = scores.score(rbm, self.splits, self.record["temperatures"], size)
         before = {"size": size, "units": units, "seconds": self.total()}
         energies = rbm.free_energy(self.splits["validation"][0])
         running = -float(np.mean(energies)) - logs["log_partition"]
         points.append(before | {"validation_running": running} | point)
-        pages.write_record(self.path, self.record)
+        write_record(self.path, self.record)
         print(points[-1], flush=True)
 
 
@@ -195,10 +191,10 @@ def classify(args, kind, size, folder, records):
         return
     splits = load(args.set)
     grown = load_grown(folder, args.set, size)
-    error = frank_wolfe_features.error_of(kind, splits, grown)
+    error = features.error_of(kind, splits, grown)
     images = splits["train"][0]
     units = images.shape[1] if kind == "pixels" else grown.hidden_units
-    pages.write_record(record, settings | {"units": units, "error": error})
+    write_record(record, settings | {"units": units, "error": error})
     print(f"{record.stem}: {error:.2f} %", flush=True)
 
 
@@ -236,16 +232,16 @@ def train(args, size, start, folder, records):
         callbacks=[clock, resume],
         verbose=2,
     )
-    result = scoring.score(rbm, splits, args.temperatures, size)
-    result["chains"] = scoring.follow_chains(rbm, splits["test"][0])
-    pages.write_record(record, clock.record | {"seconds": clock.total()} | result)
+    result = scores.score(rbm, splits, args.temperatures, size)
+    result["chains"] = scores.follow_chains(rbm, splits["test"][0])
+    write_record(record, clock.record | {"seconds": clock.total()} | result)
     print(result, flush=True)
 
 
 def grown_units(records, name, size):
     """Returns the units of the grown model of a size, which may be a few more."""
-    runs = [run for run in pages.read_records(records) if run["set"] == name]
-    for stage in frank_wolfe_report.stages(runs):
+    runs = [run for run in read_records(records) if run["set"] == name]
+    for stage in results.stages(runs):
         for point in stage["points"]:
             if point["size"] == size:
                 return point["units"]
@@ -275,7 +271,7 @@ def parse_arguments():
     command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
     command = commands.add_parser("train", parents=[shared])
-    command.add_argument("--units", nargs="+", type=int, default=[scoring.CLASSIFIED])
+    command.add_argument("--units", nargs="+", type=int, default=[scores.CLASSIFIED])
     command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
     command.add_argument("--rule", choices=CHAINS, default="cd")
     command.add_argument("--epochs", type=int, default=10)
@@ -284,12 +280,9 @@ def parse_arguments():
     command.add_argument("--cd-batch-size", type=int, default=100)
 
     command = commands.add_parser("features", parents=[shared])
-    kinds = frank_wolfe_features.KINDS
-    command.add_argument("--units", type=int, default=scoring.CLASSIFIED)
+    kinds = features.KINDS
+    command.add_argument("--units", type=int, default=scores.CLASSIFIED)
     command.add_argument("--kinds", nargs="+", choices=kinds, default=list(kinds))
-
-    command = commands.add_parser("report", parents=[shared])
-    command.add_argument("--page", default="docs/results/frank_wolfe.md")
     return parser.parse_args()
 
 

@@ -1,24 +1,21 @@
 """Reproduces Upadhya & Sastry (2017): S-DCP and CS-DCP against CD, PCD and CG.
 
-    python examples/papers/dc_programming.py small
-    python examples/papers/dc_programming.py large --set mnist
-    python examples/papers/dc_programming.py report
+    python -m examples.papers.dc_programming.experiment small
+    python -m examples.papers.dc_programming.experiment large --set mnist
 
 `small` trains models of 4 hidden units on Bars & Stripes and Shifting Bar, with exact
 likelihoods; `large` models of 500 on MNIST or OMNIGLOT, with likelihoods by annealed
 importance sampling. All rules make as many Gibbs sweeps a batch and start from the same
 parameters; plain gradient descent, no momentum. Each run writes a JSON file as it goes,
-goes on where it was cut, and is skipped once it is done. `report` writes the page.
+goes on where it was cut, and is skipped once it is done.
 """
 
 import argparse
 import itertools
 import pathlib
 
-import dc_programming_large as large
-import dc_programming_report
-import dc_programming_small as small
-from dc_programming_rules import RULES
+from examples.papers.dc_programming import large, small
+from examples.papers.dc_programming.rules import RULES
 
 
 def main():
@@ -26,9 +23,7 @@ def main():
     folder, records = pathlib.Path(args.out), pathlib.Path(args.records)
     for path in (folder, records):
         path.mkdir(parents=True, exist_ok=True)
-    if args.command == "report":
-        dc_programming_report.write(records, pathlib.Path(args.page))
-    elif args.command == "small":
+    if args.command == "small":
         for name, rule, rate in itertools.product(args.sets, args.rules, args.rates):
             settings = {"set": name, "rule": rule, "rate": rate}
             small.run(settings, args.trials, args.epochs, records)
@@ -82,9 +77,6 @@ def parse_arguments():
     command.add_argument("--start", choices=large.STARTS, default="base")
     command.add_argument("--every", type=int, default=2, help="epochs between scores")
     command.add_argument("--temperatures", type=int, default=1000, help="of AIS")
-
-    command = commands.add_parser("report", parents=[shared])
-    command.add_argument("--page", default="docs/results/dc_programming.md")
     return parser.parse_args()
 
 

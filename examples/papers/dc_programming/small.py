@@ -4,11 +4,11 @@ import json
 
 import keras
 import numpy as np
-import pages
 import tensorflow as tf
-from dc_programming_rules import make_model, make_rule
 
 import keras_rbm as kr
+from examples.papers.dc_programming.rules import make_model, make_rule
+from examples.papers.records import write_record
 
 #: As the papers draw Bars & Stripes, all-0 and all-1 have probability 1/8, the other
 #: twelve patterns 1/16: the loader's 16 rows. Shifting Bar has 9 equal patterns.
@@ -50,7 +50,7 @@ def run(settings, trials, epochs, records):
             train(tf.constant(end - start))
             curve.append(round(float(score()), 5))
         curves.append(curve)
-        pages.write_record(path, record)
+        write_record(path, record)
         print(
             path.stem, trial, f"best {max(curve):.3f}, last {curve[-1]:.3f}", flush=True
         )
@@ -100,7 +100,3 @@ def _start_again(model, settings, rows, trial):
     ):
         for variable, value in zip(ours, theirs, strict=True):
             variable.assign(value)
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of dc_programming.py: run that.")

@@ -1,13 +1,11 @@
 """Reproduces the tables of Ping & Ihler (2017): eight learners on six tasks.
 
-    python examples/papers/structured_prediction.py --learners MLE-BP
-    python examples/papers/structured_prediction.py --report
+    python -m examples.papers.structured_prediction.experiment --learners MLE-BP
 
 A run is one learner on one task with one optimizer and learning rate. It stops early on
 the validation error, and writes its history and, with the weights of the best epoch,
 its test error to one JSON file among `--records`. Interrupted, it goes on where it was;
-finished, it is skipped. `--report` picks each cell's run by validation error alone and
-writes the page, with the published figures beside ours, and its figures.
+finished, it is skipped.
 
 The paper does not say whether an image is corrupted once or again in each epoch:
 `--corruption fixed` and `fresh` are kept apart.
@@ -20,12 +18,27 @@ import pathlib
 import time
 
 import keras
-import pages
-import structured_prediction_report
-from structured_prediction_report import FIGURE_TASKS, TASKS
 
 import keras_rbm as kr
+from examples.papers.records import write_record
 
+CALTECH = "caltech101_silhouettes"
+# Name: data set, kind, amount, title.
+TASKS = {
+    "mnist_noisy_10": ("mnist", "noisy", 10, "MNIST, noisy 10 %"),
+    "mnist_noisy_20": ("mnist", "noisy", 20, "MNIST, noisy 20 %"),
+    "mnist_occluded_8": ("mnist", "occluded", 8, "MNIST, occluded 8×8"),
+    "mnist_occluded_12": ("mnist", "occluded", 12, "MNIST, occluded 12×12"),
+    "caltech_noisy_20": (CALTECH, "noisy", 20, "Caltech, noisy 20 %"),
+    "caltech_occluded_12": (CALTECH, "occluded", 12, "Caltech, occluded 12×12"),
+}
+# More squares, of the figure.
+OCCLUSIONS = (4, 8, 12, 16, 20, 24, 28)
+FIGURE_TASKS = {
+    name: ("mnist", "occluded", size, f"MNIST, occluded {size}×{size}")
+    for size in OCCLUSIONS
+    if (name := f"mnist_occluded_{size}") not in TASKS
+}
 ALL_TASKS = TASKS | FIGURE_TASKS
 BP = kr.inference.BeliefPropagation
 RULES = kr.rules
@@ -51,8 +64,8 @@ LEARNERS = {
 EPOCHS = {
     ("mnist", "fresh"): 12,
     ("mnist", "fixed"): 6,
-    ("caltech101_silhouettes", "fresh"): 20,
-    ("caltech101_silhouettes", "fixed"): 20,
+    (CALTECH, "fresh"): 20,
+    (CALTECH, "fixed"): 20,
 }
 OPTIMIZERS = ("sgd", "momentum", "decay", "average")
 #: Where mean field starts, of the same weights: hidden biases, x, the higher bound.
@@ -65,7 +78,7 @@ def corruption_of(task):
     dataset, kind, amount, _ = ALL_TASKS[task]
     if kind == "noisy":
         return kr.datasets.flip(amount / 100)
-    background = 1.0 if dataset == "caltech101_silhouettes" else 0.0
+    background = 1.0 if dataset == CALTECH else 0.0
     return kr.datasets.occlude(amount, background)
 
 
@@ -190,7 +203,7 @@ class Progress(keras.callbacks.Callback):
         row = logs | {"seconds": time.perf_counter() - self.start}
         for name, value in row.items():
             self.history.setdefault(name, [])[epoch:] = [round(float(value), 4)]
-        pages.write_record(self.path, self.history)
+        write_record(self.path, self.history)
         if epoch - self.best_epoch >= self.patience:
             self.model.stop_training = True
 
@@ -238,7 +251,7 @@ def run(settings, folder, records, patience):
     }
     if LEARNERS[learner][1] is MF:
         results["by_start"] = errors_by_start(model, test)
-    pages.write_record(record, settings | results)
+    write_record(record, settings | results)
     print(f"{name}: {results['test']}", flush=True)
 
 
@@ -270,9 +283,6 @@ def callbacks_of(settings, validation, progress, best, backup):
 def main():
     args = parse_arguments()
     folder, records = pathlib.Path(args.out), pathlib.Path(args.records)
-    if args.report:
-        structured_prediction_report.write(records, pathlib.Path(args.page))
-        return
     for path in (folder, records):
         path.mkdir(parents=True, exist_ok=True)
     fixed = {"batch_size": args.batch_size, "hidden_units": args.hidden}
@@ -323,8 +333,6 @@ def parse_arguments():
     parser.add_argument("--epochs", type=int, help="default: by data set")
     parser.add_argument("--out", default="out/structured_prediction")
     parser.add_argument("--records", default="docs/results/structured_prediction")
-    parser.add_argument("--report", action="store_true", help="write the page, no run")
-    parser.add_argument("--page", default="docs/results/structured_prediction.md")
     return parser.parse_args()
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import pages
-from dc_programming_rules import RULES
+
+from examples.papers.dc_programming.rules import RULES
+from examples.papers.pages import figure, so_far
 
 #: Settings of most of the paper's runs on large sets; each section varies one of them.
 USUAL = {
@@ -94,10 +95,9 @@ VARIED = {
 
 
 def claims(runs):
-    """Returns lines of the table of claims: S-DCP and CS-DCP on MNIST."""
-    lines = []
+    """Yields claims about runs on MNIST: claim, published, here, verdict, command."""
     for key, setting in VARIED.items():
-        shown, held = [], []
+        shown, held, end = [], [], 0
         for rule in setting.rules:
             curves = _varied(runs, rule, key)
             if len(curves) > 1:
@@ -105,30 +105,25 @@ def claims(runs):
                 ends = [f"{v} {_score(run, end):.1f}" for v, run in curves.items()]
                 shown.append(f"{rule} after {end} epochs: {', '.join(ends)}")
                 held += setting.judge(curves, end)
-        verdict = pages.verdict(held)
-        if held and all(held) and end < LAST:
-            verdict += ", so far"
-        elif held and end < LAST:
-            verdict = "holds in part, so far" if any(held) else "open"
-        here = "; ".join(shown) or "not run"
-        command = f"`large {setting.option}`"
-        claim, figure = f"MNIST: {setting.claim}", f"figure {setting.figure}"
-        lines.append(pages.row(claim, figure, here, verdict, command))
-    return lines
+        yield (
+            f"MNIST: {setting.claim}",
+            f"figure {setting.figure}",
+            "; ".join(shown) or "not run",
+            so_far(held, end >= LAST),
+            f"`large {setting.option}`",
+        )
 
 
-def sections(folder, runs):
-    """Returns lines with a figure for each setting that some runs vary."""
-    lines = []
+def figures(folder, runs):
+    """Prints a figure for each setting that some runs vary."""
     for name in dict.fromkeys(run["set"] for run in runs):
         own = [run for run in runs if run["set"] == name]
-        for key in VARIED:
+        for key, setting in VARIED.items():
             panels = {rule: _varied(own, rule, key) for rule in RULES}
             panels = {rule: runs for rule, runs in panels.items() if len(runs) > 1}
             if panels:
-                file = f"sensitivity_{name}_{key}"
-                lines += pages.figure(folder, file, _draw, key, name, panels)
-    return ["## Sensitivity", "", *lines] if lines else []
+                figure(folder, f"sensitivity_{name}_{key}", _draw, panels)
+                print(f"{TITLES[name]}: {setting.label}; one run each.\n")
 
 
 def differs(run):
@@ -158,20 +153,14 @@ def _score(run, epoch):
     return [score for scored, score in pairs if scored <= epoch][-1]
 
 
-def _draw(figure, key, name, panels):
+def _draw(figure, panels):
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    ends = [_shared_end(runs) for runs in panels.values()]
-    for panel, (rule, runs), end in zip(axes, panels.items(), ends, strict=True):
+    for panel, (rule, runs) in zip(axes, panels.items(), strict=True):
         for value, run in runs.items():
             panel.plot(run["epochs"], run["log_likelihood"], label=str(value))
-        panel.set(title=rule, xlabel="epoch", xlim=(0, end))
+        panel.set(title=rule, xlabel="epoch", xlim=(0, _shared_end(runs)))
     best = max(
         max(run["log_likelihood"]) for runs in panels.values() for run in runs.values()
     )
     axes[0].set(ylabel="test log-likelihood, nats", ylim=(best - 60.0, best + 5.0))
     axes[-1].legend(frameon=False, fontsize="small")
-    return f"{TITLES[name]}: {VARIED[key].label}; one run each."
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of dc_programming.py: run that.")

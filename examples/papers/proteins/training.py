@@ -1,15 +1,15 @@
-"""Training and scoring of the RBMs of `proteins.py`."""
+"""Training and scoring of the RBMs of `experiment.py`."""
 
 import time
 
 import keras
 import numpy as np
-import pages
 import tensorflow as tf
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 
 import keras_rbm as kr
+from examples.papers.records import write_record
 
 STATES = len(kr.datasets.PROTEINS)
 #: Hidden units of each family, as published.
@@ -118,7 +118,7 @@ def run(settings, folder, records):
     print(record, flush=True)
     if settings["rows"] == "all":
         record["units"] = strongest(rbm)
-    pages.write_record(path, record)
+    write_record(path, record)
 
 
 def per_site(rbm, sequences, weights, z):
@@ -217,7 +217,3 @@ def strongest(rbm, count=4):
     kernel = kr.inference.zero_sum_gauge(rbm.potentials()).kernel.numpy()
     order = np.argsort(-np.square(kernel).sum(0))[:count]
     return [np.round(kernel[:, unit].reshape(-1, STATES), 3).tolist() for unit in order]
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of proteins.py: run that.")

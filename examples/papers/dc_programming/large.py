@@ -5,11 +5,11 @@ import time
 
 import keras
 import numpy as np
-import pages
 import tensorflow as tf
-from dc_programming_rules import make_model, make_rule
 
 import keras_rbm as kr
+from examples.papers.dc_programming.rules import make_model, make_rule
+from examples.papers.records import write_record
 
 SETS = ("mnist", "omniglot28", "omniglot_drawings")
 #: Figure 6 and 7's starts: deviation of the weights, visible bias at the base rate.
@@ -75,7 +75,7 @@ class Curve(keras.callbacks.Callback):
         ):
             self.curve[key][place:] = [round(logs[name], 4)]
         self.curve["epochs"][place:] = [epochs]
-        pages.write_record(self.path, self.curve)
+        write_record(self.path, self.curve)
 
 
 def run(settings, every, betas, folder, records, data=None):
@@ -117,7 +117,7 @@ def run(settings, every, betas, folder, records, data=None):
     curve = Curve(folder / f"{name}.json", test, every, betas, backup.exists())
     resume = keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)
     model.fit(train, epochs=settings["epochs"], callbacks=[curve, resume], verbose=2)
-    pages.write_record(record, settings | {"temperatures": betas} | curve.curve)
+    write_record(record, settings | {"temperatures": betas} | curve.curve)
 
 
 def make_optimizer(settings):
@@ -129,7 +129,3 @@ def make_optimizer(settings):
     if settings["rule"] == "SSD":
         return kr.optimizers.StochasticSpectralDescent(rate, rate / 10.0)
     return keras.optimizers.SGD(rate)
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of dc_programming.py: run that.")

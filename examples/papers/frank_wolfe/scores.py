@@ -1,7 +1,8 @@
-"""How good a model is, for `frank_wolfe.py`."""
+"""How good a model is, for `experiment.py`."""
 
-import frank_wolfe_features
 import numpy as np
+
+from examples.papers.frank_wolfe.features import features, test_error
 
 #: Units at which features are classified, beside every hundred.
 CLASSIFIED = 460
@@ -22,8 +23,7 @@ def score(rbm, splits, temperatures, size):
         "gap": means["train"] - means["validation"],
     }
     if size % 100 == 0 or size == CLASSIFIED:
-        features = frank_wolfe_features.features(rbm, splits)
-        result["error"] = frank_wolfe_features.test_error(features)
+        result["error"] = test_error(features(rbm, splits))
     return result
 
 
@@ -45,7 +45,3 @@ def follow_chains(rbm, images, num_chains=100, ends=(10, 1000)):
         pixels = np.mean(np.sum(visible, axis=1))
         found.append({"sweeps": sweeps, "nats": float(risen), "pixels": float(pixels)})
     return found
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of frank_wolfe.py: run that.")

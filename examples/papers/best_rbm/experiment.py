@@ -1,22 +1,21 @@
 """The best RBM of 500 hidden units on binarized MNIST in 20 minutes on 2 cores.
 
-    python examples/papers/best_rbm.py
+    python -m examples.papers.best_rbm.experiment
 
 Published, for CD-25 in far more time: -86.3 nats by AIS (Salakhutdinov, Murray 2008).
 Centered PCD, with a learning rate that falls to 0 so that the chains come to rest where
-the model is. The scores go to a file in `--records`, and the page beside it.
+the model is. The scores go to a file in `--records`.
 """
 
 import argparse
 import pathlib
 import time
 
-import best_rbm_report
 import keras
 import numpy as np
-import pages
 
 import keras_rbm as kr
+from examples.papers.records import write_record
 
 #: Most temperatures go to where the annealed model changes most.
 BETAS = [(0.5, 500), (0.9, 4000), (1.0, 5500)]
@@ -71,8 +70,7 @@ def main():
     records = record.pop("records")
     records.mkdir(parents=True, exist_ok=True)
     name = ".".join(str(value) for key, value in vars(args).items() if key != "records")
-    pages.write_record(records / f"{name}.json", record)
-    best_rbm_report.write(records, records.with_suffix(".md"))
+    write_record(records / f"{name}.json", record)
     print(f"""
 MNIST, binarized at random, test set, nats per example, after {minutes:.1f} minutes:
   {likelihood:8.2f}  [{record["lower"]:.2f}, {record["upper"]:.2f}]  AIS

@@ -36,7 +36,3 @@ def make_model(data, hidden_units, seed, deviation=0.01, base_rate=True):
     if not base_rate:
         rbm.visible_bias.assign(keras.ops.zeros_like(rbm.visible_bias))
     return rbm
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of dc_programming.py: run that.")

@@ -84,7 +84,3 @@ def _hidden_layer(splits, units):
         verbose=2,
     )
     return hidden
-
-
-if __name__ == "__main__":
-    raise SystemExit("A part of frank_wolfe.py: run that.")

@@ -1,0 +1,1 @@
+"""Scripts; those in `papers/` run as modules."""
