@@ -8,7 +8,6 @@ import tensorflow as tf
 from scipy.special import gammaln
 
 from keras_rbm.checks import check_counts
-from keras_rbm.elementary import softplus
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole
@@ -38,7 +37,7 @@ class BinomialParameters(LayerParameters, _Fields):
         return np.arange(self.num_trials + 1)
 
     def log_partition(self, natural):
-        return self.num_trials * softplus(natural)
+        return self.num_trials * tf.math.softplus(natural)
 
     def mean(self, natural):
         return self.num_trials * tf.math.sigmoid(natural)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.units.layer_parameters import LayerParameters
 
 
@@ -29,7 +28,7 @@ class FractionalParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     def log_partition(self, natural):
-        return self.coefficients * softplus(natural)
+        return self.coefficients * tf.math.softplus(natural)
 
     def mean(self, natural):
         return self.coefficients * tf.math.sigmoid(natural)
@@ -52,7 +51,7 @@ class FractionalParameters(LayerParameters, _Fields):
         """Returns the log weight minus that of the model sampled from, (C,)."""
         rest = self.coefficients - tf.floor(self.coefficients)
         # sp(0) of whole coefficients is a constant, and left out.
-        difference = rest * softplus(natural) - softplus(rest * natural)
+        difference = rest * tf.math.softplus(natural) - tf.math.softplus(rest * natural)
         return tf.reduce_sum(tf.where(rest > 0.0, difference, 0.0), -1)
 
     def _sample_copies(self, natural, noise):
@@ -75,7 +74,7 @@ class FractionalParameters(LayerParameters, _Fields):
             return count + 1.0, total, cumulative, log_probability
 
         total = rest * tf.cast(on, natural.dtype)
-        none = -whole * softplus(natural)
+        none = -whole * tf.math.softplus(natural)
         most = tf.reduce_max(whole)
         state = (tf.constant(0.0), total, tf.zeros_like(natural), none)
         return tf.while_loop(lambda count, *_: count < most, add, state)[1]

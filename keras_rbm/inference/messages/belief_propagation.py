@@ -17,10 +17,8 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
-    HUGE,
     Beliefs,
     BinaryModels,
     as_limits,
@@ -238,7 +236,7 @@ def _chunk(
 
     rows = b.shape[0]
     # There are no messages from the visible units yet: s = 1.
-    silent = tf.fill(b.shape, -HUGE)
+    silent = tf.fill(b.shape, -float("inf"))
     _, r, visible, hidden, iterations, residual = tf.while_loop(
         lambda count, *state: tf.reduce_any(active(*state[3:])),
         step,
@@ -248,13 +246,13 @@ def _chunk(
             silent,
             c,
             tf.zeros(rows, tf.int32),
-            tf.fill([rows], HUGE),
+            tf.fill([rows], float("inf")),
         ),
     )
     numerator, _ = to_hidden(r, visible)
     log_partition = (
-        tf.reduce_sum(b + softplus(-visible), -1)
-        + tf.reduce_sum(c + softplus(-hidden), -1)
+        tf.reduce_sum(b + tf.math.softplus(-visible), -1)
+        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
         + tf.reduce_sum(sum_of_logs(numerator, block, 2), -1)
     )
     pairs = None

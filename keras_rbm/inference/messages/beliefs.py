@@ -11,9 +11,6 @@ from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
 _LARGEST_WEIGHT = 80.0
-#: Used instead of infinity before the first sweep, because some export formats choose
-#: between two values by products with 0 and 1.
-HUGE = tf.float32.max
 
 
 class Beliefs(NamedTuple):

@@ -2,7 +2,6 @@
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import BinaryModels
@@ -31,11 +30,6 @@ def for_weights(kernel, run):
 
     Block 0 means no products at all, but sums of logarithms.
     """
-    known = tf.get_static_value(kernel)
-    if known is not None:  # constants, as in a model that is exported
-        largest = np.abs(known).max()
-        blocked = largest <= _LARGEST_BLOCKED_WEIGHT
-        return run(_BLOCK if blocked else int(largest <= LARGEST_WEIGHT))
     largest = tf.reduce_max(tf.abs(kernel))
     return tf.cond(
         largest <= _LARGEST_BLOCKED_WEIGHT,

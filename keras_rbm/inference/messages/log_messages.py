@@ -10,8 +10,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
-from keras_rbm.inference.messages.beliefs import HUGE, Beliefs
+from keras_rbm.inference.messages.beliefs import Beliefs
 
 #: Weights beyond this need logarithms.
 LARGEST_WEIGHT = 40.0
@@ -26,7 +25,7 @@ def propagate(
     `kernel` (V, H) is W itself; `sums` is True for sum-product, False for max-product.
     """
     kernel, b, c = (tf.cast(x, tf.float64) for x in (kernel, b, c))
-    soft = softplus if sums else tf.nn.relu
+    soft = tf.math.softplus if sums else tf.nn.relu
 
     def message(cavity):
         return soft(kernel + cavity) - soft(cavity)
@@ -65,21 +64,21 @@ def propagate(
             b,
             c,
             tf.zeros(rows, tf.int32),
-            tf.fill([rows], HUGE),
+            tf.fill([rows], float("inf")),
         ),
     )
-    on, off = -softplus(-visible), -softplus(visible)
+    on, off = -tf.math.softplus(-visible), -tf.math.softplus(visible)
     both = tf.math.reduce_logsumexp(
         tf.stack([to_visible + off[:, :, tf.newaxis], kernel + on[:, :, tf.newaxis]]), 0
     )
     log_partition = (
         tf.reduce_sum(b - off - visible, -1)
-        + tf.reduce_sum(c + softplus(-hidden), -1)
+        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
         + tf.reduce_sum(both, (1, 2))
     )
     pairs = None
     if pairwise is not None:
-        hidden_on = -softplus(-hidden)[:, tf.newaxis, :]
+        hidden_on = -tf.math.softplus(-hidden)[:, tf.newaxis, :]
         pairs = tf.exp(kernel + on[:, :, tf.newaxis] + hidden_on - both)
         pairs = tf.cast(pairs, tf.float32)
     if pairwise == "mean":

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_rbm.inference.arguments import as_floats, check_model
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.messages.beliefs import (
-    HUGE,
     Beliefs,
     as_limits,
     batch_of_models,
@@ -231,7 +230,7 @@ def _from_start(models, start, max_iterations, tolerance, damping):
     v, h, iterations, residual = tf.while_loop(
         lambda v, h, *state: tf.reduce_any(active(*state)),
         step,
-        (v, h, tf.zeros(rows, tf.int32), tf.fill(rows, HUGE)),
+        (v, h, tf.zeros(rows, tf.int32), tf.fill(rows, float("inf"))),
     )
     bound = _total(kernel, visible, hidden, v, h)
     return _Fit(v, h, bound, iterations, residual)

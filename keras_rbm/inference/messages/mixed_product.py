@@ -9,7 +9,6 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
@@ -103,13 +102,13 @@ def _chunk(kernel, odds, b, c, max_iterations, *, block):
         return c + tf.matmul(v, kernel)
 
     def free_energy(v, hidden):
-        return -tf.reduce_sum(v * b, -1) - tf.reduce_sum(softplus(hidden), -1)
+        return -tf.reduce_sum(v * b, -1) - tf.reduce_sum(tf.math.softplus(hidden), -1)
 
     def better_values(v, hidden):
         """Returns every unit's better value, with the others fixed."""
         if not block:
             without = hidden[:, tf.newaxis, :] - v[:, :, tf.newaxis] * kernel
-            gain = softplus(without + kernel) - softplus(without)
+            gain = tf.math.softplus(without + kernel) - tf.math.softplus(without)
             return tf.cast(b + tf.reduce_sum(gain, 2) > 0.0, b.dtype)
         beta = tf.sigmoid(hidden)[:, tf.newaxis, :]
         on = v[:, :, tf.newaxis] > 0.5
