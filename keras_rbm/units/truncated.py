@@ -81,7 +81,7 @@ class HalfGaussian(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class AtLeast(keras.constraints.Constraint):
+class MinPrecision(keras.constraints.Constraint):
     """Holds the logarithm of a precision at that of the least one, or above."""
 
     def __init__(self, min_precision):
@@ -113,7 +113,11 @@ class HalfLineUnit(Unit):
         self.min_precision = float(min_precision)
 
     def constraint(self, name):
-        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
+        return (
+            MinPrecision(self.min_precision)
+            if name.startswith("log_precision")
+            else None
+        )
 
     def get_config(self):
         return {"min_precision": self.min_precision}

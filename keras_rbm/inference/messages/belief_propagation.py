@@ -7,7 +7,7 @@ beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `b
     visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
 
 are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
-in place of four transcendental functions. Max-product replaces each sum by a maximum.
+instead of four transcendental functions. Max-product replaces each sum by a maximum.
 `s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are computed
 as logarithms of products of eight ratios if these cannot overflow; if the ratios
 themselves might, `log_messages` works with their logarithms.

@@ -1,4 +1,4 @@
-"""Adding and removing units with exact expectations in place of samples."""
+"""Adding and removing units with exact expectations instead of samples."""
 
 import numpy as np
 import pytest
