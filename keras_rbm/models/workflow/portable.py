@@ -105,7 +105,8 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
         # Other operations would need TensorFlow beside the interpreter.
         options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
     try:
-        with _choosing_by_where() if format == "onnx" else contextlib.nullcontext():
+        choice = _choosing_by_where() if format == "onnx" else contextlib.nullcontext()
+        with choice:
             wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)
         if format == "onnx":  # the converter ignores operations it does not know
             importlib.import_module("onnx").checker.check_model(str(filepath))
