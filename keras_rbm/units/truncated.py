@@ -1,4 +1,8 @@
-"""The half of a Gaussian at h ≥ 0, numerically stable for inputs up to 1e4."""
+"""The half of a Gaussian at h ≥ 0, numerically stable for inputs up to 1e4.
+
+The mean is also `a + sqrt(2 / pi) / erfcx(-a / sqrt(2))`, but with a `erfcx` of full
+precision the sum still cancels: in float32 by 2 % at a = -1000, entirely at -1e4.
+"""
 
 import math
 from typing import NamedTuple
