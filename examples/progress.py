@@ -1,4 +1,4 @@
-"""Ten lines of progress for a training, in the place of one an epoch."""
+"""Ten lines of progress for a training, instead of one an epoch."""
 
 import keras
 

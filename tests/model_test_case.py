@@ -22,7 +22,7 @@ def run_rule_test(make_model, make_rule, x, y=None, stochastic=True):
         stochastic: whether the rule draws random numbers.
     """
     case = _Case(make_model, make_rule, x, y)
-    case.weights_count_and_are_normalised()
+    case.weights_count_and_are_normalized()
     case.jit_on_equals_off()
     single = case.eager()
     case.fit(single, shuffle=False)
@@ -44,7 +44,7 @@ def run_model_test(
     case = _Case(make_model, make_rule, x, y)
     case.config_round_trip()
     whole, part = case.fit_evaluate_predict()
-    case.weights_count_and_are_normalised()
+    case.weights_count_and_are_normalized()
     if isinstance(make_model(), InfiniteRBM):
         case.refuses_jit_and_strategies()
     else:
@@ -144,7 +144,7 @@ class _Case:
         with two_cpus().scope(), pytest.raises(ValueError, match="single device"):
             self.compiled()
 
-    def weights_count_and_are_normalised(self):
+    def weights_count_and_are_normalized(self):
         half = (np.arange(len(self.x)) % 2).astype("float32")
         a, b, even = self.eager(), self.eager(), self.eager()
         a.train_on_batch(**self.data, sample_weight=half)

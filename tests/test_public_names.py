@@ -14,7 +14,6 @@ ROOT = pathlib.Path(keras_rbm.__file__).parent
 FLOORS = (
     "checks",
     "configured",
-    "elementary",
     "optional_imports",
     "random",
     "replicas",
@@ -49,7 +48,6 @@ def test_public_names():
         "checks",
         "configured",
         "datasets",
-        "elementary",
         "images",
         "inference",
         "metrics",

@@ -40,7 +40,7 @@ def test_seeds_of_an_integer_and_of_a_tensor_are_the_same():
                 np.testing.assert_array_equal(found, wanted)
 
 
-def test_numbers_of_neighbouring_seeds_and_streams_are_independent():
+def test_numbers_of_neighboring_seeds_and_streams_are_independent():
     """As Philox's are for any keys and counters: no scrambling, no correlation."""
     seeds = [tf.constant([a, b]) for a in (0, 1, 2) for b in (0, 1, 2)]
     seeds += [random.fold_in(seeds[0], i) for i in range(9)]

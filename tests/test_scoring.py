@@ -49,7 +49,7 @@ def test_estimates_side_by_side(make, methods):
 
 
 def test_no_enumeration_where_no_layer_is_binary():
-    """It was asked for: an error in place of a report."""
+    """It was asked for: an error instead of a report."""
     rbm = keras_rbm.RBM(2, num_visible=3, visible="gaussian", hidden="gaussian")
     assert "exact" not in keras_rbm.scoring._methods(rbm, conditional=False)
 

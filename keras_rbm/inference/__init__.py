@@ -48,9 +48,9 @@ from keras_rbm.inference.messages.approximate_inference import (
     BeliefPropagation as BeliefPropagation,
 )
 from keras_rbm.inference.messages.approximate_inference import Exact as Exact
+from keras_rbm.inference.messages.approximate_inference import Inference as Inference
 from keras_rbm.inference.messages.approximate_inference import MeanField as MeanField
 from keras_rbm.inference.messages.approximate_inference import get as get
-from keras_rbm.inference.messages.base import Inference as Inference
 from keras_rbm.inference.messages.belief_propagation import max_product as max_product
 from keras_rbm.inference.messages.belief_propagation import sum_product as sum_product
 from keras_rbm.inference.messages.beliefs import Beliefs as Beliefs

@@ -187,7 +187,7 @@ class DBM(WithInference, GenerativeModel):
         dtype = dtype or self.compute_dtype
         kernels = [tf.cast(kernel, dtype) for kernel in self.kernels]
         layers = self._each_layer()
-        sides = units.beside(layers[0::2]), units.beside(layers[1::2])
+        sides = units.joined(layers[0::2]), units.joined(layers[1::2])
         return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
     def posterior(self, visible, dtype=None) -> inference_module.Potentials:
@@ -212,7 +212,7 @@ class DBM(WithInference, GenerativeModel):
             joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype)
         )
         return inference_module.Potentials(
-            joint.kernel[rows:], units.beside(layers[1::2]), hidden
+            joint.kernel[rows:], units.joined(layers[1::2]), hidden
         )
 
     def _gradients(self, features, positive, negative):

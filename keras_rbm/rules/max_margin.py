@@ -25,7 +25,7 @@ class MaxMargin(LearningRule):
 
     Args:
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`. LSSVM
-            uses the most probable h in place of E[h | v].
+            uses the most probable h instead of E[h | v].
 
     Raises:
         ValueError: from `compile`, for a model without input, or one whose inference

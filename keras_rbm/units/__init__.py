@@ -17,9 +17,9 @@ from keras_rbm.units.frames import from_dataframe as from_dataframe
 from keras_rbm.units.frames import to_dataframe as to_dataframe
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
-from keras_rbm.units.joined import Joined as Joined
-from keras_rbm.units.joined_parameters import JoinedParameters as JoinedParameters
-from keras_rbm.units.joined_parameters import beside as beside
+from keras_rbm.units.joined_units import Joined as Joined
+from keras_rbm.units.joined_units import JoinedParameters as JoinedParameters
+from keras_rbm.units.joined_units import joined as joined
 from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
 from keras_rbm.units.rectified import Rectified as Rectified
 from keras_rbm.units.rectified import RectifiedParameters as RectifiedParameters

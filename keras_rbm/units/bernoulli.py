@@ -3,7 +3,6 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
 from keras_rbm.units.unit import Unit
 
@@ -26,7 +25,7 @@ class BernoulliParameters(LayerParameters, BiasFields):
     states = (0.0, 1.0)
 
     def log_partition(self, natural):
-        return softplus(natural)
+        return tf.math.softplus(natural)
 
     def mean(self, natural):
         return tf.math.sigmoid(natural)

@@ -8,7 +8,6 @@ import tensorflow as tf
 from scipy.special import gammaln
 
 from keras_rbm.checks import check_counts
-from keras_rbm.elementary import softplus
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole
@@ -16,14 +15,14 @@ from keras_rbm.units.unit import Unit, is_whole
 
 class _Fields(NamedTuple):
     bias: tf.Tensor
-    log_ways: tf.Tensor
+    log_binomial_coefficients: tf.Tensor
 
 
 class BinomialParameters(LayerParameters, _Fields):
     """A layer of counts from 0 to n.
 
-    `bias` of shape (units,) or (B, units); `log_ways`, (n + 1,), the logarithm of
-    n choose k for each count k.
+    `bias` of shape (units,) or (B, units); `log_binomial_coefficients`, (n + 1,), the
+    logarithm of n choose k for each count k.
     """
 
     __slots__ = ()
@@ -31,14 +30,14 @@ class BinomialParameters(LayerParameters, _Fields):
     @property
     def num_trials(self):
         """int, n."""
-        return self.log_ways.shape[0] - 1
+        return self.log_binomial_coefficients.shape[0] - 1
 
     @property
     def states(self):
         return np.arange(self.num_trials + 1)
 
     def log_partition(self, natural):
-        return self.num_trials * softplus(natural)
+        return self.num_trials * tf.math.softplus(natural)
 
     def mean(self, natural):
         return self.num_trials * tf.math.sigmoid(natural)
@@ -49,10 +48,14 @@ class BinomialParameters(LayerParameters, _Fields):
 
     def sample(self, natural, noise):
         counts = tf.range(self.num_trials + 1.0, dtype=natural.dtype)
-        return index_of_noise(self.log_ways + natural[..., tf.newaxis] * counts, noise)
+        return index_of_noise(
+            self.log_binomial_coefficients + natural[..., tf.newaxis] * counts, noise
+        )
 
     def base_measure(self, states):
-        return tf.gather(self.log_ways, tf.cast(tf.round(states), tf.int32))
+        return tf.gather(
+            self.log_binomial_coefficients, tf.cast(tf.round(states), tf.int32)
+        )
 
     def natural_for_mean(self, mean):
         return logit(mean / self.num_trials)
@@ -90,8 +93,10 @@ class Binomial(Unit):
 
     def parameters(self, bias):
         n, k = self.num_trials, np.arange(self.num_trials + 1)
-        log_ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-        return BinomialParameters(bias, tf.constant(log_ways, bias.dtype))
+        log_binomial_coefficients = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        return BinomialParameters(
+            bias, tf.constant(log_binomial_coefficients, bias.dtype)
+        )
 
     def contains(self, states):
         return is_whole(states, self.num_trials)

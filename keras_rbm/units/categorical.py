@@ -122,7 +122,7 @@ class Categorical(Unit):
         rows = one_hot(states, self.num_states, tf.float32)
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
 
-    def doubt(self, states):
+    def data_warning(self, states):
         states, q = np.asarray(states), self.num_states
         if q < 3 or states.shape[1] % q or not np.isin(states, (0, 1)).all():
             return None

@@ -16,16 +16,12 @@ from keras_rbm.units.truncated import (
 from keras_rbm.units.unit import constant
 
 
-class DoubleRectifiedStatistics(NamedTuple):
-    """Statistics: h, -|h|, and `-gamma h² / 2` of either side, 0 on the other."""
-
-    bias: tf.Tensor
-    threshold: tf.Tensor
-    log_precision: tf.Tensor
-    log_precision_below: tf.Tensor
-
-
 class _Fields(NamedTuple):
+    """Parameters, or their statistics.
+
+    These are h, -|h|, and `-gamma h² / 2` of either side, 0 on the other.
+    """
+
     bias: tf.Tensor
     threshold: tf.Tensor
     log_precision: tf.Tensor
@@ -83,7 +79,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
     def statistics(self, states):
         halves = self._halves_of(states)
-        return DoubleRectifiedStatistics(states, -tf.abs(states), *halves)
+        return _Fields(states, -tf.abs(states), *halves)
 
     def _halves_of(self, states):
         upper, lower = tf.nn.relu(states), tf.nn.relu(-states)
@@ -96,7 +92,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         above, below, odds = self._halves(natural)
         up, down = tf.math.sigmoid(odds), tf.math.sigmoid(-odds)
         (upper, upper_square), (lower, lower_square) = above.moments(), below.moments()
-        return DoubleRectifiedStatistics(
+        return _Fields(
             up * upper - down * lower,
             -up * upper - down * lower,
             -0.5 * up * upper_square,

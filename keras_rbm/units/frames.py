@@ -8,7 +8,7 @@ from keras_rbm.units.bernoulli import Bernoulli
 from keras_rbm.units.binomial import Binomial
 from keras_rbm.units.categorical import Categorical
 from keras_rbm.units.gaussian import Gaussian
-from keras_rbm.units.joined import Joined
+from keras_rbm.units.joined_units import Joined
 
 #: Sampling a count needs memory for as many numbers as the count has states.
 _LARGEST_COUNT = 10_000

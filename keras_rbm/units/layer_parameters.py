@@ -8,14 +8,8 @@ import tensorflow as tf
 from keras_rbm import random
 
 
-class BiasStatistics(NamedTuple):
-    """Statistics of units that learn only a bias: `bias` is the first statistic."""
-
-    bias: tf.Tensor
-
-
 class BiasFields(NamedTuple):
-    """Parameters of units that have only a bias."""
+    """Parameters of units that have only a bias, or their first statistic."""
 
     bias: tf.Tensor
 
@@ -128,11 +122,11 @@ class LayerParameters:
 
     def statistics(self, states):
         """Returns derivatives of the log-density's exponent by each parameter."""
-        return BiasStatistics(self.first_of(states))
+        return BiasFields(self.first_of(states))
 
     def expected_statistics(self, natural):
         """Returns the expectation of `statistics`."""
-        return BiasStatistics(self.first(self.mean(natural)))
+        return BiasFields(self.first(self.mean(natural)))
 
     def draw(self, natural, seed):
         """Returns states (C, units) drawn from natural parameters (C, rows)."""

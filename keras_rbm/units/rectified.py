@@ -15,14 +15,9 @@ from keras_rbm.units.truncated import (
 from keras_rbm.units.unit import constant
 
 
-class RectifiedStatistics(NamedTuple):
-    """Statistics of rectified units: h and `-gamma h² / 2`."""
-
-    bias: tf.Tensor
-    log_precision: tf.Tensor
-
-
 class _Fields(NamedTuple):
+    """Parameters, or their statistics: h and `-gamma h² / 2`."""
+
     bias: tf.Tensor
     log_precision: tf.Tensor
 
@@ -56,11 +51,11 @@ class RectifiedParameters(LayerParameters, _Fields):
         return natural_for_mean(self, mean, limit)
 
     def statistics(self, states):
-        return RectifiedStatistics(states, self.base_measure(states))
+        return _Fields(states, self.base_measure(states))
 
     def expected_statistics(self, natural):
         mean, square = self._half(natural).moments()
-        return RectifiedStatistics(mean, -0.5 * square)
+        return _Fields(mean, -0.5 * square)
 
     def base_measure(self, states):
         return -0.5 * tf.exp(self.log_precision) * tf.square(states)

@@ -3,7 +3,6 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
 from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
 from keras_rbm.units.unit import Unit
@@ -16,7 +15,7 @@ class SpinParameters(LayerParameters, BiasFields):
     states = (-1.0, 1.0)
 
     def log_partition(self, natural):
-        return softplus(2.0 * natural) - natural
+        return tf.math.softplus(2.0 * natural) - natural
 
     def mean(self, natural):
         return tf.math.tanh(natural)

@@ -1,4 +1,8 @@
-"""The half of a Gaussian at h ≥ 0, numerically stable for inputs up to 1e4."""
+"""The half of a Gaussian at h ≥ 0, numerically stable for inputs up to 1e4.
+
+The mean is also `a + sqrt(2 / pi) / erfcx(-a / sqrt(2))`, but with a `erfcx` of full
+precision the sum still cancels: in float32 by 2 % at a = -1000, entirely at -1e4.
+"""
 
 import math
 from typing import NamedTuple
@@ -81,7 +85,7 @@ class HalfGaussian(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class AtLeast(keras.constraints.Constraint):
+class MinPrecision(keras.constraints.Constraint):
     """Holds the logarithm of a precision at that of the least one, or above."""
 
     def __init__(self, min_precision):
@@ -113,7 +117,11 @@ class HalfLineUnit(Unit):
         self.min_precision = float(min_precision)
 
     def constraint(self, name):
-        return AtLeast(self.min_precision) if name.startswith("log_precision") else None
+        return (
+            MinPrecision(self.min_precision)
+            if name.startswith("log_precision")
+            else None
+        )
 
     def get_config(self):
         return {"min_precision": self.min_precision}

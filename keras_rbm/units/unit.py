@@ -97,7 +97,7 @@ class Unit(Configured, abc.ABC):
         """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
         return states
 
-    def doubt(self, states):
+    def data_warning(self, states):
         """Returns a str that says why data (n, units) look wrong, or `None`."""
         return None
 

@@ -76,7 +76,7 @@ def test_shifting_bar_is_every_cyclic_shift(size, length, data_dir):
     np.testing.assert_array_equal(rows, [np.roll(bar, i) for i in range(size)])
 
 
-def test_caltech_is_upright_and_labelled_from_zero(dummy_data, tmp_path):
+def test_caltech_is_upright_and_labeled_from_zero(dummy_data, tmp_path):
     """The source is column-major; row i of the made-up file has its first pixels on."""
     from keras_rbm.datasets import caltech101_silhouettes
 

@@ -50,8 +50,8 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
         "cd",
         "sparse-cd",
         "pcd",
-        "centred-cd",
-        "centred-sdcp",
+        "centered-cd",
+        "centered-sdcp",
         "fpcd",
         "pop-cd",
         "acd",
@@ -74,7 +74,7 @@ class ExactGradient(rules.LearningRule):
 @pytest.mark.parametrize(
     "centered",
     [pytest.param(False, marks=pytest.mark.slow), True],
-    ids=["plain", "centred"],
+    ids=["plain", "centered"],
 )
 def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):

@@ -1,4 +1,4 @@
-"""The centred gradient, against a model that is written in centred parameters."""
+"""The centered gradient, against a model that is written in centered parameters."""
 
 import keras
 import numpy as np
@@ -51,7 +51,7 @@ def ascent(rbm, data=DATA, weights=WEIGHTS):
     return {name: after[name] - before[name] for name in names}
 
 
-def centred_cd(sliding_factor=0.01):
+def centered_cd(sliding_factor=0.01):
     return rules.ContrastiveDivergence(centered=True, sliding_factor=sliding_factor)
 
 
@@ -80,7 +80,7 @@ def centered_log_likelihood(kernel, b, c, mu, lam, visible):
 
 
 def centered_model(rbm, mu, lam):
-    """Returns the centred parameters of an RBM, float64."""
+    """Returns the centered parameters of an RBM, float64."""
     w, b, c = (tf.constant(p, tf.float64) for p in parameters(rbm).values())
     return (
         w,
@@ -90,7 +90,7 @@ def centered_model(rbm, mu, lam):
 
 
 def ordinary(kernel, b, c, mu, lam):
-    """Returns the ordinary parameters of a centred model, by name."""
+    """Returns the ordinary parameters of a centered model, by name."""
     b = b - tf.linalg.matvec(kernel, lam)
     c = c - tf.linalg.matvec(kernel, mu, transpose_a=True)
     return dict(zip(NAMES, (kernel, b, c), strict=True))
@@ -102,7 +102,7 @@ def assert_close(got, want, atol=1e-6):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_step_is_that_of_the_centred_model(seed):
+def test_a_step_is_that_of_the_centered_model(seed):
     """Exact in a step of any size, as the ordinary biases are linear in W."""
     rng = np.random.default_rng(seed)
     rule = ExactGradient(centered=True, sliding_factor=0.0)
@@ -187,7 +187,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_rule_is_centred_by_its_raw_gradient(name):
+def test_every_rule_is_centered_by_its_raw_gradient(name):
     """G_W = W - b lambda' - mu c' of the raw one, with offsets that moved before."""
     plain, rule = RULES[name](), RULES[name](centered=True, sliding_factor=0.2)
     a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, rule))
@@ -198,7 +198,7 @@ def test_every_rule_is_centred_by_its_raw_gradient(name):
         0.8 * start + 0.2 * target
         for start, target in zip(offsets(rule), targets, strict=True)
     )
-    raw, centred = ascent(a), ascent(b)
+    raw, centered = ascent(a), ascent(b)
     np.testing.assert_allclose(offsets(rule)[0], mu, atol=1e-6)
     np.testing.assert_allclose(offsets(rule)[1], lam, atol=1e-6)
     kernel = raw["kernel"] - np.outer(raw["visible_bias"], lam)
@@ -208,7 +208,7 @@ def test_every_rule_is_centred_by_its_raw_gradient(name):
         "visible_bias": raw["visible_bias"] - kernel @ lam,
         "hidden_bias": raw["hidden_bias"] - mu @ kernel,
     }
-    assert_close(centred, want)
+    assert_close(centered, want)
     assert np.max(abs(raw["kernel"] - kernel)) > 1e-2
 
 
@@ -225,7 +225,7 @@ def test_sparsity_is_a_term_of_its_own():
 
 def test_offsets_leave_the_distribution_alone():
     rng = np.random.default_rng(0)
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd())
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd())
     visible = tf.constant(DATA, tf.float64)
     want = rbm.log_likelihood(DATA, "exact")
     for _ in range(5):
@@ -244,11 +244,11 @@ def test_offsets_start_at_the_means():
     mean = DATA.mean(0)
     early, late, unbuilt = (keras_rbm.RBM(3, seed=0) for _ in range(3))
     early.adapt(DATA)
-    with_rule(early, centred_cd())
-    with_rule(late, centred_cd()).build((None, 5))
+    with_rule(early, centered_cd())
+    with_rule(late, centered_cd()).build((None, 5))
     np.testing.assert_array_equal(offsets(late.rule)[0], np.full(5, 0.5))
     late.adapt(DATA)
-    with_rule(unbuilt, centred_cd()).adapt(DATA)
+    with_rule(unbuilt, centered_cd()).adapt(DATA)
     for rbm in (early, late, unbuilt):
         visible, hidden = offsets(rbm.rule)
         np.testing.assert_allclose(visible, mean, rtol=1e-6)
@@ -256,14 +256,14 @@ def test_offsets_start_at_the_means():
 
 
 def test_offsets_of_a_trained_model_start_at_its_free_hidden_units():
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd())
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd())
     want = tf.sigmoid(rbm.hidden_bias)
     np.testing.assert_allclose(offsets(rbm.rule)[1], want, rtol=1e-6)
 
 
 @pytest.mark.parametrize("sliding_factor", [0.0, 0.3, 1.0])
 def test_offsets_slide_by_the_batches_means(sliding_factor):
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centred_cd(sliding_factor), 0.1)
+    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd(sliding_factor), 0.1)
     mu, lam = offsets(rbm.rule)
     for start in range(0, 40, 10):
         batch = DATA[start:][:10]
@@ -334,7 +334,7 @@ def test_sliding_factors_out_of_range(sliding_factor):
 
 
 @pytest.mark.parametrize("name", ["cd", "sdcp", "acd", "maximum likelihood"])
-def test_models_with_input_are_not_centred(name):
+def test_models_with_input_are_not_centered(name):
     crbm = keras_rbm.CRBM(3, inference="exact", num_visible=5, num_features=2, seed=0)
     rule = RULES[name](centered=True)
     with pytest.raises(
@@ -356,8 +356,8 @@ def test_config_round_trip(name):
 
 
 @pytest.mark.slow
-def test_mnist_and_its_negative_are_learnt_alike(real_data, monkeypatch):
-    """Four seeds gave -168.6 to -166.6 on either; uncentred -175 and -213 to -205."""
+def test_mnist_and_its_negative_are_learned_alike(real_data, monkeypatch):
+    """Four seeds gave -168.6 to -166.6 on either; uncentered -175 and -213 to -205."""
     monkeypatch.setenv("TFDS_DATA_DIR", str(real_data / "tfds"))
     images = keras_rbm.datasets.load("mnist", "train", binarize="threshold")
     images = images.take(5000).batch(5000).get_single_element()

@@ -73,7 +73,7 @@ def test_fpcd_with_fast_learning_is_not_pcd():
 @pytest.mark.parametrize("decay", [0.0, 0.9])
 @pytest.mark.parametrize("centered", [False, True])
 def test_fast_weights_follow_the_recursion(decay, centered):
-    """Their gradient is the one of plain SGD's step; it used to be never centred."""
+    """Their gradient is the one of plain SGD's step; it used to be never centered."""
     rule = FPCD(2, 7, 0.3, decay, centered=centered)
     rbm = rbm_like(random_potentials(6, 4))
     rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
@@ -89,7 +89,7 @@ def test_fast_weights_follow_the_recursion(decay, centered):
 
 
 class ExactFast(FPCD):
-    """FPCD with the model's exact moments in place of those of its chains."""
+    """FPCD with the model's exact moments instead of those of its chains."""
 
     def negative_phase(self, step):
         exact = inference.exact_moments(step.potentials)

@@ -1,4 +1,4 @@
-"""Max-margin learning, against an objective maximised by enumeration."""
+"""Max-margin learning, against an objective maximized by enumeration."""
 
 import itertools
 

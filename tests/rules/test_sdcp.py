@@ -19,7 +19,7 @@ NAMES = ("kernel", "visible_bias", "hidden_bias")
 
 
 class ExactSDCP(rules.SDCP):
-    """S-DCP with the model's exact moments in place of its chains."""
+    """S-DCP with the model's exact moments instead of its chains."""
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         states = tf.constant(binary_states(potentials.num_visible), tf.float32)
@@ -182,7 +182,7 @@ def _nothing_like(moments):
 class Listing:
     """Algorithms 3 and 4 of Upadhya and Sastry line by line, in float64.
 
-    With offsets the biases are those of the centred parameters, re-parametrised
+    With offsets the biases are those of the centered parameters, reparametrized
     wherever the offsets move. The noise of the chains is given. One thing differs: an
     inner step's first draw of h is by the probabilities of the last moments.
     """

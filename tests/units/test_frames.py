@@ -85,8 +85,8 @@ def test_bad_arguments():
         units.to_dataframe(np.zeros((2, 3)), table())
 
 
-def test_the_doubt_is_no_error():
-    assert units.Categorical(3).doubt(np.array([[0, 1, 0], [1, 1, 0]])) is None
+def test_other_data_give_no_warning():
+    assert units.Categorical(3).data_warning(np.array([[0, 1, 0], [1, 1, 0]])) is None
 
 
 def test_numbers_that_are_no_categories_are_refused():

@@ -328,7 +328,7 @@ def test_functions_and_predictions_refuse_what_is_no_state():
             call(rows)
 
 
-def test_one_hot_rows_are_doubted():
+def test_one_hot_rows_give_a_warning():
     rows = np.eye(3)[RNG.integers(0, 3, (20, 2))].reshape(20, 6)
     rbm = RBM(2, visible=units.Categorical(3), seed=0)
     rbm.compile()

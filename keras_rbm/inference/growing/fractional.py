@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.elementary import softplus
 from keras_rbm.inference.gibbs import ChainState, SweepNoise, draw_states
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
@@ -36,7 +35,7 @@ class FractionalParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     def log_partition(self, natural):
-        return self.coefficients * softplus(natural)
+        return self.coefficients * tf.math.softplus(natural)
 
     def sample(self, natural, noise):
         c = self.coefficients
@@ -48,7 +47,7 @@ class FractionalParameters(LayerParameters, _Fields):
             lambda: tf.where(
                 c < 1.0,
                 noise < tf.math.sigmoid(c * natural),
-                noise >= tf.exp(-softplus(natural)),
+                noise >= tf.exp(-tf.math.softplus(natural)),
             ),
         )
         return c * tf.cast(on, natural.dtype)
@@ -60,7 +59,7 @@ class FractionalParameters(LayerParameters, _Fields):
     def log_correction(self, natural):
         """Returns the log weight minus that of the model sampled from, (C,)."""
         c = self.coefficients
-        difference = c * softplus(natural) - softplus(c * natural)
+        difference = c * tf.math.softplus(natural) - tf.math.softplus(c * natural)
         # With c = 0 it is a constant.
         return tf.reduce_sum(tf.where(c > 0.0, difference, 0.0), -1)
 

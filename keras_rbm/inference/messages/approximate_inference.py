@@ -1,13 +1,14 @@
 """Inference as an object that a model or a learning rule holds."""
 
+import abc
 import copy
 
 import keras
 import tensorflow as tf
 
-from keras_rbm.configured import find
+from keras_rbm.checks import check_counts
+from keras_rbm.configured import Configured, find
 from keras_rbm.inference.exact import exact_log_partition, exact_moments
-from keras_rbm.inference.messages.base import Inference, IterativeInference
 from keras_rbm.inference.messages.belief_propagation import max_product, sum_product
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
@@ -19,6 +20,96 @@ from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 
 _METHODS = ("sum_product", "max_product", "mixed_product")
+
+
+class Inference(Configured, abc.ABC):
+    """A way to get `Beliefs` from `Potentials`, as a serializable object.
+
+    A subclass implements `__call__` and `get_config`, and is registered with Keras.
+    """
+
+    #: Whether the beliefs are of the most probable state, not marginals.
+    finds_state = False
+    #: Whether that state is of both layers, not only of the visible one.
+    is_joint = False
+    #: Whether it takes only binary units.
+    binary_only = True
+    #: Whether it always compiles itself with XLA.
+    is_compiled = False
+    #: Whether it starts at a model's input, which it then needs.
+    needs_input = False
+    #: Variables that may change between calls.
+    variables = ()
+
+    @abc.abstractmethod
+    def __call__(self, potentials, weights=None, pairwise="mean"):
+        """Returns the `Beliefs` of `Potentials`.
+
+        Args:
+            potentials: `Potentials`.
+            weights: tensor (B,), of the models in `pairwise="mean"`.
+            pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
+        """
+
+    def check_input(self, conditional):
+        """Raises a ValueError if it needs an input and the model has none."""
+        if self.needs_input and not conditional:
+            raise ValueError(
+                f"Expected inference for a model without input. Received: {self!r}, "
+                "which starts at the input. Use MeanField()."
+            )
+
+    def given(self, features):
+        """Returns the inference for the models of these examples, by default itself.
+
+        Args:
+            features: tensor (B, X), the models' input, or `None`.
+        """
+        return self
+
+
+class IterativeInference(Inference):
+    """Base class of inference that sweeps until convergence.
+
+    Args:
+        max_iterations: int ≥ 1, maximum number of sweeps.
+        tolerance: float ≥ 0, largest change of a belief that counts as converged.
+        damping: float in [0, 1), weight of the old values.
+
+    Attributes:
+        max_iterations: int; may be set at any time, without a new trace. Models that
+            share the object share this value.
+    """
+
+    def __init__(self, max_iterations, tolerance, damping):
+        check_counts(max_iterations=max_iterations)
+        check_options(max_iterations, tolerance, damping)
+        self.tolerance = float(tolerance)
+        self.damping = float(damping)
+        with tf.init_scope():
+            self._max_iterations = tf.Variable(
+                int(max_iterations), trainable=False, dtype=tf.int32
+            )
+
+    @property
+    def variables(self):
+        return [self._max_iterations]
+
+    @property
+    def max_iterations(self):
+        return int(self._max_iterations.numpy())
+
+    @max_iterations.setter
+    def max_iterations(self, value):
+        check_counts(max_iterations=value)
+        self._max_iterations.assign(int(value))
+
+    def get_config(self):
+        return {
+            "max_iterations": self.max_iterations,
+            "tolerance": self.tolerance,
+            "damping": self.damping,
+        }
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -171,19 +262,12 @@ class MeanField(IterativeInference):
         return [_means(start, units, x) for start in starts]
 
     def get_config(self):
-        starts = self._starts
-        if starts is not None:
-            starts = [keras.saving.serialize_keras_object(start) for start in starts]
+        starts = keras.saving.serialize_keras_object(self._starts)
         return super().get_config() | {"starts": starts}
 
     @classmethod
     def from_config(cls, config):
-        # What was saved before there were starts began at the hidden biases.
-        starts = config.get("starts", ["independent"])
-        if starts is not None:
-            made = [keras.saving.deserialize_keras_object(start) for start in starts]
-            config = config | {"starts": made}
-        return cls(**config)
+        return cls(**keras.saving.deserialize_keras_object(config))
 
 
 def can_start_at(potentials, x):

@@ -7,7 +7,7 @@ beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `b
     visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
 
 are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
-in place of four transcendental functions. Max-product replaces each sum by a maximum.
+instead of four transcendental functions. Max-product replaces each sum by a maximum.
 `s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are computed
 as logarithms of products of eight ratios if these cannot overflow; if the ratios
 themselves might, `log_messages` works with their logarithms.
@@ -17,27 +17,19 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
-    HUGE,
     Beliefs,
     BinaryModels,
     as_limits,
     check_options,
     checked_weights,
-    odds_of,
     pairwise_products,
     without_batch,
 )
-from keras_rbm.inference.messages.blocks import (
-    for_weights,
-    padded,
-    products,
-    sum_of_logs,
-)
-from keras_rbm.inference.messages.chunks import in_chunks
+from keras_rbm.inference.messages.blocks import in_blocks, products, sum_of_logs
 from keras_rbm.inference.messages.log_messages import propagate
+from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
 
 
 def sum_product(
@@ -143,34 +135,15 @@ def max_product(
 @tf.function(autograph=False)
 def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
     models = BinaryModels.of(potentials, weights)
-    num_visible, num_hidden = models.kernel.shape
-    filled = padded(models)
-    odds = odds_of(filled.kernel)
+    options = {"sums": sums, "damping": damping, "pairwise": pairwise}
 
-    def run(block):
-        def chunk(part):
-            if not block:
-                return propagate(
-                    filled.kernel, *part[1:], max_iterations, tolerance,
-                    sums=sums, damping=damping, pairwise=pairwise,
-                )  # fmt: skip
-            return _chunk(
-                odds, *part[1:], max_iterations, tolerance,
-                sums=sums, block=block, damping=damping, pairwise=pairwise,
-            )  # fmt: skip
+    def chunk(part, odds, block):
+        arguments = (*part[1:], max_iterations, tolerance)
+        if block:
+            return _chunk(odds, *arguments, block=block, **options)
+        return propagate(part.kernel, *arguments, **options)
 
-        beliefs = in_chunks(chunk, filled, pairwise)
-        # `tf.cond` cannot return None.
-        return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
-
-    beliefs = for_weights(models.kernel, run)
-    beliefs = beliefs._replace(
-        visible=beliefs.visible[:, :num_visible],
-        hidden=beliefs.hidden[:, :num_hidden],
-        pairwise=None
-        if pairwise is None
-        else beliefs.pairwise[..., :num_visible, :num_hidden],
-    )
+    beliefs = in_blocks(chunk, models, pairwise)
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
@@ -214,47 +187,23 @@ def _chunk(
         new = to_visible(*to_hidden(r, visible), hidden)
         if damping:
             new = r**damping * new ** (1.0 - damping)
+        before = (tf.where(visible == silent, b, visible), hidden)
         visible = b + sum_of_logs(new, block, 2)
         numerator, denominator = to_hidden(new, visible)
         ratios = products(numerator, block, 1) / products(denominator, block, 1)
-        return new, visible, c + tf.reduce_sum(tf.math.log(ratios), 1)
+        after = (visible, c + tf.reduce_sum(tf.math.log(ratios), 1))
+        return (new, *after), change_of_beliefs(after, before)
 
-    def active(iteration, residual):
-        return (iteration < max_iterations) & (residual >= tolerance)
-
-    def step(count, r, visible, hidden, iterations, residual):
-        going = active(iterations, residual)
-        new = sweep(r, visible, hidden)
-        before = tf.where(count == 0, b, visible)
-        change = tf.maximum(_change(new[1], before), _change(new[2], hidden))
-        # XLA's maximum ignores NaN, which has not converged.
-        change = tf.where(tf.reduce_all(new[1] == new[1], -1), change, float("inf"))
-        r = tf.where(going[:, tf.newaxis, tf.newaxis], new[0], r)
-        visible = tf.where(going[:, tf.newaxis], new[1], visible)
-        hidden = tf.where(going[:, tf.newaxis], new[2], hidden)
-        residual = tf.where(going, change, residual)
-        iterations += tf.cast(going, tf.int32)
-        return count + 1, r, visible, hidden, iterations, residual
-
-    rows = b.shape[0]
     # There are no messages from the visible units yet: s = 1.
-    silent = tf.fill(b.shape, -HUGE)
-    _, r, visible, hidden, iterations, residual = tf.while_loop(
-        lambda count, *state: tf.reduce_any(active(*state[3:])),
-        step,
-        (
-            tf.constant(0),
-            tf.ones((rows, *odds.shape)),
-            silent,
-            c,
-            tf.zeros(rows, tf.int32),
-            tf.fill([rows], HUGE),
-        ),
+    silent = tf.fill(b.shape, -float("inf"))
+    start = (tf.ones((b.shape[0], *odds.shape)), silent, c)
+    (r, visible, hidden), iterations, residual = until_converged(
+        sweep, start, max_iterations, tolerance
     )
     numerator, _ = to_hidden(r, visible)
     log_partition = (
-        tf.reduce_sum(b + softplus(-visible), -1)
-        + tf.reduce_sum(c + softplus(-hidden), -1)
+        tf.reduce_sum(b + tf.math.softplus(-visible), -1)
+        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
         + tf.reduce_sum(sum_of_logs(numerator, block, 2), -1)
     )
     pairs = None
@@ -284,7 +233,3 @@ def _column(array):
 
 def _row(array):
     return array[:, tf.newaxis, :]
-
-
-def _change(new, old):
-    return tf.reduce_max(tf.abs(tf.sigmoid(new) - tf.sigmoid(old)), -1)

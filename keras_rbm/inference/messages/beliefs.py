@@ -10,10 +10,6 @@ from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
-_LARGEST_WEIGHT = 80.0
-#: Used instead of infinity before the first sweep, because some export formats choose
-#: between two values by products with 0 and 1.
-HUGE = tf.float32.max
 
 
 class Beliefs(NamedTuple):
@@ -126,11 +122,6 @@ def static_size(potentials, batch):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
             return bias.shape[0]
     return batch
-
-
-def odds_of(kernel):
-    """Returns exp(W), clipped to be finite: larger weights are used as logarithms."""
-    return tf.exp(tf.clip_by_value(kernel, -_LARGEST_WEIGHT, _LARGEST_WEIGHT))
 
 
 def pairwise_products(visible, hidden, weights, pairwise):

@@ -1,21 +1,60 @@
-"""Sums of logarithms as logarithms of products of a few numbers."""
+"""Sums of logarithms as logarithms of products of a few ratios, if none overflows."""
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import BinaryModels
+from keras_rbm.inference.messages.chunks import in_chunks
 from keras_rbm.inference.messages.log_messages import LARGEST_WEIGHT
 
 _BLOCK = 8
 #: Beyond this weight a product of eight ratios may leave the range of float32.
 _LARGEST_BLOCKED_WEIGHT = 10.0
+#: Where exp(W) is cut off, so that it is finite also where it is not used.
+_LARGEST_EXPONENT = 80.0
 #: The bias of units that only pad a block.
 _OFF = -80.0
 
 
-def padded(models):
+def in_blocks(chunk, models, pairwise):
+    """Runs message passing with the largest block that is safe with the weights.
+
+    Args:
+        chunk: function of a few `BinaryModels`, exp(W) and the block, an int, that
+            returns their `Beliefs`. Block 0 means no products at all, but sums of
+            logarithms.
+        models: `BinaryModels`.
+        pairwise: `"mean"`, `"each"` or `None`, what `chunk` returns for pairs.
+
+    Returns:
+        `Beliefs` of all models.
+    """
+    num_visible, num_hidden = models.kernel.shape
+    filled = _padded(models)
+    exponents = tf.clip_by_value(filled.kernel, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    odds = tf.exp(exponents)
+
+    def run(block):
+        beliefs = in_chunks(lambda part: chunk(part, odds, block), filled, pairwise)
+        # `tf.cond` cannot return None.
+        return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
+
+    largest = tf.reduce_max(tf.abs(models.kernel))
+    beliefs = tf.cond(
+        largest <= _LARGEST_BLOCKED_WEIGHT,
+        lambda: run(_BLOCK),
+        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
+    )
+    pairs = beliefs.pairwise
+    return beliefs._replace(
+        visible=beliefs.visible[:, :num_visible],
+        hidden=beliefs.hidden[:, :num_hidden],
+        pairwise=None if pairwise is None else pairs[..., :num_visible, :num_hidden],
+    )
+
+
+def _padded(models):
     """Returns the models, padded to a multiple of a block by units that are off."""
     visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
     return BinaryModels(
@@ -23,24 +62,6 @@ def padded(models):
         tf.pad(models.visible_bias, [[0, 0], [0, visible]], constant_values=_OFF),
         tf.pad(models.hidden_bias, [[0, 0], [0, hidden]], constant_values=_OFF),
         models.weights,
-    )
-
-
-def for_weights(kernel, run):
-    """Returns `run(block)` for the largest block that is safe with these weights.
-
-    Block 0 means no products at all, but sums of logarithms.
-    """
-    known = tf.get_static_value(kernel)
-    if known is not None:  # constants, as in a model that is exported
-        largest = np.abs(known).max()
-        blocked = largest <= _LARGEST_BLOCKED_WEIGHT
-        return run(_BLOCK if blocked else int(largest <= LARGEST_WEIGHT))
-    largest = tf.reduce_max(tf.abs(kernel))
-    return tf.cond(
-        largest <= _LARGEST_BLOCKED_WEIGHT,
-        lambda: run(_BLOCK),
-        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
     )
 
 

@@ -10,8 +10,8 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
-from keras_rbm.inference.messages.beliefs import HUGE, Beliefs
+from keras_rbm.inference.messages.beliefs import Beliefs
+from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
 
 #: Weights beyond this need logarithms.
 LARGEST_WEIGHT = 40.0
@@ -26,60 +26,36 @@ def propagate(
     `kernel` (V, H) is W itself; `sums` is True for sum-product, False for max-product.
     """
     kernel, b, c = (tf.cast(x, tf.float64) for x in (kernel, b, c))
-    soft = softplus if sums else tf.nn.relu
+    soft = tf.math.softplus if sums else tf.nn.relu
 
     def message(cavity):
         return soft(kernel + cavity) - soft(cavity)
 
-    def sweep(to_visible, to_hidden, hidden):
+    def sweep(to_visible, to_hidden, *before):
+        hidden = before[1]
         new = message(hidden[:, tf.newaxis, :] - to_hidden)
         new = damping * to_visible + (1.0 - damping) * new
         visible = b + tf.reduce_sum(new, 2)
         to_hidden = message(visible[:, :, tf.newaxis] - new)
-        return new, to_hidden, visible, c + tf.reduce_sum(to_hidden, 1)
+        after = (visible, c + tf.reduce_sum(to_hidden, 1))
+        return (new, to_hidden, *after), change_of_beliefs(after, before)
 
-    def active(iterations, residual):
-        return (iterations < max_iterations) & (residual >= tolerance)
-
-    def step(to_visible, to_hidden, visible, hidden, iterations, residual):
-        going = active(iterations, residual)
-        new = sweep(to_visible, to_hidden, hidden)
-        change = tf.maximum(_change(new[2], visible), _change(new[3], hidden))
-        change = tf.where(tf.reduce_all(new[2] == new[2], -1), change, float("inf"))
-        old = (to_visible, to_hidden, visible, hidden)
-        kept = [
-            tf.where(tf.reshape(going, [-1] + [1] * (x.shape.rank - 1)), x, y)
-            for x, y in zip(new, old, strict=True)
-        ]
-        residual = tf.where(going, change, residual)
-        return *kept, iterations + tf.cast(going, tf.int32), residual
-
-    rows = b.shape[0]
-    silent = tf.zeros((rows, *kernel.shape), tf.float64)
-    to_visible, _, visible, hidden, iterations, residual = tf.while_loop(
-        lambda *state: tf.reduce_any(active(*state[4:])),
-        step,
-        (
-            silent,
-            silent,
-            b,
-            c,
-            tf.zeros(rows, tf.int32),
-            tf.fill([rows], HUGE),
-        ),
+    silent = tf.zeros((b.shape[0], *kernel.shape), tf.float64)
+    (to_visible, _, visible, hidden), iterations, residual = until_converged(
+        sweep, (silent, silent, b, c), max_iterations, tolerance
     )
-    on, off = -softplus(-visible), -softplus(visible)
+    on, off = -tf.math.softplus(-visible), -tf.math.softplus(visible)
     both = tf.math.reduce_logsumexp(
         tf.stack([to_visible + off[:, :, tf.newaxis], kernel + on[:, :, tf.newaxis]]), 0
     )
     log_partition = (
         tf.reduce_sum(b - off - visible, -1)
-        + tf.reduce_sum(c + softplus(-hidden), -1)
+        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
         + tf.reduce_sum(both, (1, 2))
     )
     pairs = None
     if pairwise is not None:
-        hidden_on = -softplus(-hidden)[:, tf.newaxis, :]
+        hidden_on = -tf.math.softplus(-hidden)[:, tf.newaxis, :]
         pairs = tf.exp(kernel + on[:, :, tf.newaxis] + hidden_on - both)
         pairs = tf.cast(pairs, tf.float32)
     if pairwise == "mean":
@@ -93,8 +69,3 @@ def propagate(
         residual < tolerance,
         residual,
     )
-
-
-def _change(new, old):
-    change = tf.reduce_max(tf.abs(tf.sigmoid(new) - tf.sigmoid(old)), -1)
-    return tf.cast(change, tf.float32)

@@ -13,7 +13,6 @@ from keras_rbm.inference.arguments import (
 )
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.messages.beliefs import (
-    HUGE,
     Beliefs,
     as_limits,
     batch_of_models,
@@ -23,6 +22,7 @@ from keras_rbm.inference.messages.beliefs import (
     static_size,
     without_batch,
 )
+from keras_rbm.inference.messages.sweeps import until_converged
 from keras_rbm.inference.traces import traced_by_size
 
 
@@ -145,12 +145,6 @@ class _Layer(NamedTuple):
     def change(self, old):
         return tf.reduce_max(tf.abs(self.means - old.means), -1)
 
-    def unless(self, stopped, old):
-        return _Layer(
-            tf.where(stopped, old.natural, self.natural),
-            tf.where(stopped, old.means, self.means),
-        )
-
     def bound(self, units):
         """Returns `sum A(eta) - (eta - bias)' m`, (B,)."""
         inputs = self.natural - units.bias
@@ -205,21 +199,10 @@ def _from_start(models, start, max_iterations, tolerance, damping):
         inputs = tf.matmul(h.means, kernel, transpose_b=True)
         return _Layer.given(visible, inputs, *old)
 
-    def active(iterations, residual):
-        return (iterations < max_iterations) & (residual >= tolerance)
-
-    def step(v, h, iterations, residual):
-        going = active(iterations, residual)
+    def sweep(v, h):
         new_v = visible_given(h, v, damping)
         new_h = _Layer.given(hidden, tf.matmul(new_v.means, kernel), h, damping)
-        change = tf.maximum(new_v.change(v), new_h.change(h))
-        stopped = ~going[:, tf.newaxis]
-        return (
-            new_v.unless(stopped, v),
-            new_h.unless(stopped, h),
-            iterations + tf.cast(going, tf.int32),
-            tf.where(going, change, residual),
-        )
+        return (new_v, new_h), tf.maximum(new_v.change(v), new_h.change(h))
 
     if start is None:
         v = _Layer.given(visible, tf.zeros_like(visible.bias))
@@ -230,11 +213,8 @@ def _from_start(models, start, max_iterations, tolerance, damping):
         v = visible_given(h)
         if damping:  # of what an undamped sweep has made of the start
             h = _Layer.given(hidden, tf.matmul(v.means, kernel))
-    rows = tf.shape(visible.bias)[:1]
-    v, h, iterations, residual = tf.while_loop(
-        lambda v, h, *state: tf.reduce_any(active(*state)),
-        step,
-        (v, h, tf.zeros(rows, tf.int32), tf.fill(rows, HUGE)),
+    (v, h), iterations, residual = until_converged(
+        sweep, (v, h), max_iterations, tolerance
     )
     bound = _total(kernel, visible, hidden, v, h)
     return _Fit(v, h, bound, iterations, residual)

@@ -9,7 +9,6 @@ import functools
 
 import tensorflow as tf
 
-from keras_rbm.elementary import softplus
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
@@ -17,12 +16,10 @@ from keras_rbm.inference.messages.beliefs import (
     as_limits,
     check_options,
     checked_weights,
-    odds_of,
     pairwise_products,
     without_batch,
 )
-from keras_rbm.inference.messages.blocks import for_weights, padded, sum_of_logs
-from keras_rbm.inference.messages.chunks import in_chunks
+from keras_rbm.inference.messages.blocks import in_blocks, sum_of_logs
 
 
 def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mean"):
@@ -73,23 +70,11 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
 @tf.function(autograph=False)
 def _search(potentials, max_iterations):
     models = BinaryModels.of(potentials)
-    num_visible, num_hidden = models.kernel.shape
-    filled = padded(models)
-    odds = odds_of(filled.kernel)
 
-    def run(block):
-        def chunk(part):
-            return _chunk(filled.kernel, odds, *part[1:3], max_iterations, block=block)
+    def chunk(part, odds, block):
+        return _chunk(part.kernel, odds, *part[1:3], max_iterations, block=block)
 
-        # `tf.cond` cannot return None.
-        return in_chunks(chunk, filled, None)._replace(pairwise=tf.zeros(()))
-
-    beliefs = for_weights(models.kernel, run)
-    return beliefs._replace(
-        visible=beliefs.visible[:, :num_visible],
-        hidden=beliefs.hidden[:, :num_hidden],
-        pairwise=None,
-    )
+    return in_blocks(chunk, models, None)
 
 
 @functools.partial(tf.function, autograph=False, jit_compile=True)
@@ -103,13 +88,13 @@ def _chunk(kernel, odds, b, c, max_iterations, *, block):
         return c + tf.matmul(v, kernel)
 
     def free_energy(v, hidden):
-        return -tf.reduce_sum(v * b, -1) - tf.reduce_sum(softplus(hidden), -1)
+        return -tf.reduce_sum(v * b, -1) - tf.reduce_sum(tf.math.softplus(hidden), -1)
 
     def better_values(v, hidden):
         """Returns every unit's better value, with the others fixed."""
         if not block:
             without = hidden[:, tf.newaxis, :] - v[:, :, tf.newaxis] * kernel
-            gain = softplus(without + kernel) - softplus(without)
+            gain = tf.math.softplus(without + kernel) - tf.math.softplus(without)
             return tf.cast(b + tf.reduce_sum(gain, 2) > 0.0, b.dtype)
         beta = tf.sigmoid(hidden)[:, tf.newaxis, :]
         on = v[:, :, tf.newaxis] > 0.5

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.checks import check_counts
-from keras_rbm.units.joined_parameters import name_beside
+from keras_rbm.units.joined_units import joined_name
 
 
 def checked_sizes(hidden_units):
@@ -103,8 +103,8 @@ def by_layer(gradients, types, sizes):
         named[own.format("bias")] = bias
         for name, (_, trainable) in unit.variables().items():
             if trainable and name != "bias":
-                beside = len(types[layer % 2 :: 2])
-                joint = name_beside(name, layer // 2, beside)
+                count = len(types[layer % 2 :: 2])
+                joint = joined_name(name, layer // 2, count)
                 named[own.format(name)] = gradients[f"{side}_{joint}"]
     return named
 

@@ -3,11 +3,11 @@
 import contextlib
 import importlib
 from typing import NamedTuple
+from unittest import mock
 
 import keras
 import tensorflow as tf
 
-from keras_rbm.elementary import basic_operations
 from keras_rbm.optional_imports import import_optional
 
 #: Endpoints that draw random numbers, which only TensorFlow can draw.
@@ -105,7 +105,9 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
         # Other operations would need TensorFlow beside the interpreter.
         options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
     try:
-        wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)
+        choice = _choosing_by_where() if format == "onnx" else contextlib.nullcontext()
+        with choice:
+            wrapped.export(str(filepath), format, bool(verbose), **options | kwargs)
         if format == "onnx":  # the converter ignores operations it does not know
             importlib.import_module("onnx").checker.check_model(str(filepath))
     except Exception as error:
@@ -131,7 +133,8 @@ class _OneEndpoint(keras.Model):
     def call(self, x, v=None):
         constants = [(each, tf.constant(value)) for each, value in self.constants]
         scope = keras.StatelessScope(constants)
-        with _inlined_functions(), basic_operations(), scope:
+        softplus = mock.patch.object(tf.math, "softplus", _softplus)
+        with _inlined_functions(), softplus, scope:
             return self.function(x) if v is None else self.function(x, v)
 
 
@@ -147,3 +150,25 @@ def _inlined_functions():
         yield
     finally:
         tf.config.run_functions_eagerly(before)
+
+
+def _choosing_by_where():
+    """Makes tf2onnx choose by `Where`, not by products with 0 and 1.
+
+    Those are NaN next to infinity.
+    """
+    tf2onnx = importlib.import_module("tf2onnx.tfonnx")
+    opsets = tf2onnx.handler.tf_op.get_opsets()[tf2onnx.constants.ONNX_DOMAIN]
+    return mock.patch.dict(opsets[9], SelectV2=(_as_where, {}))
+
+
+def _as_where(graph, node, **kwargs):
+    node.type = "Where"
+
+
+def _softplus(x):
+    """Returns softplus by operations of all formats.
+
+    LiteRT's own is log(1 + exp(x)), infinite from 89; onnxruntime's has no float64.
+    """
+    return tf.nn.relu(x) + tf.math.log(1.0 + tf.exp(-tf.abs(x)))

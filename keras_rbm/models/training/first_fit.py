@@ -50,10 +50,10 @@ def _start_at_data(model, batches):
     unit, chunks, weights = model.visible, *_chunks(model, batches)
     if not chunks:
         return
-    doubts = [unit.doubt(rows) for rows in chunks]
-    if all(doubts):
+    warned = [unit.data_warning(rows) for rows in chunks]
+    if all(warned):
         warnings.warn(
-            f"Expected states of {model.visible!r}. Received: {doubts[0]}.",
+            f"Expected states of {model.visible!r}. Received: {warned[0]}.",
             stacklevel=2,
         )
     mean, variance = moments(map(unit.encode, chunks), weights)

@@ -171,7 +171,7 @@ def test_two_gaussian_layers_against_the_determinant():
     assert abs(result.value - truth) < 4 * result.stderr + 1e-4
 
 
-def test_two_gaussian_layers_that_cannot_be_normalised():
+def test_two_gaussian_layers_that_cannot_be_normalized():
     potentials = Potentials(
         tf.fill((3, 2), 2.0), gaussian_layer(3, 1.0), gaussian_layer(2, 1.0)
     )

@@ -69,7 +69,7 @@ def test_a_region_is_weighed_by_the_runs_that_were_there():
         assert rows.shape == (400, 1) and absent == pytest.approx([0.0])
 
 
-def test_chains_of_one_mode_have_a_centre_of_their_own():
+def test_chains_of_one_mode_have_a_center_of_their_own():
     """One chain in ten met a mode of 470 nats; the mean of all led to 465 only.
 
     (500 units, MNIST, PCD at a constant rate: two of three seeds said 465.4 ± 0.1.)

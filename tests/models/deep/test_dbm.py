@@ -95,7 +95,7 @@ def test_bound_is_below_the_likelihood(sizes):
     energy = dbm.variational_free_energy(visible)
     z = dbm.log_partition("exact")
     np.testing.assert_allclose(-energy - float(z.value), bound, atol=1e-5)
-    # Without coupling between the hidden layers the posterior factorises.
+    # Without coupling between the hidden layers the posterior factorizes.
     for kernel in dbm.kernels[1:]:
         kernel.assign(tf.zeros_like(kernel))
     _, truth = exact_log_likelihood(dbm)
@@ -274,7 +274,7 @@ def test_belief_propagation_trains_and_is_saved(tmp_path):
     )
 
 
-def test_centred_gradient_is_that_of_each_layer():
+def test_centered_gradient_is_that_of_each_layer():
     sizes = (5, 4, 3, 2, 2)
     dbm = random_dbm(*sizes)
     rule = rules.ContrastiveDivergence(centered=True)
@@ -301,11 +301,11 @@ def test_centred_gradient_is_that_of_each_layer():
     )
     positive, negative = means
 
-    def centred(layers, low):
+    def centered(layers, low):
         below, above = (layers[i] - offsets[i] for i in (low, low + 1))
         return below.T @ above / 20
 
-    wanted = [centred(negative, i) - centred(positive, i) for i in range(4)]
+    wanted = [centered(negative, i) - centered(positive, i) for i in range(4)]
     for got, want in zip(kernels, wanted, strict=True):
         np.testing.assert_allclose(got, want, atol=1e-5)
     for layer, got in enumerate(biases):
