@@ -11,7 +11,6 @@ if _keras.backend.backend() != "tensorflow":
 
 from keras_rbm import callbacks as callbacks
 from keras_rbm import datasets as datasets
-from keras_rbm import images as images
 from keras_rbm import inference as inference
 from keras_rbm import metrics as metrics
 from keras_rbm import models as models
@@ -21,10 +20,10 @@ from keras_rbm import random as random
 from keras_rbm import regularizers as regularizers
 from keras_rbm import rules as rules
 from keras_rbm import units as units
+from keras_rbm._version import __version__ as __version__
 from keras_rbm.models import CRBM as CRBM
 from keras_rbm.models import DBM as DBM
 from keras_rbm.models import DBN as DBN
 from keras_rbm.models import RBM as RBM
 from keras_rbm.models import InfiniteRBM as InfiniteRBM
 from keras_rbm.scoring import score_report as score_report
-from keras_rbm.version import __version__ as __version__

@@ -17,7 +17,7 @@ References:
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import as_array, is_int
+from keras_rbm._checks import as_array, is_int
 
 _MANTISSA = 0x7FFFFF
 _ONE = 0x3F800000

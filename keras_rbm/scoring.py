@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.data.rows import as_rows, map_rows

@@ -102,7 +102,7 @@ def test_page_runs(page, data_dir, tmp_path, monkeypatch, in_brief):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_page_prints_what_it_shows(page, data_dir, tmp_path, monkeypatch, auto_jit):
+def test_page_prints_what_it_shows(page, data_dir, tmp_path, monkeypatch, as_users_run):
     """`python docs/outputs.py` writes it; numbers may differ as machines do."""
     for block, output in _outputs(page, data_dir, tmp_path, monkeypatch):
         assert outputs.alike(output, block["output"] or ""), block["code"]

@@ -7,7 +7,7 @@ import pytest
 
 import keras_rbm
 from keras_rbm import plots
-from keras_rbm.images import image_grid
+from keras_rbm._images import image_grid
 
 
 @pytest.fixture

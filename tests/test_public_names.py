@@ -12,11 +12,11 @@ import keras_rbm
 ROOT = pathlib.Path(keras_rbm.__file__).parent
 #: From the ground up: a folder may import only from those before it.
 FLOORS = (
-    "checks",
-    "configured",
-    "optional_imports",
+    "_checks",
+    "_serializable",
+    "_optional_imports",
     "random",
-    "replicas",
+    "_replicas",
     "units",
     "inference",
     "rules",
@@ -24,7 +24,7 @@ FLOORS = (
     "metrics",
     "optimizers",
     "regularizers",
-    "images",
+    "_images",
     "scoring",
     "plots",
     "callbacks",
@@ -45,24 +45,18 @@ def test_public_names():
         "InfiniteRBM",
         "RBM",
         "callbacks",
-        "checks",
-        "configured",
         "datasets",
-        "images",
         "inference",
         "metrics",
         "models",
         "optimizers",
-        "optional_imports",
         "plots",
         "random",
         "regularizers",
-        "replicas",
         "rules",
         "score_report",
         "scoring",
         "units",
-        "version",
     }
     assert public(keras_rbm.metrics) == {"ChangedPixelError", "PixelError"} | {
         "changed_pixel_error",
@@ -97,10 +91,10 @@ def test_imports_point_down(floor):
 def test_datasets_stand_alone():
     for path in (ROOT / "datasets").rglob("*.py"):
         assert set(imports(path)) <= {
-            "checks",
+            "_checks",
             "datasets",
-            "images",
-            "optional_imports",
+            "_images",
+            "_optional_imports",
         }, path.name
 
 

@@ -40,7 +40,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("auto_jit")
+@pytest.mark.usefixtures("as_users_run")
 @parametrize_with_checks(
     [
         RBMEstimator(),

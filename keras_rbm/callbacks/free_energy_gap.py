@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
+from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.checks import check_counts
 from keras_rbm.models.data.rows import as_rows, map_rows
 
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_rbm.checks import is_int
+from keras_rbm._checks import is_int
 
 
 class IterationSchedule(keras.callbacks.Callback):

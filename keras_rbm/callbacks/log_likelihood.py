@@ -4,8 +4,8 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import inference
+from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.checks import check_counts
 from keras_rbm.inference.log_partition import check_method
 from keras_rbm.models.data.form import warn_of_means
 from keras_rbm.models.data.rows import as_rows, map_rows

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm._checks import check_counts
+from keras_rbm._images import checked_image_shape, image_grid
+from keras_rbm._optional_imports import import_optional
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.checks import check_counts
-from keras_rbm.images import checked_image_shape, image_grid
 from keras_rbm.models.data.rows import as_rows
-from keras_rbm.optional_imports import import_optional
 
 
 class TensorBoardImages(keras.callbacks.Callback):

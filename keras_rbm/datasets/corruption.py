@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_flags
+from keras_rbm._checks import check_flags
+from keras_rbm._images import checked_image_shape
 from keras_rbm.datasets import keyed
 from keras_rbm.datasets.arguments import (
     check_counter,
     check_dataset,
     in_unit_interval,
 )
-from keras_rbm.images import checked_image_shape
 
 
 def corrupt(

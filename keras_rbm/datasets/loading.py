@@ -6,7 +6,7 @@ import importlib
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_flags
+from keras_rbm._checks import check_flags
 from keras_rbm.datasets import pipeline, preparation
 from keras_rbm.datasets.arguments import check_binarization_method
 

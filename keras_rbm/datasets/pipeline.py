@@ -17,7 +17,7 @@ or, as `iterations`, a function of a number that a callback stores in `on_epoch_
 
 import tensorflow as tf
 
-from keras_rbm.checks import check_flags
+from keras_rbm._checks import check_flags
 from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.arguments import (
     check_binarization_method,

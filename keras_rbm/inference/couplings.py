@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats, check_model, checked_states
 from keras_rbm.inference.potentials import Potentials
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import as_array
+from keras_rbm._checks import as_array
 from keras_rbm.inference.arguments import (
     check_normalizable,
     check_sizes,

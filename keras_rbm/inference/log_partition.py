@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.annealing import anneal
 from keras_rbm.inference.annealing.search import (
     checked_search,

@@ -5,7 +5,7 @@ import functools
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import checked_states
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.inference.traces import kind_of_models

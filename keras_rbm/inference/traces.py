@@ -1,8 +1,31 @@
-"""Functions of a model, traced for each kind and size of its layers."""
+"""Functions of a model, traced for each kind and size of its layers, or compiled."""
 
 import functools
 
 import tensorflow as tf
+
+#: Whether XLA compiles what it makes faster. Tests of small models switch it off: they
+#: take less time than their compilation.
+compiles = True
+
+
+def compiled(function):
+    """Makes a function that XLA compiles, for tensors of known shapes."""
+    fast = tf.function(function, autograph=False, jit_compile=True)
+    return _if_compiling(fast, function)
+
+
+def traced(function):
+    """Makes a `tf.function`, such as of a function that calls compiled ones."""
+    return _if_compiling(tf.function(function, autograph=False), function)
+
+
+def _if_compiling(fast, function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return (fast if compiles else function)(*args, **kwargs)
+
+    return call
 
 
 def traced_by_size(function):
@@ -14,16 +37,20 @@ def traced_by_size(function):
     """
 
     @functools.cache
-    def traced(*kind):
+    def of_kind(*kind):
         # A partial is counted by itself, and not with others of the same code.
         return tf.function(functools.partial(function), autograph=False)
 
     @functools.wraps(function)
     def call(*args):
-        return traced(*map(_kind, args))(*args)
+        return of_kind(*map(_kind, args))(*args)
 
-    call.python_function = function
     return call
+
+
+def loop_by_size(function):
+    """Makes what `traced_by_size` does, of a function whose loop is short in tests."""
+    return _if_compiling(traced_by_size(function), function)
 
 
 def kind_of_models(potentials):

@@ -7,8 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random, rules
-from keras_rbm.checks import check_counts, check_flags, seed_number
-from keras_rbm.inference import conditional_moments
+from keras_rbm._checks import check_counts, check_flags, seed_number
+from keras_rbm._replicas import as_logs, is_single, normalized, num_replicas
+from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.models.data.batches import TrainingData, with_weights
 from keras_rbm.models.data.form import DataForm, warn_of_means
 from keras_rbm.models.data.rows import (
@@ -45,7 +46,6 @@ from keras_rbm.models.training.resume import (
     gradients_given,
     inner_steps,
 )
-from keras_rbm.replicas import as_logs, is_single, normalized, num_replicas
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 #: Number of the seed that completes data, among the seeds made from a step's seed.
@@ -190,6 +190,8 @@ class BoltzmannMachine(keras.Model):
         """Returns whether XLA compiles the steps, see `compile`."""
         if requested != "auto":
             return requested
+        if not traces.compiles:
+            return False
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         infers = getattr(rule, "inference", None) or self.inference
         compiles_itself = infers is not None and infers.is_compiled

@@ -5,7 +5,7 @@ import warnings
 import tensorflow as tf
 
 from keras_rbm import inference, random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at

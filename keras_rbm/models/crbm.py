@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm import units
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm

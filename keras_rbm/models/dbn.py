@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random, units
-from keras_rbm.checks import check_counts, seed_number
+from keras_rbm._checks import check_counts, seed_number
 from keras_rbm.inference.gibbs import (
     sample_hidden_given_visible,
     sample_visible_given_hidden,

@@ -7,12 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference
+from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import map_rows, moments, row_chunks
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
-from keras_rbm.replicas import all_sum
 
 
 class GenerativeModel(BoltzmannMachine):

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, units
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow

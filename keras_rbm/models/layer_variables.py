@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_rbm import units
-from keras_rbm.checks import is_int
+from keras_rbm._checks import is_int
 
 
 def unit_types(visible, hidden):

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import inference, units
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.files.exporting import (

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_rbm.checks import check_counts, is_int
+from keras_rbm._checks import check_counts, is_int
 from keras_rbm.plots.figures import check_title, new_figure
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_rbm.checks import check_flags, check_numbers
+from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.plots.figures import check_built, check_title, new_figure

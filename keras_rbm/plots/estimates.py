@@ -6,7 +6,7 @@ import textwrap
 import numpy as np
 from scipy.special import logsumexp
 
-from keras_rbm.checks import check_flags
+from keras_rbm._checks import check_flags
 from keras_rbm.inference import LogPartition
 from keras_rbm.plots.figures import check_title, new_figure
 

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-from keras_rbm.optional_imports import import_optional
+from keras_rbm._optional_imports import import_optional
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"

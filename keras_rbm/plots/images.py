@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 
-from keras_rbm.checks import as_array, check_counts
-from keras_rbm.images import checked_image_shape, image_grid
+from keras_rbm._checks import as_array, check_counts
+from keras_rbm._images import checked_image_shape, image_grid
 from keras_rbm.models.data.rows import as_rows
 from keras_rbm.plots.figures import check_built, image_figure, show_gray, show_grid
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from keras_rbm import random
-from keras_rbm.checks import as_array, check_counts, check_flags
-from keras_rbm.images import checked_image_shape, image_grid
+from keras_rbm._checks import as_array, check_counts, check_flags
+from keras_rbm._images import checked_image_shape, image_grid
 from keras_rbm.plots.figures import check_built, check_title, image_figure, show_gray
 from keras_rbm.plots.images import comparison
 

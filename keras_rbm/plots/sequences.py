@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
+from keras_rbm._optional_imports import import_optional
 from keras_rbm.datasets.sequences import PROTEINS
-from keras_rbm.optional_imports import import_optional
 from keras_rbm.plots.figures import check_title, new_figure
 
 _ACIDS = {

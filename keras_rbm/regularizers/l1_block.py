@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_numbers
+from keras_rbm._checks import check_numbers
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_rbm.configured import find as _find
+from keras_rbm._serializable import find as _find
 from keras_rbm.rules.average_contrastive_divergence import (
     AverageContrastiveDivergence as AverageContrastiveDivergence,
 )

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_rbm.replicas import all_sum
+from keras_rbm._replicas import all_sum
 
 
 class Centering:

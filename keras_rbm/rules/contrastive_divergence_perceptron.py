@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
 from keras_rbm.rules.learning_rule import LearningRule

@@ -3,9 +3,9 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_numbers
+from keras_rbm._checks import check_numbers
+from keras_rbm._replicas import all_sum
 from keras_rbm.inference import Potentials
-from keras_rbm.replicas import all_sum
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence,
 )

@@ -6,7 +6,7 @@ import numbers
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.growing.unit_search import OBJECTIVES
 from keras_rbm.rules.rule import Rule
 

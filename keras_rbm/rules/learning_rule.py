@@ -1,6 +1,6 @@
 """The base class of rules that descend along the difference of two phases."""
 
-from keras_rbm.checks import check_flags, check_numbers
+from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases

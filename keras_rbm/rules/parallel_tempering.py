@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
 from keras_rbm.inference.annealing.tempering import (
     equalized_betas,

@@ -1,9 +1,9 @@
 """What all rules have in common: they belong to one model."""
 
-from keras_rbm.configured import Configured
+from keras_rbm._serializable import Serializable
 
 
-class Rule(Configured):
+class Rule(Serializable):
     """How a model learns: a `LearningRule`, or the settings of `FrankWolfe`.
 
     Attributes:

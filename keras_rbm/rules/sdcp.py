@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import ChainState, noisy_chain, sweep_noise
 from keras_rbm.rules.learning_rule import LearningRule

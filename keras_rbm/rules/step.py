@@ -5,12 +5,12 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm._replicas import all_sum, num_replicas
 from keras_rbm.inference import Inference, Moments, Potentials, conditional_moments
 from keras_rbm.inference.pseudo_likelihood import (
     reconstruction_log_likelihood,
     stochastic_pseudo_log_likelihood,
 )
-from keras_rbm.replicas import all_sum, num_replicas
 from keras_rbm.rules.learner import Learner
 
 

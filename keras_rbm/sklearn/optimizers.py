@@ -1,6 +1,6 @@
 """The optimizer of an estimator, made for each fit."""
 
-from keras_rbm.checks import check_numbers
+from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.form import check_rows, warn_of_means

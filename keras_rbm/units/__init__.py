@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_rbm.configured import find as _find
+from keras_rbm._serializable import find as _find
 from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
 from keras_rbm.units.bernoulli import BernoulliParameters as BernoulliParameters
 from keras_rbm.units.binomial import Binomial as Binomial

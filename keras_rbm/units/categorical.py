@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, MEAN_MARGIN
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
 from keras_rbm.units.unit import Unit, is_whole

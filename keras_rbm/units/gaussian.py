@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_flags
+from keras_rbm._checks import check_flags
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit, constant
 

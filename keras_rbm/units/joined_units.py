@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import is_int
+from keras_rbm._checks import is_int
 from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_numbers
+from keras_rbm._checks import check_numbers
 from keras_rbm.units.unit import Unit
 
 #: Below this location a continued fraction replaces differences.

@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.configured import Configured
+from keras_rbm._serializable import Serializable
 
 
-class Unit(Configured, abc.ABC):
+class Unit(Serializable, abc.ABC):
     """Base class of all unit types.
 
     A unit with state `y` is an exponential family: given the other layer its

@@ -89,7 +89,7 @@ def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
     np.testing.assert_array_equal(whole.kernel, resumed.kernel)
 
 
-@pytest.mark.usefixtures("auto_jit")
+@pytest.mark.usefixtures("as_users_run")
 @pytest.mark.parametrize(
     ("infer", "rule", "jit_compile"),
     [

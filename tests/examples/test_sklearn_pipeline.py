@@ -36,7 +36,7 @@ def test_prints_three_accuracies(run, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("auto_jit")
+@pytest.mark.usefixtures("as_users_run")
 def test_features_beat_raw_pixels(run):
     shown, accuracies = run("--search")
     assert shown.count("rbm__rule") == 6

@@ -17,8 +17,8 @@ from steps import step_of, take_step
 
 import keras_rbm
 from keras_rbm import inference, random, rules
+from keras_rbm._replicas import num_replicas
 from keras_rbm.inference.gibbs import hidden_chain, visible_chain
-from keras_rbm.replicas import num_replicas
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
 NAMES = ("kernel", "visible_bias", "hidden_bias")

@@ -274,7 +274,7 @@ def test_rules_train_save_and_go_on(pair, rule, tmp_path):
     assert rbm.reconstruct(rows).shape == (5, rbm.kernel.shape[0])
 
 
-@pytest.mark.usefixtures("auto_jit")
+@pytest.mark.usefixtures("as_users_run")
 @pytest.mark.parametrize(
     "hidden", ["spin", pytest.param("double_rectified", marks=pytest.mark.slow)]
 )

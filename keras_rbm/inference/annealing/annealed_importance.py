@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.tempered_path import (
     anneal_backward,
     anneal_forward,

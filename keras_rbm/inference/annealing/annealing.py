@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.search import (
     StartingPoint,

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.peaks import find_peaks
 from keras_rbm.inference.annealing.regions import Pool, Regions, Visited
 from keras_rbm.inference.annealing.settings import SEARCH

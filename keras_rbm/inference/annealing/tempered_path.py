@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import is_int
+from keras_rbm._checks import is_int
+from keras_rbm.inference import traces
 from keras_rbm.inference.gibbs import ChainState, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import kind_of_models
@@ -235,7 +236,7 @@ def _anneal(path, visible, betas, seed, progress, reverse=False):
     state = (chains, log_weights)
     sizes = (visible.shape[0], *path.potentials.kernel.shape)
     large = None not in sizes and math.prod(sizes) >= _LARGE
-    block = _block_compiled if large else _block
+    block = _block_compiled if large and traces.compiles else _block
     kind = kind_of_models(path.potentials)
     run = _run(block, kind, path.base.shape.rank, reverse)
     count = lows.shape[0]

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import as_array, check_counts
+from keras_rbm._checks import as_array, check_counts
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
 from keras_rbm.inference.arguments import (

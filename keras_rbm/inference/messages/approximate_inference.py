@@ -6,8 +6,8 @@ import copy
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
-from keras_rbm.configured import Configured, find
+from keras_rbm._checks import check_counts
+from keras_rbm._serializable import Serializable, find
 from keras_rbm.inference.exact import exact_log_partition, exact_moments
 from keras_rbm.inference.messages.belief_propagation import max_product, sum_product
 from keras_rbm.inference.messages.beliefs import (
@@ -22,7 +22,7 @@ from keras_rbm.inference.messages.mixed_product import mixed_product
 _METHODS = ("sum_product", "max_product", "mixed_product")
 
 
-class Inference(Configured, abc.ABC):
+class Inference(Serializable, abc.ABC):
     """A way to get `Beliefs` from `Potentials`, as a serializable object.
 
     A subclass implements `__call__` and `get_config`, and is registered with Keras.

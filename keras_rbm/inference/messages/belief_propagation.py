@@ -13,8 +13,6 @@ as logarithms of products of eight ratios if these cannot overflow; if the ratio
 themselves might, `log_messages` works with their logarithms.
 """
 
-import functools
-
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import check_model
@@ -30,6 +28,7 @@ from keras_rbm.inference.messages.beliefs import (
 from keras_rbm.inference.messages.blocks import in_blocks, products, sum_of_logs
 from keras_rbm.inference.messages.log_messages import propagate
 from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
+from keras_rbm.inference.traces import compiled, traced
 
 
 def sum_product(
@@ -132,7 +131,7 @@ def max_product(
     return beliefs._replace(log_partition=weight, pairwise=pairs)
 
 
-@tf.function(autograph=False)
+@traced
 def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
     models = BinaryModels.of(potentials, weights)
     options = {"sums": sums, "damping": damping, "pairwise": pairwise}
@@ -149,7 +148,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
     return beliefs
 
 
-@functools.partial(tf.function, autograph=False, jit_compile=True)
+@compiled
 def _chunk(
     odds, b, c, weights, max_iterations, tolerance, *, sums, block, damping, pairwise
 ):

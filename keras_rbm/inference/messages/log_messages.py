@@ -6,18 +6,17 @@ part for max-product: the ratios of `belief_propagation`, in float64, at several
 their cost.
 """
 
-import functools
-
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import Beliefs
 from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
+from keras_rbm.inference.traces import compiled
 
 #: Weights beyond this need logarithms.
 LARGEST_WEIGHT = 40.0
 
 
-@functools.partial(tf.function, autograph=False, jit_compile=True)
+@compiled
 def propagate(
     kernel, b, c, weights, max_iterations, tolerance, *, sums, damping, pairwise
 ):

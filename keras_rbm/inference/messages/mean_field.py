@@ -23,7 +23,7 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.sweeps import until_converged
-from keras_rbm.inference.traces import traced_by_size
+from keras_rbm.inference.traces import loop_by_size, traced_by_size
 
 
 def mean_field(
@@ -152,7 +152,7 @@ class _Layer(NamedTuple):
         return own - tf.reduce_sum(inputs * self.means, -1)
 
 
-@traced_by_size
+@loop_by_size
 def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, starts):
     """Returns the `Beliefs` from the start with the highest bound, of each model."""
     models, weights = batch_of_models(potentials, weights)

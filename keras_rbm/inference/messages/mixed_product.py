@@ -5,8 +5,6 @@ the log-odds of `v_i` are `F(v with v_i = 0) - F(v with v_i = 1)`, and a sweep s
 visible units to their better value at once.
 """
 
-import functools
-
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import check_model
@@ -20,6 +18,7 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import in_blocks, sum_of_logs
+from keras_rbm.inference.traces import compiled, traced
 
 
 def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mean"):
@@ -67,7 +66,7 @@ def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mea
     return beliefs
 
 
-@tf.function(autograph=False)
+@traced
 def _search(potentials, max_iterations):
     models = BinaryModels.of(potentials)
 
@@ -77,7 +76,7 @@ def _search(potentials, max_iterations):
     return in_blocks(chunk, models, None)
 
 
-@functools.partial(tf.function, autograph=False, jit_compile=True)
+@compiled
 def _chunk(kernel, odds, b, c, max_iterations, *, block):
     """Searches for the states of a few models; `odds` is exp(kernel)."""
     if not block:  # large weights: use logarithms, exactly

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.units.bernoulli import are_binary
 
 

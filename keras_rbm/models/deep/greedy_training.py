@@ -5,7 +5,7 @@ import itertools
 import keras
 import numpy as np
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.models.data.batches import TrainingData
 from keras_rbm.models.data.rows import is_array, unpack
 from keras_rbm.models.deep.features import Features

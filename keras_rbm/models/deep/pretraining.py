@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 from keras_rbm.inference import Potentials
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each

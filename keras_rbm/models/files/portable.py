@@ -8,7 +8,7 @@ from unittest import mock
 import keras
 import tensorflow as tf
 
-from keras_rbm.optional_imports import import_optional
+from keras_rbm._optional_imports import import_optional
 
 #: Endpoints that draw random numbers, which only TensorFlow can draw.
 _RANDOM = ("sample", "sample_stateful")

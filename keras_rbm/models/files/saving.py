@@ -8,7 +8,7 @@ import uuid
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.checks import as_path
+from keras_rbm._checks import as_path
 from keras_rbm.models.training.resume import FitStart
 
 _KIND, _FIT_START = "kind", "fit_start"

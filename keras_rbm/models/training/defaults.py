@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import rules
-from keras_rbm.checks import check_counts, check_flags
+from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.models.initializers import keras_part
 
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by

@@ -3,9 +3,9 @@
 import keras
 import tensorflow as tf
 
+from keras_rbm._replicas import all_sum, num_replicas
 from keras_rbm.models.errors import END, MARK, explained
 from keras_rbm.models.training.resume import gradients_given, inner_steps
-from keras_rbm.replicas import all_sum, num_replicas
 
 #: First bits of the reason: of the step's data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4

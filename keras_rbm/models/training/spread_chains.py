@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.checks import check_counts
+from keras_rbm._checks import check_counts
 
 
 def share_of_chains(model, num_chains, initial_visible):

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 
-WORKER = pathlib.Path(__file__).parent / "models" / "distribution_worker.py"
+WORKER = pathlib.Path(__file__).parent / "distribution_worker.py"
 
 
 def start_workers(*arguments, **environment):

@@ -8,7 +8,7 @@ import pathlib
 
 # Tests compile more than they compute, and much of it again: what XLA has compiled is
 # kept from test to test, and from run to run. Read when TensorFlow is imported.
-_XLA_CACHE = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"
+_XLA_CACHE = pathlib.Path(__file__).parents[2] / ".pytest_cache" / "xla"
 _XLA_CACHE.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 os.environ.setdefault(
@@ -20,13 +20,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from keras_rbm.inference.annealing import tempered_path  # noqa: E402
-from keras_rbm.inference.messages import (  # noqa: E402
-    belief_propagation,
-    log_messages,
-    mean_field,
-    mixed_product,
-)
+from keras_rbm.inference import traces  # noqa: E402
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine  # noqa: E402
 
 _CPU = tf.config.list_physical_devices("CPU")[0]
@@ -52,48 +46,16 @@ def frozen_garbage():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def auto_jit_is_off():
-    """Steps that run for milliseconds would be compiled for seconds.
-
-    `run_model_test` compiles each rule's step, `test_rbm_model.py` does as "auto" says.
-    """
-    wants_jit = BoltzmannMachine._wants_jit
-
-    def wants_explicit_jit(self, requested, *args):
-        return requested != "auto" and wants_jit(self, requested, *args)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BoltzmannMachine, "_wants_jit", wants_explicit_jit)
-        yield wants_jit
-
-
-#: What the library compiles for each size of a model and each batch.
-_COMPILED = {
-    (tempered_path, "_block_compiled"): tempered_path._block_compiled,
-    (belief_propagation, "_propagate"): belief_propagation._propagate,
-    (belief_propagation, "_chunk"): belief_propagation._chunk,
-    (log_messages, "propagate"): log_messages.propagate,
-    (mean_field, "_iterate"): mean_field._iterate,
-    (mixed_product, "_search"): mixed_product._search,
-    (mixed_product, "_chunk"): mixed_product._chunk,
-}
-
-
-@pytest.fixture(autouse=True, scope="session")
-def inference_is_not_compiled():
-    """Sweeps over a few units take less time than it takes to compile them."""
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, name), function in _COMPILED.items():
-            patch.setattr(module, name, function.python_function)
-        yield
+@pytest.fixture(autouse=True)
+def nothing_is_compiled(monkeypatch):
+    """Steps and sweeps that run for milliseconds would be compiled for seconds."""
+    monkeypatch.setattr(traces, "compiles", False)
 
 
 @pytest.fixture
 def compiled_inference(monkeypatch):
-    """Has inference compiled, as it is for users."""
-    for (module, name), function in _COMPILED.items():
-        monkeypatch.setattr(module, name, function)
+    """Has the library compile what it does for users, `jit_compile="auto"` included."""
+    monkeypatch.setattr(traces, "compiles", True)
 
 
 def _num_steps(x, batch_size, epochs, initial_epoch, **kwargs):
@@ -134,9 +96,8 @@ def traced(monkeypatch, short_fits_run_eagerly):
 
 
 @pytest.fixture
-def auto_jit(monkeypatch, auto_jit_is_off, traced):
-    """Has `jit_compile="auto"` do what it does for users."""
-    monkeypatch.setattr(BoltzmannMachine, "_wants_jit", auto_jit_is_off)
+def as_users_run(traced, compiled_inference):
+    """Has everything traced and compiled as it is for users."""
 
 
 @pytest.fixture(autouse=True)

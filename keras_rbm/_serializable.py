@@ -3,7 +3,7 @@
 import keras
 
 
-class Configured:
+class Serializable:
     """Base class of small registered objects that are restored from their config."""
 
     def get_config(self):

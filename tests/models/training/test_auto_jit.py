@@ -8,7 +8,7 @@ from model_test_case import two_cpus
 
 import keras_rbm
 
-pytestmark = pytest.mark.usefixtures("auto_jit")
+pytestmark = pytest.mark.usefixtures("as_users_run")
 
 V = np.random.default_rng(0).integers(0, 2, (30, 6)).astype("float32")
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_rbm.checks import check_counts, is_int
+from keras_rbm._checks import check_counts, is_int
 
 
 def image_grid(states, image_shape=None, num_columns=None):
@@ -23,7 +23,7 @@ def image_grid(states, image_shape=None, num_columns=None):
 
     Example:
 
-    >>> keras_rbm.images.image_grid(np.zeros((6, 64)), num_columns=3).shape
+    >>> keras_rbm._images.image_grid(np.zeros((6, 64)), num_columns=3).shape
     (19, 28)
     """
     states = np.asarray(states, np.float32)
