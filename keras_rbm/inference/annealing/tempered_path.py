@@ -2,6 +2,7 @@
 
 import functools
 import math
+import numbers
 from typing import NamedTuple
 
 import keras
@@ -9,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm._checks import is_int
 from keras_rbm.inference import traces
 from keras_rbm.inference.gibbs import ChainState, sweep_noise
 from keras_rbm.inference.potentials import Potentials
@@ -57,7 +57,7 @@ def temperatures(betas):
 
 def _values(betas):
     """Returns `betas` as an array, empty if they cannot be converted."""
-    if is_int(betas):
+    if isinstance(betas, numbers.Integral) and not isinstance(betas, bool):
         count = int(betas) if 0 < betas < 2**31 else 0
         return np.linspace(0.0, 1.0, count + 1)
     try:
