@@ -72,6 +72,8 @@ def _without(calls, *names):
     return {name: arguments for name, arguments in calls.items() if name not in names}
 
 
+_GREEDY = {"batch_size": 5, "epochs": 1, "validation_data": None}
+_GREEDY |= {"sample_weight": None, "callbacks": None}
 _PAIRS = {"fit": _PAIR | _FIT, "compile": _COMPILE}
 _PAIRS["evaluate"] = _PAIR | {"batch_size": 5, "sample_weight": None}
 for _name in ("train_on_batch", "test_on_batch"):
@@ -107,9 +109,8 @@ METHODS = {
     | {
         "DBN": {"rbms": [3, 2], "seed": 0},
         "compile": {"optimizer": "sgd", "rule": "cd"},
-        "fit": _ROWS
-        | {"batch_size": 5, "epochs": 1, "validation_data": None, "sample_weight": None}
-        | {"callbacks": None},
+        "fit": _ROWS | _GREEDY,
+        "pretrain": _ROWS | _GREEDY,
         "evaluate": _ROWS,
         "sample": {"num_samples": 3, "steps": 2, "seed": 0},
         "sample, clamped": {"num_samples": 3, "method": "tempering", "betas": 3}
@@ -138,14 +139,11 @@ METHODS = {
 }
 #: What Keras or a rule calls, which hands over what it has made.
 HOOKS = {
-    "base_natural", "call", "compile_from_config", "compute_metrics",
-    "compute_output_shape", "conditional", "descend", "endpoints", "examples_seen",
-    "from_config", "from_rbm", "get_compile_config", "get_config", "gradients",
-    "hidden_units", "inference", "is_full", "kernel", "kernel_mask",
-    "load_own_variables", "make_train_function", "mean_states", "next_seed",
-    "potentials", "save_own_variables", "state", "test_step",
-    "train_step",
-    "quantize",
+    "call", "compile_from_config", "compute_metrics", "compute_output_shape",
+    "conditional", "from_config", "from_rbm", "get_compile_config", "get_config",
+    "hidden_units", "inference", "is_full", "kernel", "load_own_variables",
+    "make_train_function", "max_hidden_units", "potentials", "save_own_variables",
+    "test_step", "train_step",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm._checks import check_counts
+from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.search import (
     StartingPoint,
@@ -146,6 +146,7 @@ def anneal(
     5.0000
     5.0000
     """
+    check_flags(search=search)
     base, chains = checked_search(potentials, base, chains, num_chains)
     if betas is not None:
         temperatures(betas)
@@ -168,7 +169,7 @@ def anneal(
         return anneal_forward(potentials, *path, count, seed, progress).log_weights
 
     def backward(states, seed):
-        rows = potentials.repeat(len(states) // models)
+        rows = potentials.repeat(tf.shape(states)[0] // models)
         return anneal_backward(rows, states, *path, seed, progress).log_weights
 
     def log_weights(run, work, seed):

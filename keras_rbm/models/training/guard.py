@@ -107,7 +107,7 @@ class StepGuard:
 
             reverted = [tf.cond(sound, lambda: reason, revert)]
         if self.is_read:
-            return [each for each in reverted if each is not None]
+            return []
         with tf.control_dependencies([each for each in reverted if each is not None]):
             self.reason.assign(0)
             check = tf.debugging.Assert(sound, [_IN_A_LOOP])
