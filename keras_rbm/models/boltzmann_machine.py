@@ -96,7 +96,7 @@ class BoltzmannMachine(keras.Model):
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule = None
-        self.visible_bias_initializer = None
+        self._visible_bias_initializer = None
         self._learner = None
         self._guard = StepGuard()
         self._chooses_rate = False
@@ -216,20 +216,22 @@ class BoltzmannMachine(keras.Model):
         """Sets the initializers of kernels and visible biases, and the regularizer."""
         get, regularizers = keras.initializers.get, keras.regularizers.get
         initializer = normal(self.seed) if initializer is None else initializer
-        self.kernel_initializer = keras_part(get, "kernel_initializer", initializer)
+        self._kernel_initializer = keras_part(get, "kernel_initializer", initializer)
         name = "visible_bias_initializer"
-        self.visible_bias_initializer = keras_part(get, name, visible_bias)
+        self._visible_bias_initializer = keras_part(get, name, visible_bias)
         name = "kernel_regularizer"
-        self.kernel_regularizer = keras_part(regularizers, name, regularizer)
+        self._kernel_regularizer = keras_part(regularizers, name, regularizer)
 
     def _start_config(self):
         """Returns the constructor's arguments that `_set_start` has set."""
         serialize = keras.initializers.serialize
-        bias = self.visible_bias_initializer
+        bias = self._visible_bias_initializer
         return {
-            "kernel_initializer": serialize(self.kernel_initializer),
+            "kernel_initializer": serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "kernel_regularizer": keras.regularizers.serialize(
+                self._kernel_regularizer
+            ),
         }
 
     # Building
@@ -405,20 +407,25 @@ class BoltzmannMachine(keras.Model):
             seed = self._next_seed()
             seeds = seed, random.fold_in(seed, 0)
             step = self._step(features, visible, normalized(weights), *seeds)
-            losses, prediction, logs = self._learn(step)
-            prediction = self._predicted(features, visible, prediction)
+            phases = self._phases(step)
+            self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+            # Metrics are of the model before the update.
+            prediction = self._predicted(features, visible, phases.prediction)
+            logs = self._update(step, phases)
         self._record(visible, weights)
         with tf.control_dependencies(self._guard.end(before)):
-            self._loss_tracker.update_state(losses, sample_weight=weights)
+            self._loss_tracker.update_state(phases.losses, sample_weight=weights)
             results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
 
-    def _learn(self, step):
-        """Changes the model by a step; returns losses, a prediction, and logs."""
-        phases = self.rule.phases(step)
-        self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+    def _phases(self, step):
+        """Returns the `Phases` of a step, before it changes the model."""
+        return self.rule.phases(step)
+
+    def _update(self, step, phases):
+        """Changes the model by a step; returns logs, a dict of scalars."""
         self.rule.update(step, phases)
-        return phases.losses, phases.prediction, {}
+        return {}
 
     def _test_losses(self, step):
         """Returns losses and a prediction of a batch that is evaluated."""

@@ -126,7 +126,7 @@ class CRBM(WithInference, BoltzmannMachine):
         )
         if feature_initializer is None:
             feature_initializer = reseeded(normal(self.seed))
-        self.feature_initializer = keras_part(
+        self._feature_initializer = keras_part(
             keras.initializers.get, "feature_initializer", feature_initializer
         )
         if num_visible is not None and num_features is not None:
@@ -149,11 +149,11 @@ class CRBM(WithInference, BoltzmannMachine):
         visible = self.visible.num_rows(self.num_visible)
         hidden = self.hidden.num_rows(self.hidden_units)
         kernels = {
-            "kernel": ((visible, hidden), self.kernel_initializer),
-            "visible_kernel": ((num_features, visible), self.feature_initializer),
+            "kernel": ((visible, hidden), self._kernel_initializer),
+            "visible_kernel": ((num_features, visible), self._feature_initializer),
             "hidden_kernel": (
                 (num_features, hidden),
-                reseeded(self.feature_initializer),
+                reseeded(self._feature_initializer),
             ),
         }
         with self._strategy_scope():
@@ -162,10 +162,10 @@ class CRBM(WithInference, BoltzmannMachine):
                     name=name,
                     shape=shape,
                     initializer=initializer,
-                    regularizer=self.kernel_regularizer,
+                    regularizer=self._kernel_regularizer,
                 )
                 setattr(self, name, variable)
-            start = self.visible_bias_initializer
+            start = self._visible_bias_initializer
             add_units(self, "visible_{}", self.visible, self.num_visible, start)
             add_units(self, "hidden_{}", self.hidden, self.hidden_units)
         self.built = True
@@ -471,7 +471,7 @@ class CRBM(WithInference, BoltzmannMachine):
             "num_features": self.num_features,
             "seed": self.seed,
             "feature_initializer": keras.initializers.serialize(
-                self.feature_initializer
+                self._feature_initializer
             ),
         }
 

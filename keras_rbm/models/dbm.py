@@ -139,14 +139,14 @@ class DBM(WithInference, GenerativeModel):
         ]
         self.kernels = []
         with self._strategy_scope():
-            start = self.visible_bias_initializer
+            start = self._visible_bias_initializer
             add_units(self, layered.template(0), self.visible, self._sizes[0], start)
             for layer, count in enumerate(self.hidden_units, 1):
                 kernel = self.add_weight(
                     name=f"kernel_{layer}",
                     shape=self._rows[layer - 1 : layer + 1],
                     initializer=self._initializer(layer - 1),
-                    regularizer=self.kernel_regularizer,
+                    regularizer=self._kernel_regularizer,
                 )
                 self.kernels.append(kernel)
                 add_units(self, layered.template(layer), types[layer], count)
@@ -171,7 +171,7 @@ class DBM(WithInference, GenerativeModel):
 
     def _initializer(self, layer):
         """Returns the initializer of a kernel, with its own seed."""
-        return reseeded(self.kernel_initializer, layer)
+        return reseeded(self._kernel_initializer, layer)
 
     @property
     def kernel(self):

@@ -9,11 +9,9 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
-from keras_rbm.models.errors import lies_in
 from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.rbm import RBM
-from keras_rbm.models.training.guard import LOSS_BIT
-from keras_rbm.rules.frank_wolfe import FrankWolfe
+from keras_rbm.rules import FrankWolfe, Phases
 from keras_rbm.units.bernoulli import are_binary
 
 #: Bias of a unit that is never on: the only one of a model that has none yet.
@@ -208,10 +206,11 @@ class InfiniteRBM(RBM):
     def _fit_callbacks(self, batches):
         return [_Growing()]
 
-    def _learn(self, step):
+    def _phases(self, step):
+        return Phases(step.positive, None, step.default_losses())
+
+    def _update(self, step, phases):
         """Takes the step of `keras_rbm.inference.growing.growth.grow` with a batch."""
-        losses = step.default_losses()
-        self._guard.look_at(lies_in(losses), first_bit=LOSS_BIT)
         count = tf.convert_to_tensor(self._in_use)
         growth = grow(
             self._growing_potentials(),
@@ -233,7 +232,7 @@ class InfiniteRBM(RBM):
         self._samples.assign(growth.samples, self)
         self.optimizer.iterations.assign_add(1)
         number = tf.convert_to_tensor(self._in_use)
-        return losses, None, growth.logs | {"hidden_units": number}
+        return growth.logs | {"hidden_units": number}
 
     def _test_losses(self, step):
         return step.default_losses(), None

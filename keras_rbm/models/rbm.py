@@ -113,10 +113,10 @@ class RBM(GenerativeModel):
             self.kernel = self.add_weight(
                 name="kernel",
                 shape=(rows, self.hidden.num_rows(self._hidden_width)),
-                initializer=self.kernel_initializer,
-                regularizer=self.kernel_regularizer,
+                initializer=self._kernel_initializer,
+                regularizer=self._kernel_regularizer,
             )
-            start = self.visible_bias_initializer
+            start = self._visible_bias_initializer
             add_units(self, "visible_{}", self.visible, num_visible, start)
             add_units(self, "hidden_{}", self.hidden, self._hidden_width)
             self._add_record(self._visible_parameters().mean(tf.zeros(rows)))

@@ -121,3 +121,16 @@ def test_gaussian(hidden):
         return rbm
 
     run_rule_test(make_model, rules.PersistentContrastiveDivergence, REAL)
+
+
+def test_metrics_are_of_the_model_before_the_update():
+    data = np.random.default_rng(0).integers(0, 2, (20, 6)).astype("float32")
+    start = keras.initializers.RandomNormal(stddev=1.0, seed=0)
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0, kernel_initializer=start)
+    rbm.adapt(data)
+    before = np.mean(np.square(rbm.reconstruct(data) - data))
+    rbm.compile(keras.optimizers.SGD(1.0), rule="cd", metrics=["mse"])
+    found = rbm.fit(data, batch_size=20, verbose=0).history["mse"][0]
+    assert found == pytest.approx(before, rel=1e-5)
+    after = np.mean(np.square(rbm.reconstruct(data) - data))
+    assert abs(after - before) > 1e-3

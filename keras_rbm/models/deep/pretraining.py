@@ -147,7 +147,7 @@ def _tied_rbms(dbm):
             num_visible=sizes[layer],
             seed=None if dbm.seed is None else dbm.seed + layer,
             kernel_initializer=dbm._initializer(layer),
-            kernel_regularizer=dbm.kernel_regularizer,
+            kernel_regularizer=dbm._kernel_regularizer,
         )
         return TiedRBM(
             rbm,

@@ -80,7 +80,7 @@ def _variables(model):
         variable = getattr(model, f"visible_{name}")
         if variable.trainable or not trainable:
             made[name] = variable, initializer
-    if model.visible_bias_initializer is not None:
+    if model._visible_bias_initializer is not None:
         made.pop("bias", None)
     return made
 
