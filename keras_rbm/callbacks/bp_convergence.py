@@ -5,9 +5,7 @@ import tensorflow as tf
 
 from keras_rbm.callbacks.iteration_schedule import learning_inference
 from keras_rbm.inference import Beliefs
-from keras_rbm.models.data.rows import as_rows
-
-_ROWS_AT_ONCE = 1000
+from keras_rbm.models.data.rows import ROWS_AT_ONCE, as_rows, map_rows
 
 
 class BPConvergence(keras.callbacks.Callback):
@@ -66,7 +64,7 @@ class BPConvergence(keras.callbacks.Callback):
                 f"'{model.name}'. Use it with keras_rbm.CRBM."
             )
         model._form.called.check(self.x)
-        rows = self.x[:_ROWS_AT_ONCE]
+        rows = self.x[:ROWS_AT_ONCE]
         beliefs = self._beliefs(rows)
         shape = tuple(beliefs.converged.shape) if isinstance(beliefs, Beliefs) else None
         if shape != (rows.shape[0],):
@@ -80,13 +78,8 @@ class BPConvergence(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if logs is None:
             return
-        count = self.x.shape[0]
-        starts = range(0, count, _ROWS_AT_ONCE)
-        parts = (self.x[start : start + _ROWS_AT_ONCE] for start in starts)
-        converged = sum(
-            int(tf.math.count_nonzero(self._beliefs(part).converged)) for part in parts
-        )
-        logs[self.name] = converged / count
+        converged = map_rows(lambda rows: self._beliefs(rows).converged, self.x)
+        logs[self.name] = int(tf.math.count_nonzero(converged)) / len(converged)
 
     def _beliefs(self, rows):
         infer = learning_inference(self.model).given(rows)

@@ -7,22 +7,11 @@ import tensorflow as tf
 
 from keras_rbm.inference.potentials import Potentials
 
-_ROWS_AT_ONCE = 1000
-
 
 def precise_potentials(model):
     """Returns a model as `Potentials` of float64."""
     parts = tuple(model.potentials(dtype=model.variable_dtype))
     return Potentials(*tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), parts))
-
-
-def map_precisely(function, X):
-    """Applies a function of float64 tensors (B, V) to all rows, some at a time."""
-    parts = [
-        function(tf.convert_to_tensor(X[start : start + _ROWS_AT_ONCE], tf.float64))
-        for start in range(0, len(X), _ROWS_AT_ONCE)
-    ]
-    return np.concatenate([part.numpy() for part in parts])
 
 
 def digest(model):

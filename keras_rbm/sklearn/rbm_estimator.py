@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import tensorflow as tf
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,9 +18,10 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.form import check_rows, warn_of_means
+from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
-from keras_rbm.sklearn.precise import digest, map_precisely, precise_potentials
+from keras_rbm.sklearn.precise import digest, precise_potentials
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
@@ -177,7 +179,7 @@ class RBMEstimator(
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
 
-        return map_precisely(features, X).astype(X.dtype)
+        return map_rows(features, X, dtype=tf.float64).numpy().astype(X.dtype)
 
     def score_samples(self, X):
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
@@ -203,7 +205,7 @@ class RBMEstimator(
         warn_of_means([as_in_fit], unit, "X")
         log_partition = float(self.estimate_log_partition().value)
         energy = precise_potentials(self.model_).free_energy
-        return -map_precisely(energy, X) - log_partition
+        return -map_rows(energy, X, dtype=tf.float64).numpy() - log_partition
 
     def score(self, X, y=None):
         """Returns the mean of `score_samples(X)`, a float, nats per row."""

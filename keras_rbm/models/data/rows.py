@@ -120,7 +120,7 @@ def as_values(data):
     return values
 
 
-def row_chunks(data, rows_at_once=ROWS_AT_ONCE):
+def row_chunks(data):
     """Yields an array or a dataset as float32 tensors of some rows each."""
     if isinstance(data, tf.data.Dataset):
         yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
@@ -131,17 +131,21 @@ def row_chunks(data, rows_at_once=ROWS_AT_ONCE):
         return
     values = as_values(data)
     count = values.shape[0] if len(values.shape) else 0
-    for start in range(0, max(count, 1), rows_at_once):
-        part = values[start : start + rows_at_once] if len(values.shape) else values
+    for start in range(0, max(count, 1), ROWS_AT_ONCE):
+        part = values[start : start + ROWS_AT_ONCE] if len(values.shape) else values
         yield as_rows(part)
 
 
-def map_rows(function, *arrays, rows_at_once=ROWS_AT_ONCE):
-    """Applies a function of float32 tensors (B, V), … to many rows, in parts."""
-    if not tf.executing_eagerly() or len(arrays[0]) <= rows_at_once:
-        return function(*(tf.cast(own, tf.float32) for own in arrays))
-    parts = zip(*(row_chunks(own, rows_at_once) for own in arrays), strict=True)
-    return tf.concat([function(*rows) for rows in parts], 0)
+def map_rows(function, *arrays, rows_at_once=ROWS_AT_ONCE, dtype=tf.float32):
+    """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
+    count = arrays[0].shape[0]
+    if not tf.executing_eagerly() or count <= rows_at_once:
+        return function(*(tf.cast(own, dtype) for own in arrays))
+    parts = (
+        [tf.cast(own[start : start + rows_at_once], dtype) for own in arrays]
+        for start in range(0, count, rows_at_once)
+    )
+    return tf.concat([function(*part) for part in parts], 0)
 
 
 def some_rows(values, count):
