@@ -9,7 +9,8 @@ from watched_training import assert_training_unchanged
 
 import keras_rbm
 from keras_rbm import inference, rules
-from keras_rbm.callbacks import BPConvergence, IterationSchedule, bp_convergence
+from keras_rbm.callbacks import BPConvergence, IterationSchedule
+from keras_rbm.models.data import rows
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (34, 5)).astype("float32")
@@ -51,7 +52,7 @@ def counted(infer, crbm):
     ],
 )
 def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
-    monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 10)  # 34: the last has 4
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 10)  # 34: the last has 4
     crbm = compiled(infer)
     crbm.inference.max_iterations = sweeps
     share = logged(crbm, BPConvergence(X), epochs=2)
@@ -85,7 +86,7 @@ def test_watches_the_inference_that_learns():
 
 
 def test_a_few_examples_at_a_time(monkeypatch):
-    monkeypatch.setattr(bp_convergence, "_ROWS_AT_ONCE", 8)
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 8)
     crbm, sizes = compiled(), []
     potentials = crbm.potentials
     monkeypatch.setattr(

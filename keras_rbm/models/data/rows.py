@@ -136,14 +136,14 @@ def row_chunks(data):
         yield as_rows(part)
 
 
-def map_rows(function, *arrays, rows_at_once=ROWS_AT_ONCE, dtype=tf.float32):
+def map_rows(function, *arrays, rows_at_once=None, dtype=tf.float32):
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
-    count = arrays[0].shape[0]
-    if not tf.executing_eagerly() or count <= rows_at_once:
+    count, size = arrays[0].shape[0], rows_at_once or ROWS_AT_ONCE
+    if not tf.executing_eagerly() or count <= size:
         return function(*(tf.cast(own, dtype) for own in arrays))
     parts = (
-        [tf.cast(own[start : start + rows_at_once], dtype) for own in arrays]
-        for start in range(0, count, rows_at_once)
+        [tf.cast(own[start : start + size], dtype) for own in arrays]
+        for start in range(0, count, size)
     )
     return tf.concat([function(*part) for part in parts], 0)
 
