@@ -42,7 +42,7 @@ def test_model_with_its_defaults(name, tmp_path):
     model = MODELS[name]()
     model.compile()
     pairs = [DATA, DATA] if isinstance(model, CRBM) else [DATA]
-    history = model.fit(*pairs, epochs=3, verbose=0)
+    history = model.fit(*pairs, batch_size=50, epochs=5, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     scores = likelihood(model)
     uniform = -8 * np.log(3 if name == "CRBM of counts" else 2)
