@@ -5,11 +5,13 @@ import warnings
 from typing import NamedTuple
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
@@ -39,7 +41,7 @@ class ScoreReport(NamedTuple):
     quote: str
     stderr: float = math.nan
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [
             (method, f"{value:.3f}", f"[{low:.3f}, {high:.3f}]")
             for method, (value, low, high) in self.scores.items()
@@ -66,9 +68,9 @@ def _table(head, rows):
 
 
 def score_report(
-    model,
-    x,
-    v=None,
+    model: BoltzmannMachine,
+    x: ArrayLike | tf.data.Dataset,
+    v: ArrayLike | None = None,
     *,
     methods: list[str] | None = None,
     num_chains: int = 100,

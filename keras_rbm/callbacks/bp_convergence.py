@@ -1,7 +1,10 @@
 """How often inference converges during training."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.callbacks.iteration_schedule import learning_inference
 from keras_rbm.inference import Beliefs
@@ -48,7 +51,9 @@ class BPConvergence(keras.callbacks.Callback):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, x, name="bp_converged"):
+    def __init__(
+        self, x: ArrayLike | tf.data.Dataset, name: str = "bp_converged"
+    ) -> None:
         super().__init__()
         if not isinstance(name, str) or not name:
             raise ValueError(
@@ -57,7 +62,7 @@ class BPConvergence(keras.callbacks.Callback):
         self.x = as_rows(x)
         self.name = name
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         if not getattr(model, "conditional", False):
             raise TypeError(
@@ -77,7 +82,7 @@ class BPConvergence(keras.callbacks.Callback):
                 f"from {learning_inference(model)!r}."
             )
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is None:
             return
         count = self.x.shape[0]
