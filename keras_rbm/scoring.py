@@ -2,13 +2,16 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
+from keras_rbm.inference import LogPartition
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
@@ -35,9 +38,9 @@ class ScoreReport(NamedTuple):
         stderr: float, that standard error, nats.
     """
 
-    scores: dict
-    log_partitions: dict
-    free_energies: dict
+    scores: dict[str, tuple[float, ...]]
+    log_partitions: dict[str, LogPartition]
+    free_energies: dict[str, np.ndarray]
     quote: str
     stderr: float = math.nan
 
@@ -72,7 +75,7 @@ def score_report(
     x: ArrayLike | tf.data.Dataset,
     v: ArrayLike | None = None,
     *,
-    methods: list[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     num_chains: int = 100,
     steps: int = 1000,
     seed: int = 0,

@@ -103,10 +103,10 @@ class DBM(WithInference, GenerativeModel):
 
     def __init__(
         self,
-        hidden_units: list[int],
+        hidden_units: Sequence[int],
         *,
         visible: str | units.Unit = "bernoulli",
-        hidden: str | units.Unit | list[str | units.Unit] = "bernoulli",
+        hidden: str | units.Unit | Sequence[str | units.Unit] = "bernoulli",
         inference: str | inference_module.Inference = "mean_field",
         num_visible: int | None = None,
         seed: int | None = None,
@@ -429,7 +429,7 @@ class DBM(WithInference, GenerativeModel):
         | Sequence[str | keras.optimizers.Optimizer]
         | None = None,
         rule: str | Rule | Sequence[str | Rule] = "cd",
-        epochs: int | list[int] = 1,
+        epochs: int | Sequence[int] = 1,
         **kwargs: Any,
     ) -> list[keras.callbacks.History]:
         """Trains the layers one after the other, as a start for `fit`.

@@ -82,12 +82,12 @@ class DBN(keras.Model):
     """
 
     def __init__(
-        self, rbms: list[RBM | int], *, seed: int | None = None, **kwargs: Any
+        self, rbms: Sequence[RBM | int], *, seed: int | None = None, **kwargs: Any
     ) -> None:
         rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
         super().__init__(**kwargs)
         self.autocast = False  # as in its RBMs: bfloat16 has no 257
-        self.rbms = rbms
+        self.rbms: list[RBM] = rbms
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:
@@ -160,7 +160,7 @@ class DBN(keras.Model):
         self,
         x: ArrayLike | tf.data.Dataset,
         *,
-        epochs: int | list[int] = 1,
+        epochs: int | Sequence[int] = 1,
         batch_size: int | None = None,
         validation_data: ArrayLike | tf.data.Dataset | None = None,
         callbacks: Sequence[keras.callbacks.Callback]

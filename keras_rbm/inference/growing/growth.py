@@ -149,7 +149,7 @@ class Growth(NamedTuple):
     unit: HiddenUnits
     visible_bias: tf.Tensor
     samples: GrowingSamples
-    logs: dict
+    logs: dict[str, tf.Tensor]
 
 
 def grow(
