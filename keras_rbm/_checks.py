@@ -5,11 +5,12 @@ import numbers
 import operator
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 
 
-def check_counts(least=1, **counts):
+def check_counts(least: int = 1, **counts: Any) -> None:
     """Raises a ValueError unless each named count is a 32-bit int ≥ `least`.
 
     NumPy integers count as ints; bools and floats do not.
@@ -23,7 +24,7 @@ def check_counts(least=1, **counts):
             raise ValueError(f"Expected {name} < 2**31. Received: {name}={count!r}.")
 
 
-def check_numbers(**values):
+def check_numbers(**values: Any) -> None:
     """Raises a TypeError or ValueError unless each named value is a finite number.
 
     NumPy numbers count as numbers; bools, strings and arrays do not.
@@ -35,7 +36,7 @@ def check_numbers(**values):
             raise ValueError(f"Expected a finite number. Received: {name}={value!r}.")
 
 
-def check_flags(**flags):
+def check_flags(**flags: Any) -> None:
     """Raises a TypeError unless each named value is a bool, or 0 or 1."""
     for name, flag in flags.items():
         if not isinstance(flag, bool) and not (is_int(flag) and flag in (0, 1)):
@@ -43,7 +44,7 @@ def check_flags(**flags):
                 raise TypeError(f"Expected a bool. Received: {name}={flag!r:.200}.")
 
 
-def is_int(value):
+def is_int(value: Any) -> bool:
     """Returns whether `value` is a Python or NumPy integer, not a bool."""
     if isinstance(value, bool):
         return False
@@ -54,7 +55,7 @@ def is_int(value):
     return True
 
 
-def as_array(values):
+def as_array(values: Any) -> np.ndarray | None:
     """Returns values as a NumPy array, or `None` if they cannot be converted.
 
     Lists of unequal lengths and symbolic tensors cannot.
@@ -65,7 +66,7 @@ def as_array(values):
         return None
 
 
-def seed_number(seed):
+def seed_number(seed: Any) -> int | None:
     """Returns a model's seed as a Python int, or `None`.
 
     Raises:
@@ -81,7 +82,7 @@ def seed_number(seed):
     return number
 
 
-def as_path(filepath):
+def as_path(filepath: Any) -> pathlib.Path:
     """Returns a file's path as a `pathlib.Path`.
 
     Raises:

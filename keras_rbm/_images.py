@@ -3,11 +3,16 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts, is_int
 
 
-def image_grid(states, image_shape=None, num_columns=None):
+def image_grid(
+    states: ArrayLike,
+    image_shape: tuple[int, int] | None = None,
+    num_columns: int | None = None,
+) -> np.ndarray:
     """Returns visible states as one array, row by row, NaN between the images.
 
     Args:
@@ -46,7 +51,9 @@ def image_grid(states, image_shape=None, num_columns=None):
     return grid
 
 
-def checked_image_shape(image_shape, num_visible):
+def checked_image_shape(
+    image_shape: tuple[int, int] | None, num_visible: int
+) -> tuple[int, ...]:
     """Returns the height and width of an image of V pixels.
 
     Args:
@@ -75,6 +82,6 @@ def checked_image_shape(image_shape, num_visible):
     return shape
 
 
-def square_columns(count):
+def square_columns(count: int) -> int:
     """Returns the number of columns for a roughly square grid of images."""
     return math.ceil(math.sqrt(count))

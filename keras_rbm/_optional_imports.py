@@ -1,9 +1,10 @@
 """Imports of packages that only some parts of the library need."""
 
 import importlib
+from types import ModuleType
 
 
-def import_optional(module, purpose, extra="examples"):
+def import_optional(module: str, purpose: str, extra: str = "examples") -> ModuleType:
     """Returns an imported module, or raises an ImportError that says how to install it.
 
     Args:

@@ -1,15 +1,17 @@
 """Sums over the replicas of a distribution strategy, and their logs."""
 
+from typing import Any
+
 import tensorflow as tf
 
 
-def num_replicas():
+def num_replicas() -> int:
     """Returns the number of replicas that run this step together, an int."""
     context = tf.distribute.get_replica_context()
     return 1 if context is None else context.num_replicas_in_sync
 
 
-def all_sum(tensors):
+def all_sum(tensors: Any) -> Any:
     """Returns tensors summed over the replicas, in the same structure."""
     if num_replicas() == 1:
         return tensors
@@ -17,12 +19,12 @@ def all_sum(tensors):
     return tf.nest.map_structure(lambda t: context.all_reduce("sum", t), tensors)
 
 
-def normalized(weights):
+def normalized(weights: tf.Tensor) -> tf.Tensor:
     """Returns weights divided by their total over all replicas."""
     return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))
 
 
-def as_logs(scalars):
+def as_logs(scalars: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Returns a step's logs, a dict of scalars, in a shape that Keras can reduce.
 
     With several workers it takes the mean along an axis that scalars lack
@@ -33,11 +35,11 @@ def as_logs(scalars):
     return {name: tf.reshape(value, [1]) for name, value in scalars.items()}
 
 
-def is_single(strategy):
+def is_single(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether a strategy uses a single device of a single process."""
     return strategy.num_replicas_in_sync == 1 and not is_multi_worker(strategy)
 
 
-def is_multi_worker(strategy):
+def is_multi_worker(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether a strategy uses several processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)

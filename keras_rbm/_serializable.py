@@ -1,21 +1,24 @@
 """Objects that a name or a config identifies: unit types, inference, rules."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import keras
 
 
 class Serializable:
     """Base class of small registered objects that are restored from their config."""
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Serializable":
         """Returns the object that `get_config` describes."""
         return cls(**config)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         config = self.get_config()
         for name, value in config.items():
             if isinstance(value, dict) and "class_name" in value:
@@ -24,7 +27,13 @@ class Serializable:
         return f"{type(self).__name__}({arguments})"
 
 
-def find(identifier, kind, by_name, expected, example):
+def find(
+    identifier: Any,
+    kind: type,
+    by_name: Mapping[str, Callable[[], Any]],
+    expected: str,
+    example: str,
+) -> Any:
     """Returns the object that an identifier stands for.
 
     Args:

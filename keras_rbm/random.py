@@ -14,6 +14,8 @@ References:
     1. Salmon, Moraes, Dror, Shaw. Parallel random numbers: as easy as 1, 2, 3. SC 2011.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 
@@ -27,7 +29,7 @@ _PHILOX = 1
 _NUMBERS, _SEEDS = 0, 1
 
 
-def as_seed(seed):
+def as_seed(seed: int | tf.Tensor) -> tf.Tensor:
     """Returns `seed` as an int32 tensor of shape (2,).
 
     Args:
@@ -53,7 +55,7 @@ def _is_integer(dtype):
         return False
 
 
-def fold_in(seed, data):
+def fold_in(seed: int | tf.Tensor, data: int | tf.Tensor) -> tf.Tensor:
     """Returns a new seed, a function of `seed` and the integer `data`."""
     if isinstance(data, (int, np.integer)):
         counter = np.array([int(data) % 2**64, _SEEDS], "uint64")
@@ -62,7 +64,9 @@ def fold_in(seed, data):
     return _integers((2,), seed, counter)
 
 
-def uniform(shape, seed):
+def uniform(
+    shape: Sequence[int | tf.Tensor] | tf.Tensor, seed: int | tf.Tensor
+) -> tf.Tensor:
     """Returns float32 numbers uniform on (0, 1): odd multiples of 2^-24.
 
     None is 0, which would be below any probability, e^-80, too, as often as 2^-23.

@@ -2,14 +2,19 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
+from keras_rbm.inference import LogPartition
 from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
@@ -33,13 +38,13 @@ class ScoreReport(NamedTuple):
         stderr: float, that standard error, nats.
     """
 
-    scores: dict
-    log_partitions: dict
-    free_energies: dict
+    scores: dict[str, tuple[float, ...]]
+    log_partitions: dict[str, LogPartition]
+    free_energies: dict[str, np.ndarray]
     quote: str
     stderr: float = math.nan
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [
             (method, f"{value:.3f}", f"[{low:.3f}, {high:.3f}]")
             for method, (value, low, high) in self.scores.items()
@@ -66,11 +71,11 @@ def _table(head, rows):
 
 
 def score_report(
-    model,
-    x,
-    v=None,
+    model: BoltzmannMachine,
+    x: ArrayLike | tf.data.Dataset,
+    v: ArrayLike | None = None,
     *,
-    methods: list[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     num_chains: int = 100,
     steps: int = 1000,
     seed: int = 0,

@@ -1,7 +1,10 @@
 """How often inference converges during training."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.callbacks.iteration_schedule import learning_inference
 from keras_rbm.inference import Beliefs
@@ -46,7 +49,9 @@ class BPConvergence(keras.callbacks.Callback):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, x, name="bp_converged"):
+    def __init__(
+        self, x: ArrayLike | tf.data.Dataset, name: str = "bp_converged"
+    ) -> None:
         super().__init__()
         if not isinstance(name, str) or not name:
             raise ValueError(
@@ -55,7 +60,7 @@ class BPConvergence(keras.callbacks.Callback):
         self.x = as_rows(x)
         self.name = name
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         if not getattr(model, "conditional", False):
             raise TypeError(
@@ -75,7 +80,7 @@ class BPConvergence(keras.callbacks.Callback):
                 f"from {learning_inference(model)!r}."
             )
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is None:
             return
         converged = map_rows(lambda rows: self._beliefs(rows).converged, self.x)

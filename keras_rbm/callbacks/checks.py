@@ -1,9 +1,14 @@
 """Checks that callbacks make before the first epoch."""
 
+import keras
+from numpy.typing import ArrayLike
+
 from keras_rbm.models.generative_model import GenerativeModel
 
 
-def check_generative(callback, model, rows=None, name="x"):
+def check_generative(
+    callback: str, model: keras.Model, rows: ArrayLike | None = None, name: str = "x"
+) -> None:
     """Raises an error unless a model is one of p(v), and rows, if any, its states."""
     if not isinstance(model, GenerativeModel):
         raise TypeError(

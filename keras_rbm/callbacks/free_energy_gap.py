@@ -1,7 +1,10 @@
 """Overfitting, measured without the partition function."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
@@ -53,18 +56,23 @@ class FreeEnergyGap(keras.callbacks.Callback):
            section 6. 2010.
     """
 
-    def __init__(self, train, validation, every=1):
+    def __init__(
+        self,
+        train: ArrayLike | tf.data.Dataset,
+        validation: ArrayLike | tf.data.Dataset,
+        every: int = 1,
+    ) -> None:
         super().__init__()
         check_counts(1, every=every)
         self.train = as_rows(train)
         self.validation = as_rows(validation)
         self.every = every
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         check_generative(self, self.model, self.train, "train")
         check_generative(self, self.model, self.validation, "validation")
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every or logs is None:
             return
         validation = self._mean_free_energy(self.validation)

@@ -1,8 +1,12 @@
 """The number of inference sweeps in each epoch."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 
 from keras_rbm._checks import is_int
+from keras_rbm.inference.messages.approximate_inference import IterativeInference
 
 
 class IterationSchedule(keras.callbacks.Callback):
@@ -41,7 +45,7 @@ class IterationSchedule(keras.callbacks.Callback):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, schedule, verbose=0):
+    def __init__(self, schedule: Callable[[int], int], verbose: int = 0) -> None:
         super().__init__()
         if not callable(schedule):
             raise TypeError(
@@ -51,9 +55,9 @@ class IterationSchedule(keras.callbacks.Callback):
             )
         self.schedule = schedule
         self.verbose = verbose
-        self._inference = None
+        self._inference: IterativeInference | None = None
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         self._inference = learning_inference(model)
         if not hasattr(self._inference, "max_iterations"):
@@ -65,7 +69,7 @@ class IterationSchedule(keras.callbacks.Callback):
                 "callback out."
             )
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         sweeps = self.schedule(epoch)
         if not is_int(sweeps) or sweeps < 1:
             raise ValueError(
@@ -76,12 +80,12 @@ class IterationSchedule(keras.callbacks.Callback):
         if self.verbose:
             print(f"\nEpoch {epoch + 1}: IterationSchedule sets {int(sweeps)} sweeps.")
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
             logs["max_iterations"] = self._inference.max_iterations
 
 
-def learning_inference(model):
+def learning_inference(model: keras.Model) -> IterativeInference | None:
     """Returns the inference that a compiled model learns by, or `None`."""
     rule = getattr(model, "rule", None)
     return getattr(rule, "inference", None) or getattr(model, "inference", None)

@@ -1,7 +1,10 @@
 """The log-likelihood during training."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference
 from keras_rbm._checks import check_counts
@@ -57,14 +60,14 @@ class LogLikelihood(keras.callbacks.Callback):
 
     def __init__(
         self,
-        data,
-        every=1,
-        num_chains=100,
-        betas=None,
-        seed=0,
-        name="log_likelihood",
-        method="ais",
-    ):
+        data: ArrayLike | tf.data.Dataset,
+        every: int = 1,
+        num_chains: int = 100,
+        betas: ArrayLike | None = None,
+        seed: int = 0,
+        name: str = "log_likelihood",
+        method: str = "ais",
+    ) -> None:
         super().__init__()
         check_counts(1, every=every)
         check_counts(2, num_chains=num_chains)
@@ -88,12 +91,12 @@ class LogLikelihood(keras.callbacks.Callback):
         self.name = name
         self.method = method
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         check_generative(self, self.model, self.data, "data")
         warn_of_means([self.data], self.model.visible, "data")
         check_method(self.model.potentials(), self.method)
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every or logs is None:
             return
         log_partition = self.model.log_partition(

@@ -1,8 +1,12 @@
 """Pictures of the model, for TensorBoard."""
 
+import os
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._images import checked_image_shape, image_grid
@@ -45,14 +49,14 @@ class TensorBoardImages(keras.callbacks.Callback):
 
     def __init__(
         self,
-        log_dir,
-        every=1,
-        max_units=100,
-        num_samples=64,
-        steps=1000,
-        initial_visible=None,
-        image_shape=None,
-    ):
+        log_dir: str | os.PathLike,
+        every: int = 1,
+        max_units: int = 100,
+        num_samples: int = 64,
+        steps: int = 1000,
+        initial_visible: ArrayLike | None = None,
+        image_shape: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__()
         import_optional("tensorboard", "writes the images", "tensorboard")
         check_counts(1, every=every, max_units=max_units, num_samples=num_samples)
@@ -66,9 +70,9 @@ class TensorBoardImages(keras.callbacks.Callback):
             None if initial_visible is None else as_rows(initial_visible)
         )
         self.image_shape = image_shape
-        self._writer = None
+        self._writer: tf.summary.SummaryWriter | None = None
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         check_generative(self, model, self.initial_visible, "initial_visible")
         width, rows = model._visible_width, model.kernel.shape[0]
@@ -88,7 +92,7 @@ class TensorBoardImages(keras.callbacks.Callback):
                 )
         self._writer = tf.summary.create_file_writer(f"{self.log_dir}/images")
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every:
             return
         filters, samples = self._filters(), self._samples()
@@ -96,7 +100,7 @@ class TensorBoardImages(keras.callbacks.Callback):
             tf.summary.image("filters", filters[np.newaxis], step=epoch)
             tf.summary.image("samples", samples[np.newaxis], step=epoch)
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.close()
 
     def _filters(self):

@@ -1,5 +1,7 @@
 """Checks of the arguments of pipelines."""
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
@@ -8,7 +10,7 @@ BINARIZATION_METHODS = ("threshold", "sample")
 _ROUNDING = 1e-3
 
 
-def check_binarization_method(method):
+def check_binarization_method(method: str) -> None:
     """Raises a ValueError unless `method` names a way to binarize."""
     if not isinstance(method, str) or method not in BINARIZATION_METHODS:
         raise ValueError(
@@ -18,7 +20,7 @@ def check_binarization_method(method):
         )
 
 
-def check_dataset(dataset):
+def check_dataset(dataset: tf.data.Dataset) -> None:
     """Raises a TypeError unless `dataset` is a `tf.data.Dataset`."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
@@ -27,7 +29,7 @@ def check_dataset(dataset):
         )
 
 
-def check_intensities(dataset):
+def check_intensities(dataset: tf.data.Dataset) -> None:
     """Raises an error unless elements of a dataset begin with floats."""
     check_dataset(dataset)
     spec = dataset.element_spec
@@ -39,7 +41,7 @@ def check_intensities(dataset):
         )
 
 
-def in_unit_interval(values):
+def in_unit_interval(values: tf.Tensor) -> tf.Tensor:
     """Returns values of an element, which raise an error where they are not in [0, 1].
 
     Raises:
@@ -60,7 +62,7 @@ def in_unit_interval(values):
         return tf.identity(values)
 
 
-def check_counter(iterations):
+def check_counter(iterations: Any) -> None:
     """Raises an error unless `iterations` is an integer, or a function for one."""
     dtype = getattr(iterations, "dtype", None)
     number = isinstance(iterations, int | np.integer)

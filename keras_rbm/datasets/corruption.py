@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +18,12 @@ from keras_rbm.datasets.arguments import (
 
 
 def corrupt(
-    dataset, corruption, *, seed: int = 0, redraw: bool = False, iterations=None
+    dataset: tf.data.Dataset,
+    corruption: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    *,
+    seed: int = 0,
+    redraw: bool = False,
+    iterations: Any = None,
 ) -> tf.data.Dataset:
     """Puts a corrupted copy before the first component of every element.
 
@@ -141,7 +147,9 @@ def flip(probability: float) -> Callable:
     return corruption
 
 
-def occlude(size: int, value: float = 0.0, image_shape=None) -> Callable:
+def occlude(
+    size: int, value: float = 0.0, image_shape: tuple[int, int] | None = None
+) -> Callable:
     """Returns a corruption that covers one square patch of each image.
 
     All positions at which the patch lies inside the image are equally likely.

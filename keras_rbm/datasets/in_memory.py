@@ -1,10 +1,13 @@
 """Holds the examples of arrays or of a dataset in memory."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 
-def hold_in_memory(data):
+def hold_in_memory(data: Any) -> Any:
     """Returns tensors that hold all examples of arrays or of a finite dataset."""
     if not isinstance(data, tf.data.Dataset):
         return map_present(_as_tensor, _lists_as_tuples(data))
@@ -28,7 +31,7 @@ def hold_in_memory(data):
     return map_present(lambda *parts: tf.concat(parts, 0), *blocks)
 
 
-def count_examples(examples):
+def count_examples(examples: Any) -> int:
     """Returns the common length of the first axis of all tensors in a nest."""
     shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
     if not shapes or any(shape.rank == 0 for shape in shapes):
@@ -47,7 +50,7 @@ def count_examples(examples):
     return counts.pop()
 
 
-def map_present(function, *nests):
+def map_present(function: Callable[..., Any], *nests: Any) -> Any:
     """`tf.nest.map_structure` that keeps `None` components."""
     return tf.nest.map_structure(
         lambda *parts: None if parts[0] is None else function(*parts), *nests

@@ -2,6 +2,8 @@
 
 import itertools
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +12,15 @@ import tensorflow as tf
 SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 
 
-def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
+def map_with_keys(
+    dataset: tf.data.Dataset,
+    function: Callable[..., Any],
+    *,
+    stream: int,
+    seed: int,
+    redraw: bool,
+    iterations: Any,
+) -> tf.data.Dataset:
     """Maps `function(element, key)`, with one key per epoch and position.
 
     The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
@@ -33,7 +43,7 @@ def map_with_keys(dataset, function, *, stream, seed, redraw, iterations):
     return each_epoch(read, (), map_epoch, dataset.cardinality())
 
 
-def as_int(name, value):
+def as_int(name: str, value: Any) -> int:
     """Returns `value` as a Python int, or raises a ValueError that names it."""
     try:
         if isinstance(value, bool | np.bool_):
@@ -46,14 +56,19 @@ def as_int(name, value):
 
 
 @tf.function(autograph=False)
-def permutation(count, key, step):
+def permutation(count: tf.Tensor, key: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
     """Returns the permutation of the numbers below `count` for a step, int64."""
     return tf.random.experimental.stateless_shuffle(
         tf.range(count), fold_in(key, step), alg="philox"
     )
 
 
-def each_epoch(read, shape, make_epoch, cardinality):
+def each_epoch(
+    read: Callable[[], Any],
+    shape: Sequence[int],
+    make_epoch: Callable[[tf.Tensor], tf.data.Dataset],
+    cardinality: int | tf.Tensor,
+) -> tf.data.Dataset:
     """Returns a dataset that calls `read` once per iterator and uses its value.
 
     `read` returns an int64 tensor of this shape. It runs in Python, outside of the
@@ -71,7 +86,7 @@ def each_epoch(read, shape, make_epoch, cardinality):
     return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
 
 
-def reader(iterations):
+def reader(iterations: Any) -> Callable[[], tf.Tensor]:
     """Returns a function of no arguments that reads a counter as int64."""
 
     def read():
@@ -81,7 +96,7 @@ def reader(iterations):
     return read
 
 
-def root_key(seed):
+def root_key(seed: int) -> tf.Tensor:
     """Returns the key, int64 (2,), of a 64-bit seed."""
     number = as_int("seed", seed)
     if not -(2**63) <= number < 2**63:
@@ -89,7 +104,7 @@ def root_key(seed):
     return tf.constant([number, 0], tf.int64)
 
 
-def fold_in(key, value):
+def fold_in(key: tf.Tensor, value: int | tf.Tensor) -> tf.Tensor:
     """Returns a new key, a function of a key and a number."""
     # The algorithm is explicit: "auto_select" gives other bits on another device.
     return tf.random.experimental.stateless_fold_in(

@@ -2,6 +2,8 @@
 
 import dataclasses
 import importlib
+import os
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -49,9 +51,9 @@ def load(
     redraw: bool = True,
     seed: int = 0,
     with_labels: bool = False,
-    data_dir=None,
-    manual_dir=None,
-    **options,
+    data_dir: str | os.PathLike | None = None,
+    manual_dir: str | os.PathLike | None = None,
+    **options: Any,
 ) -> tf.data.Dataset:
     """Loads a split of a data set as flat vectors with values in [0, 1].
 

@@ -15,6 +15,8 @@ a custom `train_step` needs
 or, as `iterations`, a function of a number that a callback stores in `on_epoch_begin`.
 """
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_rbm._checks import check_flags
@@ -39,7 +41,12 @@ from keras_rbm.datasets.keyed import (
 
 
 def binarize(
-    dataset, method: str, *, seed: int = 0, redraw: bool = True, iterations=None
+    dataset: tf.data.Dataset,
+    method: str,
+    *,
+    seed: int = 0,
+    redraw: bool = True,
+    iterations: Any = None,
 ) -> tf.data.Dataset:
     """Makes the first component of every element binary.
 
@@ -110,7 +117,12 @@ def binarize(
 
 
 def shuffled_batches(
-    data, batch_size: int, *, seed: int, iterations, drop_remainder: bool = False
+    data: Any,
+    batch_size: int,
+    *,
+    seed: int,
+    iterations: Any,
+    drop_remainder: bool = False,
 ) -> tf.data.Dataset:
     """Batches of examples in a new order every epoch, reproducible after a resume.
 

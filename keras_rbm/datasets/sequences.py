@@ -4,13 +4,16 @@ import os
 import pathlib
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: Amino acids and the gap, numbered in this order.
 PROTEINS = "ACDEFGHIKLMNPQRSTVWY-"
 _ROWS_AT_ONCE = 1000
 
 
-def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
+def fasta(
+    path: str | os.PathLike, alphabet: str = PROTEINS
+) -> tuple[np.ndarray, list[str]]:
     r"""Reads a FASTA file of aligned sequences.
 
     A record is a line that begins with `>`, followed by lines of letters. All sequences
@@ -85,7 +88,7 @@ def fasta(path: str | os.PathLike, alphabet: str = PROTEINS):
     return np.array(rows, np.int32), names
 
 
-def sequence_weights(sequences, distance: float = 0.1) -> np.ndarray:
+def sequence_weights(sequences: ArrayLike, distance: float = 0.1) -> np.ndarray:
     """Computes 1 / the number of sequences near each sequence, itself included.
 
     Protein families contain many near copies. With these weights a group of near

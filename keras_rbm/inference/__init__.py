@@ -1,5 +1,7 @@
 """Inference in bipartite models: pure functions of `Potentials`."""
 
+from typing import Any as _Any
+
 from keras_rbm.inference.annealing.annealed_importance import (
     annealed_importance_sampling as annealed_importance_sampling,
 )
@@ -70,11 +72,11 @@ from keras_rbm.inference.pseudo_likelihood import (
 )
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*globals(), "BlockGibbs"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     if name == "BlockGibbs":  # needs TensorFlow Probability: imported on first use
         from keras_rbm.inference.gibbs_kernel import BlockGibbs
 

@@ -1,12 +1,23 @@
 """Checks of the arguments of this package's functions: arrays, counts and models."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 
+if TYPE_CHECKING:
+    from keras_rbm.inference.potentials import Potentials
 
-def as_floats(name, values, shape=None, dtype=tf.float32):
+
+def as_floats(
+    name: str,
+    values: Any,
+    shape: Sequence[Any] | None = None,
+    dtype: tf.DType = tf.float32,
+) -> tf.Tensor:
     """Returns values as a float tensor.
 
     Args:
@@ -57,7 +68,7 @@ def _tensor(values, dtype):
     return tf.cast(tensor, dtype) if is_number or tensor.dtype.is_bool else None
 
 
-def check_sizes(least=1, **counts):
+def check_sizes(least: int = 1, **counts: Any) -> None:
     """Raises an error unless each named count is an int, or int tensor, ≥ `least`.
 
     The value of a tensor is checked only outside of a `tf.function`.
@@ -75,7 +86,7 @@ def check_sizes(least=1, **counts):
             check_counts(least, **{name: int(count)})
 
 
-def check_model(potentials):
+def check_model(potentials: "Potentials") -> None:
     """Raises a TypeError unless `potentials` are `Potentials` of tensors."""
     parts = [getattr(potentials, name, None) for name in ("visible", "hidden")]
     kernel = getattr(potentials, "kernel", None)
@@ -86,7 +97,9 @@ def check_model(potentials):
         )
 
 
-def checked_states(potentials, name, states, hidden=False):
+def checked_states(
+    potentials: "Potentials", name: str, states: Any, hidden: bool = False
+) -> tf.Tensor:
     """Returns states (examples, units) of a layer of a model as a float tensor.
 
     Values are checked only outside of a `tf.function`, and not for binary units, for
@@ -114,7 +127,7 @@ def _check_values(name, states, values):
         )
 
 
-def checked_base(potentials, base):
+def checked_base(potentials: "Potentials", base: Any) -> tf.Tensor | None:
     """Returns visible natural parameters, (V,) or a row for each model, or `None`."""
     if base is None:
         return None
@@ -123,14 +136,14 @@ def checked_base(potentials, base):
     return as_floats("base", base, (*rows, potentials.visible.num_rows))
 
 
-def check_proper(potentials):
+def check_proper(potentials: "Potentials") -> None:
     """Raises an error unless a model's parameters are numbers, and its Z is finite."""
     check_model(potentials)
     check_finite(potentials)
     check_normalizable(potentials)
 
 
-def check_finite(potentials):
+def check_finite(potentials: "Potentials") -> None:
     """Raises a ValueError if a parameter is NaN or infinite, and names it.
 
     Not checked while tracing a `tf.function`.
@@ -163,7 +176,7 @@ def _named_parameters(name, units):
     return named
 
 
-def check_normalizable(potentials):
+def check_normalizable(potentials: "Potentials") -> None:
     """Raises if a pair of unbounded layers has no finite partition function.
 
     Units with finitely many or bounded states can be combined with all others.

@@ -2,13 +2,14 @@
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats, check_model, checked_states
 from keras_rbm.inference.potentials import Potentials
 
 
-def zero_sum_gauge(potentials):
+def zero_sum_gauge(potentials: Potentials) -> Potentials:
     """Returns the same model with kernels that sum to 0 over a unit's categories.
 
     Adding a number to the kernel rows of all categories of a unit, and subtracting it
@@ -47,7 +48,9 @@ def _gauged(potentials):
     return Potentials(kernel - tf.gather(means, owner), potentials.visible, hidden)
 
 
-def effective_couplings(potentials, visible, weights=None):
+def effective_couplings(
+    potentials: Potentials, visible: ArrayLike, weights: ArrayLike | None = None
+) -> tf.Tensor:
     """Computes how strongly visible units are coupled through the hidden ones [1].
 
     `J_rs = sum_j <Var(h_j | v)> W_rj W_sj`, in the zero-sum gauge, with the mean taken
@@ -103,7 +106,7 @@ def effective_couplings(potentials, visible, weights=None):
     return tf.matmul(kernel * variance, kernel, transpose_b=True)
 
 
-def contact_scores(couplings, num_units):
+def contact_scores(couplings: ArrayLike, num_units: int) -> np.ndarray:
     """Computes a score for each pair of units: norm, with product correction [1].
 
     `F_ij` is the Frobenius norm of the couplings of the categories of i with those of
@@ -131,7 +134,7 @@ def contact_scores(couplings, num_units):
     """
     check_counts(2, num_units=num_units)
     couplings = as_floats("couplings", couplings).numpy()
-    rows = len(couplings) if couplings.ndim else 0
+    rows = len(couplings) if couplings.ndim else 0  # type: ignore[arg-type]
     if couplings.ndim != 2 or couplings.shape != (rows, rows) or rows % num_units:
         raise ValueError(
             "Expected couplings of shape (rows, rows), and rows that are a multiple of "

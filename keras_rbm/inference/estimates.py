@@ -1,10 +1,12 @@
 """An estimate of the partition function and its error."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.pareto import pareto_k
 from keras_rbm.inference.resampling import effective_sample_size
@@ -67,12 +69,12 @@ class LogPartition(NamedTuple):
     note: str = ""
 
     @property
-    def is_finite(self):
+    def is_finite(self) -> tf.Tensor:
         """Bools, () or (B,): whether both ends of the interval are finite."""
         return tf.math.is_finite(self.upper - self.lower)
 
     @classmethod
-    def joined(cls, parts):
+    def joined(cls, parts: "Sequence[LogPartition]") -> "LogPartition":
         """Returns the estimates of several batches of models as one."""
         if len(parts) == 1:
             return parts[0]
@@ -85,10 +87,10 @@ class LogPartition(NamedTuple):
         ]
         if len(remarks) > 1:
             remarks[1:] = [f"({len(remarks) - 1} later parts have remarks, too.)"]
-        return cls(*(tf.concat(field, -1) for field in fields), " ".join(remarks))
+        return cls(*(tf.concat(field, -1) for field in fields), " ".join(remarks))  # type: ignore[call-arg]
 
     @classmethod
-    def exact(cls, value):
+    def exact(cls, value: ArrayLike) -> "LogPartition":
         """Returns a known log Z as a LogPartition."""
         value = tf.cast(value, tf.float64)
         zero = tf.zeros_like(value)
@@ -96,7 +98,13 @@ class LogPartition(NamedTuple):
         return cls(value, zero, value, value, infinite, value[tf.newaxis])
 
     @classmethod
-    def without_error(cls, value, lower=math.nan, upper=math.nan, note=""):
+    def without_error(
+        cls,
+        value: ArrayLike,
+        lower: ArrayLike = math.nan,
+        upper: ArrayLike = math.nan,
+        note: str = "",
+    ) -> "LogPartition":
         """Returns a deterministic estimate of log Z whose error is not known."""
         value = tf.cast(value, tf.float64)
         unknown = tf.fill(tf.shape(value), tf.constant(math.nan, tf.float64))
@@ -106,7 +114,9 @@ class LogPartition(NamedTuple):
         return cls(value, unknown, lower, upper, unknown, value[tf.newaxis], note)
 
     @classmethod
-    def of_error(cls, value, stderr, ess, log_weights):
+    def of_error(
+        cls, value: tf.Tensor, stderr: tf.Tensor, ess: tf.Tensor, log_weights: tf.Tensor
+    ) -> "LogPartition":
         """Returns an estimate with a normal error: three errors on either side.
 
         An unknown error is infinite, and then so are both ends.
@@ -116,7 +126,9 @@ class LogPartition(NamedTuple):
         return cls(value, stderr, value - margin, value + margin, ess, log_weights)
 
     @classmethod
-    def from_log_weights(cls, log_weights, reverse=False):
+    def from_log_weights(
+        cls, log_weights: tf.Tensor, reverse: bool = False
+    ) -> "LogPartition":
         """Returns the estimate that unbiased weights of Z imply.
 
         `E[w] = Z`, so `log Z ~ logmeanexp(log w)`, with the standard error of the delta
@@ -155,7 +167,9 @@ class LogPartition(NamedTuple):
             value, lower, upper = -value, -upper, -lower
         return cls(value, stderr, lower, upper, ess, log_weights)
 
-    def without_refuted_upper_end(self, lower_bound):
+    def without_refuted_upper_end(
+        self, lower_bound: float | np.ndarray
+    ) -> "LogPartition":
         """Returns the estimate, with no upper end if log Z is known to be larger.
 
         Args:
@@ -173,7 +187,7 @@ class LogPartition(NamedTuple):
             else self.note,
         )
 
-    def explained(self, method, remark=""):
+    def explained(self, method: str, remark: str = "") -> "LogPartition":
         """Returns the estimate with a note: the remark, or why an end is open.
 
         Args:
@@ -196,7 +210,7 @@ class LogPartition(NamedTuple):
         )
         return self._replace(note=note.rstrip())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if tf.is_tensor(self.value) and not hasattr(self.value, "numpy"):
             return f"LogPartition(value={self.value})"
         if self.value.shape.rank:
@@ -208,7 +222,7 @@ class LogPartition(NamedTuple):
         return f"{text}: {self.note}" if self.note else text
 
 
-def weighted(log_weights):
+def weighted(log_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the log mean of weights (M,) or (M, B), its error, and their ESS."""
     chains = tf.cast(tf.shape(log_weights)[0], tf.float64)
     value = tf.reduce_logsumexp(log_weights, 0) - tf.math.log(chains)
@@ -217,6 +231,6 @@ def weighted(log_weights):
     return value, tf.sqrt(variance / chains), effective_sample_size(log_weights)
 
 
-def with_rounding(stderr, value):
+def with_rounding(stderr: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
     """Returns standard errors that include the rounding of float32."""
     return tf.sqrt(tf.square(stderr) + tf.square(_ROUNDING * value))

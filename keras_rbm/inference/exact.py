@@ -20,7 +20,7 @@ MAX_UNITS = 25
 _CHUNK = 2**12
 
 
-def exact_log_partition(potentials):
+def exact_log_partition(potentials: Potentials) -> tf.Tensor:
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
     The finite layer with fewer states is enumerated; the other is summed (or, for
@@ -48,12 +48,12 @@ def exact_log_partition(potentials):
 
 
 @traced_by_size
-def enumerated_log_partition(potentials):
+def enumerated_log_partition(potentials: Potentials) -> tf.Tensor:
     """Returns what `exact_log_partition` does, for `Potentials`."""
     return _for_each_model(_log_partition, potentials, tf.float64)
 
 
-def exact_moments(potentials):
+def exact_moments(potentials: Potentials) -> Moments:
     """Computes the model's expected statistics.
 
     Args:
@@ -95,7 +95,7 @@ def _named(units):
     return type(units).__name__.removesuffix("Parameters")
 
 
-def smaller_layer(potentials):
+def smaller_layer(potentials: Potentials) -> str:
     """Returns which layer to enumerate, "visible" or "hidden".
 
     Raises:

@@ -1,9 +1,10 @@
 """Block Gibbs sampling."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import as_array
@@ -12,6 +13,7 @@ from keras_rbm.inference.arguments import (
     check_sizes,
     checked_states,
 )
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
 
 
@@ -35,13 +37,19 @@ class SweepNoise(NamedTuple):
     visible: tf.Tensor
     hidden: tf.Tensor
 
-    def of_sweep(self, index):
+    def of_sweep(self, index: int | tf.Tensor) -> "SweepNoise":
         """Returns the noise of one of several sweeps, as a `SweepNoise`."""
         # Not layer[index]: XLA would draw that part again, on one core.
         return SweepNoise(*(tf.gather(layer, index) for layer in self))
 
 
-def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
+def sweep_noise(
+    potentials: Potentials,
+    chains: int | tf.Tensor,
+    seed: int | tf.Tensor,
+    *,
+    num_sweeps: int = 1,
+) -> SweepNoise:
     """Draws the uniform noise of several sweeps, for both layers at once.
 
     It is drawn early and in one piece. XLA would fuse a draw that has a single use into
@@ -66,19 +74,25 @@ def sweep_noise(potentials, chains, seed, *, num_sweeps=1):
     return SweepNoise(*layers)
 
 
-def sample_hidden_given_visible(potentials, visible, seed):
+def sample_hidden_given_visible(
+    potentials: Potentials, visible: ArrayLike, seed: int | tf.Tensor
+) -> tf.Tensor:
     """Returns hidden states (C, H) drawn from p(h | v)."""
     visible = checked_states(potentials, "visible", visible)
     return potentials.hidden.draw(potentials.hidden_natural(visible), seed)
 
 
-def sample_visible_given_hidden(potentials, hidden, seed):
+def sample_visible_given_hidden(
+    potentials: Potentials, hidden: ArrayLike, seed: int | tf.Tensor
+) -> tf.Tensor:
     """Returns visible states (C, V) drawn from p(v | h)."""
     hidden = checked_states(potentials, "hidden", hidden, hidden=True)
     return potentials.visible.draw(potentials.visible_natural(hidden), seed)
 
 
-def gibbs_sweep(potentials, visible, seed):
+def gibbs_sweep(
+    potentials: Potentials, visible: ArrayLike, seed: int | tf.Tensor
+) -> GibbsState:
     """Draws h from p(h | v), then v from p(v | h).
 
     The sweep leaves the model's distribution of v invariant, and is reversible
@@ -103,7 +117,9 @@ def gibbs_sweep(potentials, visible, seed):
     return draw_states(potentials, potentials.hidden_natural(visible), noise)
 
 
-def draw_states(potentials, hidden_natural, noise):
+def draw_states(
+    potentials: Potentials, hidden_natural: tf.Tensor, noise: SweepNoise
+) -> GibbsState:
     """Returns the `GibbsState` that a sweep draws: h given v, then v given h.
 
     Args:
@@ -116,7 +132,13 @@ def draw_states(potentials, hidden_natural, noise):
     return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
 
 
-def noisy_sweep(potentials, state, noise, index, clamp=None):
+def noisy_sweep(
+    potentials: Potentials,
+    state: ChainState,
+    noise: SweepNoise,
+    index: int | tf.Tensor,
+    clamp: tf.Tensor | None = None,
+) -> ChainState:
     """Returns the `ChainState` after a sweep with noise number `index`."""
     noise = noise.of_sweep(index)
     visible = draw_states(potentials, state.hidden_natural, noise).visible
@@ -125,7 +147,14 @@ def noisy_sweep(potentials, state, noise, index, clamp=None):
     return ChainState(visible, potentials.hidden_natural(visible))
 
 
-def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
+def gibbs_chain(
+    potentials: Potentials,
+    visible: ArrayLike,
+    seed: int | tf.Tensor,
+    *,
+    num_sweeps: int | tf.Tensor,
+    clamp: ArrayLike | None = None,
+) -> tf.Tensor:
     """Runs several sweeps of block Gibbs sampling.
 
     Args:
@@ -150,7 +179,7 @@ def gibbs_chain(potentials, visible, seed, *, num_sweeps, clamp=None):
     return states
 
 
-def checked_mask(clamp, shape):
+def checked_mask(clamp: ArrayLike, shape: Any) -> tf.Tensor:
     """Returns a clamp's mask as a tensor; raises a ValueError if it is not a mask.
 
     Args:
@@ -181,7 +210,9 @@ def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
     )[1].visible
 
 
-def hidden_chain(potentials, hidden, seed, *, num_sweeps):
+def hidden_chain(
+    potentials: Potentials, hidden: tf.Tensor, seed: int | tf.Tensor, *, num_sweeps: int
+) -> GibbsState:
     """Runs sweeps v from p(v | h), h from p(h | v): chains that live in h.
 
     Args:
@@ -214,7 +245,13 @@ def hidden_chain(potentials, hidden, seed, *, num_sweeps):
     return sweep(last, hidden)
 
 
-def visible_chain(potentials, visible, seed, *, num_sweeps):
+def visible_chain(
+    potentials: Potentials,
+    visible: tf.Tensor,
+    seed: int | tf.Tensor,
+    *,
+    num_sweeps: int,
+) -> ChainState:
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
     Like `gibbs_chain`, but for few sweeps inside a training step: all noise,
@@ -236,7 +273,9 @@ def visible_chain(potentials, visible, seed, *, num_sweeps):
     return noisy_chain(potentials, state, noise, 0, num_sweeps)
 
 
-def noisy_chain(potentials, state, noise, first, count):
+def noisy_chain(
+    potentials: Potentials, state: ChainState, noise: SweepNoise, first: int, count: int
+) -> ChainState:
     """Returns the `ChainState` after sweeps `first` to `first + count - 1` of noise.
 
     Each sweep ends with the natural parameters of h, which the next one and the

@@ -1,8 +1,12 @@
 """log Z by a named method."""
 
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.annealing import anneal
@@ -19,6 +23,7 @@ from keras_rbm.inference.exact import enumerated_log_partition, smaller_layer
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
+from keras_rbm.inference.potentials import Potentials
 
 #: Replicas of tempering, less one, and its sweeps.
 _REPLICAS, _STEPS = 20, 1000
@@ -28,20 +33,20 @@ METHODS = (*_DETERMINISTIC, *_ANNEALED, "tempering")
 
 
 def estimate_log_partition(
-    potentials,
-    method="ais",
+    potentials: Potentials,
+    method: str = "ais",
     *,
-    base=None,
-    chains=None,
-    betas=None,
-    num_chains=100,
-    initial_visible=None,
-    steps=None,
-    seed=0,
-    search=True,
-    progress=False,
-    spread=None,
-):
+    base: ArrayLike | None = None,
+    chains: ArrayLike | None = None,
+    betas: ArrayLike | None = None,
+    num_chains: int = 100,
+    initial_visible: ArrayLike | None = None,
+    steps: int | None = None,
+    seed: int | tf.Tensor = 0,
+    search: bool = True,
+    progress: bool = False,
+    spread: Callable[..., tf.Tensor] | None = None,
+) -> LogPartition:
     """Computes or estimates log Z by a named method.
 
     All methods that sample begin with `find_starting_point`: chains and short annealing
@@ -128,7 +133,9 @@ def estimate_log_partition(
     )[method]
 
 
-def estimate_by_each(potentials, methods, **options):
+def estimate_by_each(
+    potentials: Potentials, methods: Sequence[str], **options: Any
+) -> dict[str, LogPartition]:
     """Estimates log Z by several methods, with one search and one annealing for all.
 
     Args:
@@ -171,7 +178,7 @@ def estimate_by_each(potentials, methods, **options):
     return {method: estimates[method] for method in methods}
 
 
-def check_method(potentials, method):
+def check_method(potentials: Potentials, method: str) -> None:
     """Raises a ValueError unless a method is known, and suits the model's units."""
     _check_name(method)
     if method == "exact":

@@ -1,18 +1,20 @@
 """The bipartite model that every inference routine takes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
 class _Fields(NamedTuple):
     kernel: tf.Tensor
-    visible: NamedTuple
-    hidden: NamedTuple
+    visible: LayerParameters
+    hidden: LayerParameters
 
 
 class Potentials(_Fields):
@@ -39,24 +41,29 @@ class Potentials(_Fields):
 
     __slots__ = ()
 
-    def __new__(cls, kernel, visible, hidden):
+    def __new__(
+        cls,
+        kernel: ArrayLike,
+        visible: LayerParameters | ArrayLike,
+        hidden: LayerParameters | ArrayLike,
+    ) -> "Potentials":
         if isinstance(kernel, (list, np.ndarray)):
             kernel = as_floats("kernel", kernel)
         visible, hidden = _layer(visible), _layer(hidden)
         if tf.is_tensor(kernel):
             _check_shapes(kernel, visible, hidden)
-        return super().__new__(cls, kernel, visible, hidden)
+        return super().__new__(cls, kernel, visible, hidden)  # type: ignore[arg-type]
 
     @property
-    def visible_bias(self):
+    def visible_bias(self) -> tf.Tensor:
         return self.visible.bias
 
     @property
-    def hidden_bias(self):
+    def hidden_bias(self) -> tf.Tensor:
         return self.hidden.bias
 
     @property
-    def num_visible(self):
+    def num_visible(self) -> int | tf.Tensor:
         """Number of columns of visible states: int, or a tensor if it may change.
 
         The kernel has `visible.num_rows` rows: more, if a unit has several categories.
@@ -64,23 +71,23 @@ class Potentials(_Fields):
         return self.visible.num_units
 
     @property
-    def num_hidden(self):
+    def num_hidden(self) -> int | tf.Tensor:
         """The same for hidden states; the kernel has `hidden.num_rows` columns."""
         return self.hidden.num_units
 
     @property
-    def batch_size(self):
+    def batch_size(self) -> tf.Tensor | None:
         """Number of models if biases have a batch dimension, else `None`."""
         for bias in (self.visible_bias, self.hidden_bias):
             if bias.shape.rank == 2:
                 return tf.shape(bias)[0]
         return None
 
-    def transpose(self):
+    def transpose(self) -> "Potentials":
         """Returns the same model with the layers' roles exchanged."""
         return Potentials(tf.transpose(self.kernel), self.hidden, self.visible)
 
-    def repeat(self, count):
+    def repeat(self, count: int | tf.Tensor) -> "Potentials":
         """Returns `count` copies of each of B models; row i is model i modulo B.
 
         A single model, without a batch dimension, is returned unchanged.
@@ -90,35 +97,37 @@ class Potentials(_Fields):
         layers = (layer.repeat(count) for layer in (self.visible, self.hidden))
         return Potentials(self.kernel, *layers)
 
-    def hidden_input(self, visible):
+    def hidden_input(self, visible: tf.Tensor) -> tf.Tensor:
         """Returns t(v)' W of shape (B, H) for visible states (B, V)."""
         first = self.visible.first_of(visible)
         return self._product(first, transpose=False)
 
-    def visible_input(self, hidden):
+    def visible_input(self, hidden: tf.Tensor) -> tf.Tensor:
         """Returns W t(h) of shape (B, V) for hidden states (B, H)."""
         first = self.hidden.first_of(hidden)
         return self._product(first, transpose=True)
 
-    def hidden_natural(self, visible):
+    def hidden_natural(self, visible: tf.Tensor) -> tf.Tensor:
         """Returns the hidden units' natural parameters given v, (B, H)."""
         return self.hidden.natural(self.hidden_input(visible))
 
-    def visible_natural(self, hidden):
+    def visible_natural(self, hidden: tf.Tensor) -> tf.Tensor:
         """Returns the visible units' natural parameters given h, (B, V)."""
         return self.visible.natural(self.visible_input(hidden))
 
-    def hidden_natural_of_mean(self, mean):
+    def hidden_natural_of_mean(self, mean: tf.Tensor) -> tf.Tensor:
         """Returns hidden natural parameters given encoded means of visible units."""
         product = self._product(self.visible.first(mean), transpose=False)
         return self.hidden.natural(product)
 
-    def visible_natural_of_mean(self, mean):
+    def visible_natural_of_mean(self, mean: tf.Tensor) -> tf.Tensor:
         """Returns visible natural parameters given means of hidden units, (B, H)."""
         product = self._product(self.hidden.first(mean), transpose=True)
         return self.visible.natural(product)
 
-    def free_energy(self, visible, hidden_natural=None):
+    def free_energy(
+        self, visible: tf.Tensor, hidden_natural: tf.Tensor | None = None
+    ) -> tf.Tensor:
         """Returns `F(v) = -log sum_h exp(-E(v, h))`, (B,), in nats.
 
         `hidden_natural` of v may be passed if it is already known.
@@ -149,11 +158,11 @@ class Moments(NamedTuple):
     """
 
     kernel: tf.Tensor
-    visible: NamedTuple
-    hidden: NamedTuple
+    visible: Any
+    hidden: Any
     weights: tf.Tensor
 
-    def mean(self):
+    def mean(self) -> "Moments":
         """Returns the moments averaged over the rows, without a row axis."""
         row = self.weights[tf.newaxis, :]
         visible, hidden = tf.nest.map_structure(
@@ -163,7 +172,12 @@ class Moments(NamedTuple):
         return Moments(self.kernel, visible, hidden, tf.reduce_sum(self.weights))
 
 
-def conditional_moments(potentials, visible, weights, hidden_natural=None):
+def conditional_moments(
+    potentials: Potentials,
+    visible: tf.Tensor,
+    weights: tf.Tensor,
+    hidden_natural: tf.Tensor | None = None,
+) -> Moments:
     """Returns the moments of visible states, with hidden units in expectation.
 
     Args:
@@ -196,20 +210,22 @@ def conditional_moments(potentials, visible, weights, hidden_natural=None):
     return Moments(kernel, v, h, weights)
 
 
-def own_log_weight(units, states):
+def own_log_weight(units: LayerParameters, states: tf.Tensor) -> tf.Tensor:
     """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
     own = tf.reduce_sum(units.bias * units.first_of(states), -1)
     return own + tf.reduce_sum(units.base_measure(states), -1)
 
 
-def log_conditional(units, states, natural):
+def log_conditional(
+    units: LayerParameters, states: tf.Tensor, natural: tf.Tensor
+) -> tf.Tensor:
     """Returns the log-density of a layer's states given the other layer, (B,), nats."""
     own = tf.reduce_sum(natural * units.first_of(states), -1)
     each = units.base_measure(states) - units.log_partition(natural)
     return own + tf.reduce_sum(each, -1)
 
 
-def finite_layers(potentials):
+def finite_layers(potentials: Potentials) -> dict[str, float]:
     """Returns log2 of the number of states of the layers that can be enumerated.
 
     A dict with "visible" and "hidden", without layers of infinitely many states. For
@@ -223,7 +239,7 @@ def finite_layers(potentials):
     }
 
 
-def num_states(units):
+def num_states(units: LayerParameters) -> np.ndarray:
     """Returns how many states each unit of a finite layer has, an int array."""
     return 1 + np.count_nonzero(np.diff(units.values), axis=1)
 

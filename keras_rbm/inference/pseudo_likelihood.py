@@ -3,16 +3,17 @@
 import functools
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import checked_states
-from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.inference.potentials import Potentials, log_conditional
 from keras_rbm.inference.traces import kind_of_models
 from keras_rbm.inference.unit_states import UnitStates
 
 
-def pseudo_log_likelihood(potentials, visible):
+def pseudo_log_likelihood(potentials: Potentials, visible: ArrayLike) -> tf.Tensor:
     """Computes `sum_i log p(v_i | all other v)`, for finitely many visible states [1].
 
     For binary units each term is `log sigmoid(F(v with bit i flipped) - F(v))`; for
@@ -60,7 +61,12 @@ def _sum_of_units(potentials, visible):
     return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
 
 
-def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
+def stochastic_pseudo_log_likelihood(
+    potentials: Potentials,
+    visible: ArrayLike,
+    seed: int | tf.Tensor,
+    observed: int | None = None,
+) -> tf.Tensor:
     """Estimates `pseudo_log_likelihood` from one random unit of each example.
 
     Args:
@@ -86,7 +92,9 @@ def stochastic_pseudo_log_likelihood(potentials, visible, seed, observed=None):
     return size * _log_conditional(potentials, states, visible, natural, unit)
 
 
-def reconstruction_log_likelihood(potentials, visible):
+def reconstruction_log_likelihood(
+    potentials: Potentials, visible: ArrayLike
+) -> tf.Tensor:
     """Computes `log p(v | h = E[h | v])`: how well v survives one way up and down.
 
     Defined for all unit types. It is not the learning objective of any rule, and can be

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import num_states
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
 class UnitStates(NamedTuple):
@@ -31,7 +32,7 @@ class UnitStates(NamedTuple):
     is_real: tf.Tensor
 
     @classmethod
-    def of(cls, units, kernel):
+    def of(cls, units: LayerParameters, kernel: tf.Tensor) -> "UnitStates":
         """Returns the states of a layer's units.
 
         Args:
@@ -57,11 +58,11 @@ class UnitStates(NamedTuple):
         return cls(kernel, tf.constant(values, dtype), rows, numbers, own, is_real)
 
     @property
-    def count(self):
+    def count(self) -> int:
         """int, m, the largest number of states of a unit."""
         return self.values.shape[1]
 
-    def inputs(self, unit):
+    def inputs(self, unit: tf.Tensor) -> tf.Tensor:
         """Returns what each state of a unit adds to the other layer's parameters.
 
         Args:
@@ -77,7 +78,7 @@ class UnitStates(NamedTuple):
             rows[..., tf.newaxis, :] if self.rows.shape.rank == 1 else rows
         )
 
-    def shares(self, value, unit):
+    def shares(self, value: tf.Tensor, unit: tf.Tensor) -> tf.Tensor:
         """Returns 1 for the state that a value is; for a mean, each state's share.
 
         Args:

@@ -2,6 +2,7 @@
 
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.metrics.pixel_error import PixelError
 
@@ -44,11 +45,16 @@ class ChangedPixelError(PixelError):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, threshold=0.5, name="changed_pixel_error", dtype=None):
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        name: str = "changed_pixel_error",
+        dtype: str | None = None,
+    ) -> None:
         super().__init__(threshold, name=name, dtype=dtype)
         self._x = None
 
-    def observe(self, x):
+    def observe(self, x: ArrayLike) -> None:
         """Gives the metric the inputs of the batch that the next update adds.
 
         Args:
@@ -56,7 +62,12 @@ class ChangedPixelError(PixelError):
         """
         self._x = x
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
         """Adds the batch whose inputs have been observed.
 
         Args:

@@ -2,9 +2,11 @@
 
 import math
 import numbers
+from typing import Any
 
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import as_floats
 
@@ -38,7 +40,12 @@ class PixelError(keras.metrics.Mean):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, threshold=0.5, name="pixel_error", dtype=None):
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        name: str = "pixel_error",
+        dtype: str | None = None,
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         if not isinstance(threshold, numbers.Real) or not math.isfinite(threshold):
             raise ValueError(
@@ -49,7 +56,12 @@ class PixelError(keras.metrics.Mean):
         # Keras' only way to say that lower is better; its tuners read it.
         self._direction = "down"
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
         """Adds a batch.
 
         Args:
@@ -61,7 +73,9 @@ class PixelError(keras.metrics.Mean):
         sample_weight = self.checked_weights(sample_weight, wrong)
         super().update_state(100 * wrong, sample_weight)
 
-    def differs_from_target(self, name, states, y_true):
+    def differs_from_target(
+        self, name: str, states: ArrayLike, y_true: ArrayLike
+    ) -> tf.Tensor:
         """Returns 1 where `states` and `y_true` are on opposite sides of the threshold.
 
         NaN counts as wrong.
@@ -90,7 +104,9 @@ class PixelError(keras.metrics.Mean):
         differs = tf.math.logical_xor(on, wanted)
         return tf.cast(differs | tf.math.is_nan(states), self.dtype)
 
-    def checked_weights(self, sample_weight, states):
+    def checked_weights(
+        self, sample_weight: ArrayLike | None, states: tf.Tensor
+    ) -> tf.Tensor | None:
         """Returns weights that fit states (B, V) as a tensor, or `None`.
 
         Raises:
@@ -108,5 +124,5 @@ class PixelError(keras.metrics.Mean):
             )
         return weights
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "threshold": self.threshold}

@@ -1,10 +1,13 @@
 """The base class of all models: a Keras model whose step is a learning rule."""
 
 import os
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
@@ -13,6 +16,7 @@ from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.models.data.batches import TrainingData, with_weights
 from keras_rbm.models.data.form import DataForm, warn_of_means
 from keras_rbm.models.data.rows import (
+    Data,
     as_rows,
     as_values,
     is_array,
@@ -46,6 +50,8 @@ from keras_rbm.models.training.resume import (
     gradients_given,
     inner_steps,
 )
+from keras_rbm.rules.learner import Learner
+from keras_rbm.rules.rule import Rule
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 #: Number of the seed that completes data, among the seeds made from a step's seed.
@@ -80,7 +86,9 @@ class BoltzmannMachine(keras.Model):
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
 
-    def __init__(self, seed=None, num_visible=None, **kwargs):
+    def __init__(
+        self, seed: int | None = None, num_visible: int | None = None, **kwargs: Any
+    ) -> None:
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         seed = seed_number(seed)
@@ -95,9 +103,9 @@ class BoltzmannMachine(keras.Model):
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        self.rule = None
+        self.rule: Any = None
         self._visible_bias_initializer = None
-        self._learner = None
+        self._learner: Learner | None = None
         self._guard = StepGuard()
         self._chooses_rate = False
         self._visible_width = None  # columns of visible states, once built
@@ -107,12 +115,12 @@ class BoltzmannMachine(keras.Model):
 
     def compile(
         self,
-        optimizer=None,
+        optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
         *,
-        rule="cd",
-        loss=None,
-        metrics=None,
-        weighted_metrics=None,
+        rule: str | dict[str, Any] | Rule = "cd",
+        loss: None = None,
+        metrics: Sequence[str | keras.metrics.Metric] | None = None,
+        weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
         run_eagerly: bool = False,
         steps_per_execution: int = 1,
         jit_compile: bool | str = "auto",
@@ -198,7 +206,7 @@ class BoltzmannMachine(keras.Model):
         eager = run_eagerly or distributed or not self.supports_jit
         return not eager and not compiles_itself
 
-    def get_compile_config(self):
+    def get_compile_config(self) -> dict[str, Any]:
         config = super().get_compile_config()
         if not config:
             return config
@@ -209,7 +217,7 @@ class BoltzmannMachine(keras.Model):
             own["optimizer"] = None
         return config | own
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))
 
     def _set_start(self, initializer, regularizer, visible_bias):
@@ -306,19 +314,19 @@ class BoltzmannMachine(keras.Model):
 
     def fit(
         self,
-        x=None,
-        y=None,
+        x: Data | None = None,
+        y: ArrayLike | None = None,
         batch_size: int | None = None,
         epochs: int = 1,
-        verbose="auto",
-        callbacks=None,
+        verbose: int | str = "auto",
+        callbacks: Sequence[keras.callbacks.Callback] | None = None,
         validation_split: float = 0.0,
-        validation_data=None,
+        validation_data: Any = None,
         shuffle: bool = True,
-        class_weight=None,
-        sample_weight=None,
+        class_weight: None = None,
+        sample_weight: ArrayLike | None = None,
         initial_epoch: int = 0,
-        **kwargs,
+        **kwargs: Any,
     ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit` does.
 
@@ -396,7 +404,7 @@ class BoltzmannMachine(keras.Model):
         x, y, _ = start[0]
         return [FirstFit(start), Divergence(self._form.split(x, y)[1])]
 
-    def train_step(self, data):
+    def train_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
         # A pipeline may read `optimizer.iterations`, which must not change before the
         # batch is there.
@@ -526,7 +534,7 @@ class BoltzmannMachine(keras.Model):
         x = visible if features is None else features
         return self.compute_metrics(x, visible, prediction, sample_weight)
 
-    def test_step(self, data):
+    def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
         seed = self._test_seed()
         step = self._step(features, visible, weights, seed, seed)
@@ -542,12 +550,18 @@ class BoltzmannMachine(keras.Model):
         context = tf.distribute.get_replica_context()
         return random.fold_in(seed, context.replica_id_in_sync_group)
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         if force or self.train_function is None:
             super().make_train_function(force)
             self.train_function = self._guard.read(self.train_function, self)
 
-    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+    def train_on_batch(
+        self,
+        x: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Takes one step, as `keras.Model.train_on_batch` does."""
         self._assert_compile_called("train_on_batch")
         x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
@@ -557,13 +571,13 @@ class BoltzmannMachine(keras.Model):
 
     def evaluate(
         self,
-        x=None,
-        y=None,
+        x: Data | None = None,
+        y: ArrayLike | None = None,
         batch_size: int | None = None,
-        verbose="auto",
-        sample_weight=None,
-        **kwargs,
-    ):
+        verbose: int | str = "auto",
+        sample_weight: ArrayLike | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Returns the loss and metrics on data, as `keras.Model.evaluate` does."""
         self._assert_built("evaluate")
         if batch_size is not None:
@@ -579,13 +593,21 @@ class BoltzmannMachine(keras.Model):
         with explained():
             return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
-    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+    def test_on_batch(
+        self,
+        x: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Returns the loss of a batch, as `keras.Model.test_on_batch` does."""
         self._assert_compile_called("test_on_batch")
         x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
         return super().test_on_batch(x, y, sample_weight, **kwargs)
 
-    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
+    def predict(
+        self, x: Data, batch_size: int | None = None, *args: Any, **kwargs: Any
+    ) -> np.ndarray:
         """Returns the output for data, as `keras.Model.predict` does."""
         self._assert_built("predict")
         self._check_prediction()
@@ -596,7 +618,7 @@ class BoltzmannMachine(keras.Model):
         with explained():
             return super().predict(x, batch_size, *args, **kwargs)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
         self._check_prediction()
@@ -613,16 +635,20 @@ class BoltzmannMachine(keras.Model):
         variables = [] if self._learner is None else self._learner.variables
         return required, {f"rule.{v.name}": v for v in variables}
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves weights, random state and the rule's state under their names."""
         saving.save_state(self, store)
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         """Restores what `save_own_variables` saved; all shapes are checked first."""
         saving.load_state(self, store)
 
     def save(
-        self, filepath: str | os.PathLike, overwrite: bool = True, zipped=None, **kwargs
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
     ) -> None:
         """Saves the model as `keras.Model.save` does.
 
@@ -634,7 +660,10 @@ class BoltzmannMachine(keras.Model):
             super().save(place, overwrite, zipped, **kwargs)
 
     def save_weights(
-        self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
     ) -> None:
         """Saves all variables, as `keras.Model.save_weights`, written as by `save`.
 
@@ -648,7 +677,9 @@ class BoltzmannMachine(keras.Model):
         with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
             super().save_weights(place, overwrite)
 
-    def load_weights(self, filepath: str | os.PathLike, *args, **kwargs) -> None:
+    def load_weights(
+        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
+    ) -> None:
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
         with saving.unchanged_unless_loaded([self], filepath):
@@ -658,10 +689,10 @@ class BoltzmannMachine(keras.Model):
         self,
         filepath: str | os.PathLike,
         format: str = "tf_saved_model",
-        verbose=None,
+        verbose: bool | None = None,
         *,
         endpoint: str = "serving_default",
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         """Exports the model to a format that is loaded without keras_rbm.
 
@@ -691,7 +722,11 @@ class BoltzmannMachine(keras.Model):
         export_model(self, filepath, format, verbose, endpoint, **kwargs)
 
     def summary(
-        self, line_length=None, positions=None, print_fn=None, **kwargs
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Prints the variables with their shapes, by `print_fn` if there is one."""
         (print_fn or print)(summary_of(self))

@@ -1,8 +1,11 @@
 """Log Z and likelihoods of a conditional model, example by example."""
 
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
@@ -20,7 +23,15 @@ _ROUNDING = 1e-3
 _ROWS_AT_ONCE = 10_000
 
 
-def log_partitions(potentials_of, rows, methods, *, num_chains=100, seed=0, **options):
+def log_partitions(
+    potentials_of: Callable[[tf.Tensor], inference.Potentials],
+    rows: tf.Tensor,
+    methods: Sequence[str],
+    *,
+    num_chains: int = 100,
+    seed: int | tf.Tensor = 0,
+    **options: Any,
+) -> dict[str, inference.LogPartition]:
     """Estimates log Z(x) of the models given each row of x, by several methods.
 
     The methods share a search and chains.
@@ -71,7 +82,12 @@ def _mean_field_bound(potentials, x):
     return mean_field_bound(potentials, starts=starts)
 
 
-def log_likelihoods(free_energy, log_partition, method, is_discrete):
+def log_likelihoods(
+    free_energy: tf.Tensor,
+    log_partition: ArrayLike | inference.LogPartition,
+    method: str | None,
+    is_discrete: bool,
+) -> tf.Tensor:
     """Returns -F(v | x) - log Z(x), (B,), float64, nats.
 
     Args:

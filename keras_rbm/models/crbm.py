@@ -1,7 +1,11 @@
 """The conditional restricted Boltzmann machine."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module
 from keras_rbm import units
@@ -20,6 +24,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.with_inference import WithInference
+from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
 
@@ -96,16 +101,16 @@ class CRBM(WithInference, BoltzmannMachine):
         *,
         visible: str | units.Unit = "bernoulli",
         hidden: str | units.Unit = "bernoulli",
-        inference=None,
+        inference: str | dict[str, Any] | inference_module.Inference | None = None,
         num_visible: int | None = None,
         num_features: int | None = None,
         seed: int | None = None,
-        kernel_initializer=None,
-        feature_initializer=None,
-        visible_bias_initializer=None,
-        kernel_regularizer=None,
-        **kwargs,
-    ):
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        feature_initializer: str | Callable[..., Any] | None = None,
+        visible_bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        **kwargs: Any,
+    ) -> None:
         check_counts(hidden_units=hidden_units)
         if num_features is not None:
             check_counts(num_features=num_features)
@@ -132,7 +137,7 @@ class CRBM(WithInference, BoltzmannMachine):
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         check_input_shape(input_shape, self)
         if self.built:
             return
@@ -177,7 +182,13 @@ class CRBM(WithInference, BoltzmannMachine):
             self.num_visible = int(y.shape[-1])
         self.build(tuple(x.shape))
 
-    def compile(self, optimizer=None, *, rule="maximum_likelihood", **kwargs) -> None:
+    def compile(
+        self,
+        optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
+        *,
+        rule: str | dict[str, Any] | Rule = "maximum_likelihood",
+        **kwargs: Any,
+    ) -> None:
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
@@ -202,7 +213,9 @@ class CRBM(WithInference, BoltzmannMachine):
         self._form.called.check(rows)
         return rows
 
-    def potentials(self, features=None, dtype=None) -> inference_module.Potentials:
+    def potentials(
+        self, features: tf.Tensor | None = None, dtype: str | None = None
+    ) -> inference_module.Potentials:
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
         Args:
@@ -248,14 +261,16 @@ class CRBM(WithInference, BoltzmannMachine):
             )
         return gradients
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.ensure_shape(inputs, (None, self.num_features))
         infer = self.inference.given(inputs)
         beliefs = infer(self.potentials(inputs), pairwise=None)
         # Rules train the model: no gradient flows back through the sweeps.
         return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
         return (input_shape[0], self.visible.num_rows(self.num_visible))
 
     def _prediction(self, features, visible):
@@ -267,7 +282,13 @@ class CRBM(WithInference, BoltzmannMachine):
             tf.cast(self(features), self.variable_dtype)
         )
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self,
+        x: tf.Tensor | None,
+        y: tf.Tensor,
+        y_pred: tf.Tensor,
+        sample_weight: tf.Tensor | None = None,
+    ) -> dict[str, Any]:
         """Updates compiled metrics with targets and the marginals given x.
 
         A metric with a method `observe` is given x first.
@@ -276,7 +297,7 @@ class CRBM(WithInference, BoltzmannMachine):
             metric.observe(x)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
-    def predict_map(self, x, batch_size: int = 1000) -> tf.Tensor:
+    def predict_map(self, x: ArrayLike, batch_size: int = 1000) -> tf.Tensor:
         """Predicts one state of the visible units.
 
         Max-product inference finds the most probable (v, h), mixed-product the most
@@ -304,7 +325,7 @@ class CRBM(WithInference, BoltzmannMachine):
         natural = potentials.visible_natural_of_mean(hidden)
         return potentials.visible.mode(natural)
 
-    def free_energy(self, x, v) -> tf.Tensor:
+    def free_energy(self, x: ArrayLike, v: ArrayLike) -> tf.Tensor:
         """Computes `F(v | x) = -log sum_h exp(-E(v, h | x))`.
 
         Args:
@@ -323,13 +344,13 @@ class CRBM(WithInference, BoltzmannMachine):
 
     def log_partition(
         self,
-        x,
+        x: ArrayLike,
         method: str | None = None,
         *,
         num_chains: int = 100,
-        betas=None,
+        betas: ArrayLike | None = None,
         steps: int | None = None,
-        seed=0,
+        seed: int | tf.Tensor = 0,
         search: bool = True,
         progress: bool = False,
     ) -> inference_module.LogPartition:
@@ -371,7 +392,12 @@ class CRBM(WithInference, BoltzmannMachine):
     def _default_method(self):
         return "bethe" if are_binary(self.visible, self.hidden) else "ais"
 
-    def log_likelihood(self, x, v, log_partition=None) -> tf.Tensor:
+    def log_likelihood(
+        self,
+        x: ArrayLike,
+        v: ArrayLike,
+        log_partition: ArrayLike | inference_module.LogPartition | str | None = None,
+    ) -> tf.Tensor:
         """Computes `log p(v | x) = -F(v | x) - log Z(x)`.
 
         Args:
@@ -420,11 +446,11 @@ class CRBM(WithInference, BoltzmannMachine):
 
     def sample(
         self,
-        x,
+        x: ArrayLike,
         *,
         steps: int = 1000,
-        initial_visible=None,
-        clamp=None,
+        initial_visible: ArrayLike | None = None,
+        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states given x by block Gibbs sampling, one for each row.
@@ -460,7 +486,7 @@ class CRBM(WithInference, BoltzmannMachine):
             seed,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config() | self._start_config()
         return config | {
             "hidden_units": self.hidden_units,

@@ -1,7 +1,11 @@
 """The deep Boltzmann machine."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module
 from keras_rbm import random, rules, units
@@ -30,6 +34,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import checked_chains
 from keras_rbm.models.with_inference import WithInference
+from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
 
@@ -98,18 +103,18 @@ class DBM(WithInference, GenerativeModel):
 
     def __init__(
         self,
-        hidden_units: list[int],
+        hidden_units: Sequence[int],
         *,
         visible: str | units.Unit = "bernoulli",
-        hidden: str | units.Unit | list[str | units.Unit] = "bernoulli",
+        hidden: str | units.Unit | Sequence[str | units.Unit] = "bernoulli",
         inference: str | inference_module.Inference = "mean_field",
         num_visible: int | None = None,
         seed: int | None = None,
-        kernel_initializer=None,
-        visible_bias_initializer=None,
-        kernel_regularizer=None,
-        **kwargs,
-    ):
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        visible_bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        **kwargs: Any,
+    ) -> None:
         hidden_units = layered.checked_sizes(hidden_units)
         inference = inference_module.get(inference)
         each = one_each(hidden, "hidden", len(hidden_units))
@@ -126,7 +131,7 @@ class DBM(WithInference, GenerativeModel):
         if num_visible is not None:
             self.build((None, self.num_visible))
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         check_input_shape(input_shape, self)
         if self.built:
             return
@@ -174,10 +179,12 @@ class DBM(WithInference, GenerativeModel):
         return reseeded(self._kernel_initializer, layer)
 
     @property
-    def kernel(self):
+    def kernel(self) -> tf.Tensor:
         return self.kernels[0]
 
-    def potentials(self, features=None, dtype=None) -> inference_module.Potentials:
+    def potentials(
+        self, features: tf.Tensor | None = None, dtype: str | None = None
+    ) -> inference_module.Potentials:
         """Returns the model as `Potentials`: even layers visible, odd ones hidden.
 
         Args:
@@ -190,7 +197,9 @@ class DBM(WithInference, GenerativeModel):
         sides = units.joined(layers[0::2]), units.joined(layers[1::2])
         return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
-    def posterior(self, visible, dtype=None) -> inference_module.Potentials:
+    def posterior(
+        self, visible: tf.Tensor, dtype: str | None = None
+    ) -> inference_module.Potentials:
         """Returns the model of the hidden layers given v as `Potentials`.
 
         Args:
@@ -275,7 +284,7 @@ class DBM(WithInference, GenerativeModel):
         )
         return inference_module.Moments(kernel, *statistics, weights)
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)
         beliefs = self.inference(self.posterior(inputs), pairwise=None)
         sizes = [self._sizes[0], *self._rows[1:]]
@@ -286,7 +295,9 @@ class DBM(WithInference, GenerativeModel):
         features = tf.stop_gradient(tf.concat(hidden, 1))
         return tf.cast(features, self.compute_dtype)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
         return (input_shape[0], sum(self._rows[1:]))
 
     def _reconstruct(self, visible):
@@ -296,7 +307,7 @@ class DBM(WithInference, GenerativeModel):
         potentials = inference_module.Potentials(kernel, below, above)
         return below.mean(potentials.visible_natural_of_mean(means))
 
-    def variational_free_energy(self, x) -> tf.Tensor:
+    def variational_free_energy(self, x: ArrayLike) -> tf.Tensor:
         """Computes an upper bound of `-log sum_h exp(-E(v, h))`, by mean field.
 
         Args:
@@ -313,7 +324,11 @@ class DBM(WithInference, GenerativeModel):
         posterior = self.posterior(visible, self.variable_dtype)
         return -own - self._mean_field(posterior).log_partition
 
-    def log_likelihood_bound(self, x, log_partition=None) -> tf.Tensor:
+    def log_likelihood_bound(
+        self,
+        x: ArrayLike,
+        log_partition: ArrayLike | inference_module.LogPartition | str | None = None,
+    ) -> tf.Tensor:
         """Computes the variational lower bound of `log p(v)`, by mean field.
 
         Args:
@@ -329,7 +344,11 @@ class DBM(WithInference, GenerativeModel):
         return self._log_likelihood(values, log_partition)
 
     def log_partition(
-        self, method: str = "ais", *, initial_visible=None, **kwargs
+        self,
+        method: str = "ais",
+        *,
+        initial_visible: ArrayLike | None = None,
+        **kwargs: Any,
     ) -> inference_module.LogPartition:
         """Computes or estimates `log Z`, as `RBM.log_partition` does.
 
@@ -347,8 +366,8 @@ class DBM(WithInference, GenerativeModel):
         num_samples: int,
         *,
         steps: int = 1000,
-        initial_visible=None,
-        clamp=None,
+        initial_visible: ArrayLike | None = None,
+        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling of all layers.
@@ -402,7 +421,16 @@ class DBM(WithInference, GenerativeModel):
         } | chain_endpoints(self.sample, number("num_samples"))
 
     def pretrain(
-        self, x, *, optimizer=None, rule="cd", epochs: int | list[int] = 1, **kwargs
+        self,
+        x: ArrayLike | tf.data.Dataset,
+        *,
+        optimizer: str
+        | keras.optimizers.Optimizer
+        | Sequence[str | keras.optimizers.Optimizer]
+        | None = None,
+        rule: str | Rule | Sequence[str | Rule] = "cd",
+        epochs: int | Sequence[int] = 1,
+        **kwargs: Any,
     ) -> list[keras.callbacks.History]:
         """Trains the layers one after the other, as a start for `fit`.
 
@@ -483,7 +511,7 @@ class DBM(WithInference, GenerativeModel):
                 f"every second hidden layer. Received: {rule!r}. Leave it out."
             )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config() | self._start_config()
         serialize = keras.saving.serialize_keras_object
         return config | {

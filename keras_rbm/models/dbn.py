@@ -2,19 +2,23 @@
 
 import numbers
 import os
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
+from keras_rbm.inference import LogPartition
 from keras_rbm.inference.gibbs import (
     sample_hidden_given_visible,
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import log_conditional
-from keras_rbm.models.data.rows import as_values, map_rows, row_chunks
+from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.errors import explained
@@ -30,6 +34,7 @@ from keras_rbm.models.files.exporting import (
 from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
+from keras_rbm.rules.rule import Rule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -76,22 +81,33 @@ class DBN(keras.Model):
            Neural Computation, 2006.
     """
 
-    def __init__(self, rbms: list[RBM | int], *, seed: int | None = None, **kwargs):
+    def __init__(
+        self, rbms: Sequence[RBM | int], *, seed: int | None = None, **kwargs: Any
+    ) -> None:
         rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
         super().__init__(**kwargs)
         self.autocast = False  # as in its RBMs: bfloat16 has no 257
-        self.rbms = rbms
+        self.rbms: list[RBM] = rbms
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:
             self.build((None, rbms[0]._visible_width))
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.rbms[0].build(input_shape)
         self.input_spec = self.rbms[0].input_spec
         self.built = True
 
-    def compile(self, optimizer=None, *, rule="cd", **kwargs) -> None:
+    def compile(
+        self,
+        optimizer: str
+        | keras.optimizers.Optimizer
+        | Sequence[str | keras.optimizers.Optimizer]
+        | None = None,
+        *,
+        rule: str | Rule | Sequence[str | Rule] = "cd",
+        **kwargs: Any,
+    ) -> None:
         """Configures every RBM for training, as `RBM.compile` does.
 
         RBMs that were compiled on their own need not be compiled here. `fit` compiles
@@ -109,12 +125,14 @@ class DBN(keras.Model):
         """
         compile_each(self.rbms, optimizer, rule, kwargs)
 
-    def adapt(self, data) -> None:
+    def adapt(self, data: Data) -> None:
         """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
         self.rbms[0].adapt(data)
         self.build((None, self.rbms[0]._visible_width))
 
-    def fit(self, x, **kwargs) -> keras.callbacks.History:
+    def fit(
+        self, x: ArrayLike | tf.data.Dataset, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Trains all RBMs, from below: greedy training is how a DBN learns.
 
         Args:
@@ -140,14 +158,16 @@ class DBN(keras.Model):
 
     def pretrain(
         self,
-        x,
+        x: ArrayLike | tf.data.Dataset,
         *,
-        epochs: int | list[int] = 1,
+        epochs: int | Sequence[int] = 1,
         batch_size: int | None = None,
-        validation_data=None,
-        callbacks=None,
-        sample_weight=None,
-        verbose="auto",
+        validation_data: ArrayLike | tf.data.Dataset | None = None,
+        callbacks: Sequence[keras.callbacks.Callback]
+        | Callable[[int], Sequence[keras.callbacks.Callback]]
+        | None = None,
+        sample_weight: ArrayLike | None = None,
+        verbose: int | str = "auto",
     ) -> list[keras.callbacks.History | None]:
         """Trains the RBMs one after the other, from below, as `fit` does.
 
@@ -198,7 +218,9 @@ class DBN(keras.Model):
         self.build((None, self.rbms[0]._visible_width))
         return histories
 
-    def evaluate(self, x, *, verbose="auto"):
+    def evaluate(
+        self, x: ArrayLike | tf.data.Dataset, *, verbose: int | str = "auto"
+    ) -> list[float]:
         """Returns a list of each RBM's loss on the features that it learns from.
 
         Args:
@@ -207,7 +229,7 @@ class DBN(keras.Model):
         """
         return evaluate_each(self.rbms, x, verbose)
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         top = self.rbms[-1]
         return tf.cast(self._way_up_in_means(inputs), top.compute_dtype)
 
@@ -218,10 +240,14 @@ class DBN(keras.Model):
             means = rbm._features_of_mean(means)
         return means
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
         return self.rbms[-1].compute_output_shape(input_shape)
 
-    def predict(self, x, batch_size: int | None = None, *args, **kwargs) -> np.ndarray:
+    def predict(
+        self, x: Data, batch_size: int | None = None, *args: Any, **kwargs: Any
+    ) -> np.ndarray:
         """Returns the features of the top for data, as `keras.Model.predict` does."""
         self._assert_built("predict")
         if batch_size is not None:
@@ -231,7 +257,7 @@ class DBN(keras.Model):
         with explained():
             return super().predict(x, batch_size, *args, **kwargs)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the features of the top, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
         x = as_values(x)
@@ -255,7 +281,7 @@ class DBN(keras.Model):
             "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
         } | chain_endpoints(self.sample, number("num_samples"))
 
-    def reconstruct(self, x) -> tf.Tensor:
+    def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down, in means.
 
         Args:
@@ -276,7 +302,12 @@ class DBN(keras.Model):
         return states
 
     def sample(
-        self, num_samples: int, *, steps: int = 1000, seed: int | None = None, **kwargs
+        self,
+        num_samples: int,
+        *,
+        steps: int = 1000,
+        seed: int | None = None,
+        **kwargs: Any,
     ) -> tf.Tensor:
         """Draws visible states: a chain in the top RBM, then one way down.
 
@@ -306,7 +337,12 @@ class DBN(keras.Model):
         return states
 
     def log_likelihood_bound(
-        self, x, log_partition=None, *, num_samples: int = 10, seed: int = 0
+        self,
+        x: ArrayLike,
+        log_partition: ArrayLike | LogPartition | str | None = None,
+        *,
+        num_samples: int = 10,
+        seed: int = 0,
     ) -> tf.Tensor:
         """Estimates the variational lower bound of `log p(v)`.
 
@@ -377,7 +413,11 @@ class DBN(keras.Model):
         return classifier(self.rbms, num_classes, dropout)
 
     def save(
-        self, filepath: str | os.PathLike, overwrite: bool = True, zipped=None, **kwargs
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
     ) -> None:
         """Saves the model and its RBMs, as `RBM.save` does."""
         suffix = None if zipped is False else ".keras"
@@ -385,7 +425,10 @@ class DBN(keras.Model):
             super().save(place, overwrite, zipped, **kwargs)
 
     def save_weights(
-        self, filepath: str | os.PathLike, overwrite: bool = True, max_shard_size=None
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
     ) -> None:
         """Saves the variables of all RBMs, as `RBM.save_weights` does."""
         if max_shard_size is not None:
@@ -395,7 +438,9 @@ class DBN(keras.Model):
         with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
             super().save_weights(place, overwrite)
 
-    def load_weights(self, filepath: str | os.PathLike, *args, **kwargs) -> None:
+    def load_weights(
+        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
+    ) -> None:
         """Restores the variables of all RBMs, or none, as `RBM.load_weights` does."""
         self._assert_built("load_weights")
         with saving.unchanged_unless_loaded(self.rbms, filepath):
@@ -405,10 +450,10 @@ class DBN(keras.Model):
         self,
         filepath: str | os.PathLike,
         format: str = "tf_saved_model",
-        verbose=None,
+        verbose: bool | None = None,
         *,
         endpoint: str = "serving_default",
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         """Exports the model to a format that is loaded without keras_rbm.
 
@@ -418,27 +463,31 @@ class DBN(keras.Model):
         export_model(self, filepath, format, verbose, endpoint, **kwargs)
 
     def summary(
-        self, line_length=None, positions=None, print_fn=None, **kwargs
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Prints the variables with their shapes, by `print_fn` if there is one."""
         (print_fn or print)(summary_of(self))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]
         for rbm in rbms:  # so that `load_model(compile=False)` is obeyed
             rbm.pop("compile_config", None)
         return super().get_config() | {"rbms": rbms}
 
-    def get_compile_config(self):
+    def get_compile_config(self) -> dict[str, Any]:
         return {"rbms": [rbm.get_compile_config() for rbm in self.rbms]}
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: dict[str, Any]) -> None:
         for rbm, own in zip(self.rbms, config["rbms"], strict=True):
             if own:
                 rbm.compile_from_config(own)
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "DBN":
         rbms = [keras.saving.deserialize_keras_object(rbm) for rbm in config["rbms"]]
         return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
 
@@ -450,7 +499,7 @@ def _made(rbms, seed, dtype):
     seed = seed_number(seed)
     seeds = [None if seed is None else seed + level for level in range(len(rbms))]
     return [
-        RBM(rbm, seed=own, dtype=dtype) if isinstance(rbm, numbers.Integral) else rbm
+        RBM(rbm, seed=own, dtype=dtype) if isinstance(rbm, numbers.Integral) else rbm  # type: ignore[arg-type]
         for rbm, own in zip(rbms, seeds, strict=True)
     ]
 

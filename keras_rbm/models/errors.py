@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -10,7 +11,7 @@ MARK, END = "This step cannot be taken:", "(end)"
 
 
 @contextlib.contextmanager
-def explained():
+def explained() -> Iterator[None]:
     """Turns a TensorFlow error whose message has the marks into a ValueError."""
     try:
         yield
@@ -22,7 +23,9 @@ def explained():
         raise ValueError(reason) from error
 
 
-def lies_in(part, low=None, high=None):
+def lies_in(
+    part: tf.Tensor, low: float | None = None, high: float | None = None
+) -> tf.Tensor:
     """Returns a bool (): whether all values are finite and within the limits."""
     large = part.dtype.max
     low, high = -large if low is None else low, large if high is None else high

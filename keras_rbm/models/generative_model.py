@@ -1,17 +1,19 @@
 """The base class of models of p(v): their base rate, and partition function."""
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.rows import map_rows, moments, row_chunks
+from keras_rbm.models.data.rows import Data, map_rows, moments, row_chunks
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
 
 
@@ -101,7 +103,7 @@ class GenerativeModel(BoltzmannMachine):
         """Returns the parameters of the data's units."""
         return self.potentials().visible
 
-    def adapt(self, data) -> None:
+    def adapt(self, data: Data) -> None:
         """Fits the isolated visible units to data, before training.
 
         Sets the visible bias (for Gaussian units also the precision, or shift and
@@ -153,7 +155,7 @@ class GenerativeModel(BoltzmannMachine):
         """
         return self._visible_parameters().state_like(self._reconstruct(visible))
 
-    def reconstruct(self, x) -> tf.Tensor:
+    def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.
 
         Args:
@@ -176,9 +178,9 @@ class GenerativeModel(BoltzmannMachine):
         self,
         *,
         num_chains: int = 100,
-        betas=None,
+        betas: ArrayLike | None = None,
         steps: int | None = None,
-        seed=0,
+        seed: int | tf.Tensor = 0,
         search: bool = True,
         progress: bool = False,
     ) -> inference.Annealing:
@@ -203,10 +205,10 @@ class GenerativeModel(BoltzmannMachine):
         method: str = "ais",
         *,
         num_chains: int = 100,
-        betas=None,
-        initial_visible=None,
+        betas: ArrayLike | None = None,
+        initial_visible: ArrayLike | None = None,
         steps: int | None = None,
-        seed=0,
+        seed: int | tf.Tensor = 0,
         search: bool = True,
         progress: bool = False,
     ) -> inference.LogPartition:
@@ -285,7 +287,7 @@ class GenerativeModel(BoltzmannMachine):
         return tf.cast(value, tf.float64)
 
 
-def mean_gradients(positive, negative):
+def mean_gradients(positive: Any, negative: Any) -> dict[str, tf.Tensor]:
     """Returns negative minus positive mean statistics, by the parameters' names."""
     difference = tf.nest.map_structure(tf.subtract, negative.mean(), positive.mean())
     sides = (("visible", difference.visible), ("hidden", difference.hidden))
@@ -303,7 +305,7 @@ class _Count:
     set the mean, which `fit` then does not change.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.variable = keras.Variable(
             "zeros",
             shape=(),

@@ -1,8 +1,11 @@
 """The infinite restricted Boltzmann machine, whose hidden layer grows."""
 
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference, units
 from keras_rbm._checks import check_counts
@@ -12,6 +15,7 @@ from keras_rbm.inference.growing.growth import GrowingSamples, grow
 from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe, Phases
+from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
 #: Bias of a unit that is never on: the only one of a model that has none yet.
@@ -70,8 +74,8 @@ class InfiniteRBM(RBM):
         *,
         num_visible: int | None = None,
         seed: int | None = None,
-        **kwargs,
-    ):
+        **kwargs: Any,
+    ) -> None:
         check_counts(max_hidden_units=max_hidden_units)
         self._first_units = 0
         super().__init__(
@@ -83,7 +87,7 @@ class InfiniteRBM(RBM):
         )
         self.supports_jit = False  # XLA would compile again for each size
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         check_input_shape(input_shape, self)
         if not self.built:
             count = keras.initializers.Constant(self._first_units)
@@ -100,7 +104,7 @@ class InfiniteRBM(RBM):
         super()._build_training()
 
     @property
-    def hidden_units(self):
+    def hidden_units(self) -> int:
         """int: hidden units in use, 0 for a new model."""
         self._assert_built("hidden_units")
         return int(self._in_use.numpy())
@@ -115,7 +119,9 @@ class InfiniteRBM(RBM):
         """bool: whether there is no room for another hidden unit."""
         return self.hidden_units >= self.max_hidden_units
 
-    def potentials(self, features=None, dtype=None) -> inference.Potentials:
+    def potentials(
+        self, features: tf.Tensor | None = None, dtype: str | None = None
+    ) -> inference.Potentials:
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
         The arguments are those of `RBM.potentials`.
@@ -134,10 +140,18 @@ class InfiniteRBM(RBM):
     def _hidden_parameters(self):
         return self.potentials().hidden
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
         return (input_shape[0], max(self.hidden_units, 1))
 
-    def compile(self, optimizer=None, *, rule="frank_wolfe", **kwargs) -> None:
+    def compile(
+        self,
+        optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
+        *,
+        rule: str | dict[str, Any] | Rule = "frank_wolfe",
+        **kwargs: Any,
+    ) -> None:
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
@@ -169,7 +183,7 @@ class InfiniteRBM(RBM):
             )
         rule.check(learner)
 
-    def fit(self, *args, **kwargs) -> keras.callbacks.History:
+    def fit(self, *args: Any, **kwargs: Any) -> keras.callbacks.History:
         """Grows the model, like `RBM.fit`, until there is no room for more units.
 
         Each batch adds a unit that is fitted to it. An array is one batch, unless
@@ -261,7 +275,7 @@ class InfiniteRBM(RBM):
     def _chains(self, potentials):
         return None if self._samples is None else self._samples.read().chains
 
-    def insert_unit(self, weights, bias) -> None:
+    def insert_unit(self, weights: ArrayLike, bias: float | ArrayLike) -> None:
         """Adds a hidden unit.
 
         Args:
@@ -320,7 +334,7 @@ class InfiniteRBM(RBM):
         return rbm
 
     @classmethod
-    def from_rbm(cls, rbm, max_hidden_units: int, **kwargs) -> "InfiniteRBM":
+    def from_rbm(cls, rbm: RBM, max_hidden_units: int, **kwargs: Any) -> "InfiniteRBM":
         """Returns a model that continues to grow from a trained RBM.
 
         Args:
@@ -362,7 +376,7 @@ class InfiniteRBM(RBM):
         return model
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "InfiniteRBM":
         # Later layers are built for the units in use, before weights are loaded.
         config = dict(config)
         count = config.pop("hidden_units", 0)
@@ -372,7 +386,7 @@ class InfiniteRBM(RBM):
             model._in_use.assign(count)
         return model
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         same = ("name", "trainable", "dtype", "num_visible", "seed")
         return {name: config[name] for name in same} | {
@@ -390,7 +404,7 @@ class _Samples:
         seed: seed tensor (2,).
     """
 
-    def __init__(self, num_samples, num_visible, seed):
+    def __init__(self, num_samples: int, num_visible: int, seed: tf.Tensor) -> None:
         samples = GrowingSamples.new(num_samples, num_visible, seed)
         made = samples._asdict() | {"left_at": tf.zeros(4)}
         self.variables = [
@@ -398,23 +412,23 @@ class _Samples:
             for name, value in made.items()
         ]
 
-    def read(self):
+    def read(self) -> GrowingSamples:
         """Returns the `GrowingSamples`."""
         return GrowingSamples(*map(tf.convert_to_tensor, self.variables[:-1]))
 
-    def assign(self, samples, model):
+    def assign(self, samples: GrowingSamples, model: InfiniteRBM) -> None:
         """Takes over the `GrowingSamples` of a model."""
         values = *samples, _fingerprint(model)
         for variable, value in zip(self.variables, values, strict=True):
             variable.assign(value)
 
-    def replace(self, **values):
+    def replace(self, **values: Any) -> None:
         """Changes some of the values."""
         for variable in self.variables:
             if variable.name in values:
                 variable.assign(values[variable.name])
 
-    def belong_to(self, model):
+    def belong_to(self, model: InfiniteRBM) -> bool:
         """Returns whether they are samples of the model as it is now, a bool."""
         *_, started, left_at = self.variables
         same = np.allclose(left_at.numpy(), _fingerprint(model), rtol=1e-5)
@@ -433,7 +447,7 @@ def _fingerprint(model):
 class _Growing(keras.callbacks.Callback):
     """Prepares the samples when `fit` begins, and ends it if there is no more room."""
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model, samples = self.model, self.model._samples
         known = samples.read().log_partition
         if not samples.belong_to(model):
@@ -442,7 +456,7 @@ class _Growing(keras.callbacks.Callback):
         if not np.isfinite(known) and model.hidden_units:
             self._anneal()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         if model._samples.read().log_partition_error > _LARGEST_ERROR:
             self._anneal()

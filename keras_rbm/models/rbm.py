@@ -1,7 +1,11 @@
 """The restricted Boltzmann machine."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference, units
 from keras_rbm._checks import check_counts
@@ -85,11 +89,11 @@ class RBM(GenerativeModel):
         hidden: str | units.Unit = "bernoulli",
         num_visible: int | None = None,
         seed: int | None = None,
-        kernel_initializer=None,
-        visible_bias_initializer=None,
-        kernel_regularizer=None,
-        **kwargs,
-    ):
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        visible_bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        **kwargs: Any,
+    ) -> None:
         check_counts(hidden_units=hidden_units)
         visible, hidden = unit_types(visible, hidden)
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
@@ -102,7 +106,7 @@ class RBM(GenerativeModel):
         if num_visible is not None:
             self.build((None, self.num_visible))
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         check_input_shape(input_shape, self)
         if self.built:
             return
@@ -135,7 +139,9 @@ class RBM(GenerativeModel):
     def _hidden_parameters(self):
         return layer_parameters(self, "hidden_{}", self.hidden)
 
-    def potentials(self, features=None, dtype=None) -> inference.Potentials:
+    def potentials(
+        self, features: tf.Tensor | None = None, dtype: str | None = None
+    ) -> inference.Potentials:
         """Returns the model as `keras_rbm.inference.Potentials`.
 
         Args:
@@ -150,7 +156,7 @@ class RBM(GenerativeModel):
             self._hidden_parameters(),
         )
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)
         features = self._features_of_mean(self.visible.encode(inputs))
         return tf.cast(features, self.compute_dtype)
@@ -182,7 +188,7 @@ class RBM(GenerativeModel):
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
-    def free_energy(self, x) -> tf.Tensor:
+    def free_energy(self, x: ArrayLike) -> tf.Tensor:
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.
 
         Args:
@@ -197,7 +203,7 @@ class RBM(GenerativeModel):
     def _energies(self, visible):
         return self.potentials(dtype=self.variable_dtype).free_energy(visible)
 
-    def pseudo_log_likelihood(self, x) -> tf.Tensor:
+    def pseudo_log_likelihood(self, x: ArrayLike) -> tf.Tensor:
         """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
 
         Args:
@@ -213,7 +219,11 @@ class RBM(GenerativeModel):
             lambda v: inference.pseudo_log_likelihood(potentials, v), values
         )
 
-    def log_likelihood(self, x, log_partition=None) -> tf.Tensor:
+    def log_likelihood(
+        self,
+        x: ArrayLike,
+        log_partition: ArrayLike | inference.LogPartition | str | None = None,
+    ) -> tf.Tensor:
         """Computes `log p(v) = -F(v) - log Z`.
 
         Args:
@@ -233,9 +243,9 @@ class RBM(GenerativeModel):
         *,
         steps: int = 1000,
         method: str = "gibbs",
-        betas=10,
-        initial_visible=None,
-        clamp=None,
+        betas: ArrayLike = 10,
+        initial_visible: ArrayLike | None = None,
+        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling or parallel tempering.
@@ -266,7 +276,11 @@ class RBM(GenerativeModel):
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
         base = self._base_natural(potentials)
-        chains = {"initial_visible": initial_visible, "clamp": clamp, "seed": seed}
+        chains: dict[str, Any] = {
+            "initial_visible": initial_visible,
+            "clamp": clamp,
+            "seed": seed,
+        }
         named = isinstance(method, str)
         if named and method == "gibbs":
             return draw(self, potentials, base, shape, steps, **chains)
@@ -276,10 +290,12 @@ class RBM(GenerativeModel):
             f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."
         )
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
         return (input_shape[0], self.hidden.num_rows(self.hidden_units))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config() | self._start_config()
         return config | {
             "hidden_units": self.hidden_units,

@@ -1,13 +1,25 @@
 """Samples of a model by Markov chains, with checks of their arguments."""
 
+import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.gibbs import checked_mask
+from keras_rbm.inference.potentials import Potentials
 
 
-def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
+def draw(
+    model: keras.Model,
+    potentials: Potentials,
+    base: tf.Tensor,
+    shape: tuple[int, int],
+    steps: int,
+    initial_visible: ArrayLike | None,
+    clamp: ArrayLike | None,
+    seed: int | None,
+) -> tf.Tensor:
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
     initial_visible, clamp, seed = checked_chains(
         model, shape, steps, initial_visible, clamp, seed
@@ -22,8 +34,16 @@ def draw(model, potentials, base, shape, steps, initial_visible, clamp, seed):
 
 
 def draw_tempered(
-    model, potentials, base, shape, steps, betas, initial_visible, clamp, seed
-):
+    model: keras.Model,
+    potentials: Potentials,
+    base: tf.Tensor,
+    shape: tuple[int, int],
+    steps: int,
+    betas: ArrayLike,
+    initial_visible: ArrayLike | None,
+    clamp: ArrayLike | None,
+    seed: int | None,
+) -> tf.Tensor:
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
     betas = inference.temperatures(betas)
     initial_visible, clamp, seed = checked_chains(
@@ -41,7 +61,14 @@ def draw_tempered(
     ).visible[-1]
 
 
-def checked_chains(model, shape, steps, initial_visible, clamp, seed):
+def checked_chains(
+    model: keras.Model,
+    shape: tuple[int, int],
+    steps: int,
+    initial_visible: ArrayLike | None,
+    clamp: ArrayLike | None,
+    seed: int | None,
+) -> tuple[tf.Tensor | None, tf.Tensor | None, tf.Tensor]:
     """Returns the states to start from, the mask and the seed, all checked."""
     check_sizes(0, steps=steps)
     if clamp is not None and initial_visible is None:

@@ -1,5 +1,7 @@
 """Models that predict with an inference object."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
@@ -29,7 +31,7 @@ class WithInference:
             check_normalizable(self.potentials(features))
 
     @property
-    def inference(self):
+    def inference(self) -> inference_module.Inference:
         """`keras_rbm.inference.Inference` that the model predicts with.
 
         Another one, or its name, may be assigned at any time, if the rule fits it.
@@ -37,7 +39,9 @@ class WithInference:
         return self._inference
 
     @inference.setter
-    def inference(self, inference):
+    def inference(
+        self, inference: str | dict[str, Any] | inference_module.Inference
+    ) -> None:
         inference = inference_module.get(inference)
         self._check_inference(inference)
         previous, self._inference = self._inference, inference

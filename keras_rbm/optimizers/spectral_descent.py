@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -76,11 +77,13 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=0.01,
-        matrix_learning_rate=None,
-        method="newton_schulz",
-        **kwargs,
-    ):
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 0.01,
+        matrix_learning_rate: float
+        | keras.optimizers.schedules.LearningRateSchedule
+        | None = None,
+        method: str = "newton_schulz",
+        **kwargs: Any,
+    ) -> None:
         learning_rate = _checked_rate("learning_rate", learning_rate)
         if matrix_learning_rate is not None:
             matrix_learning_rate = _checked_rate(
@@ -103,13 +106,13 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         self._matrix_learning_rate = matrix_learning_rate
 
     @property
-    def matrix_learning_rate(self):
+    def matrix_learning_rate(self) -> keras.Variable | tf.Tensor | None:
         """The rate of matrices: a variable, a schedule's current value, or `None`."""
         rate = self._matrix_learning_rate
         return rate(self._iterations) if _is_schedule(rate) else rate
 
     @matrix_learning_rate.setter
-    def matrix_learning_rate(self, rate):
+    def matrix_learning_rate(self, rate: float) -> None:
         made_as_float = isinstance(self._matrix_learning_rate, keras.Variable)
         if not made_as_float or _is_schedule(rate):
             raise TypeError(
@@ -119,7 +122,9 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
             )
         self._matrix_learning_rate.assign(_checked_rate("matrix_learning_rate", rate))
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: tf.Tensor, variable: keras.Variable, learning_rate: tf.Tensor
+    ) -> None:
         gradient = tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
         if len(variable.shape) == 2:
             step = self._matrix_step(gradient, learning_rate)
@@ -137,7 +142,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         nuclear_norm = tf.reduce_sum(gradient * polar)
         return tf.cast(rate, gradient.dtype) * nuclear_norm * polar
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         rate = self._matrix_learning_rate
         if _is_schedule(rate):
             rate = keras.optimizers.schedules.serialize(rate)
@@ -147,7 +152,9 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         return super().get_config() | own
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> "StochasticSpectralDescent":
         rate = config.get("matrix_learning_rate")
         if isinstance(rate, dict):
             rate = keras.optimizers.schedules.deserialize(rate, custom_objects)
@@ -155,7 +162,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         return super().from_config(config, custom_objects)
 
 
-def polar_factor_by_svd(matrix):
+def polar_factor_by_svd(matrix: tf.Tensor) -> tf.Tensor:
     """Returns `U V'` of a matrix `U S V'`, without the directions that are dropped.
 
     Args:
@@ -181,7 +188,7 @@ def polar_factor_by_svd(matrix):
     return tf.matmul(kept * u, v, transpose_b=True)
 
 
-def polar_factor_by_newton_schulz(matrix):
+def polar_factor_by_newton_schulz(matrix: tf.Tensor) -> tf.Tensor:
     """Approximates `polar_factor_by_svd` by matrix products.
 
     Args:

@@ -1,14 +1,26 @@
 """Plots of training curves and of scores."""
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 from keras_rbm._checks import check_counts, is_int
 from keras_rbm.plots.figures import check_title, new_figure
+from keras_rbm.scoring import ScoreReport
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def history(history, every=None, *, title=None):
+def history(
+    history: keras.callbacks.History | dict[str, Sequence[float]],
+    every: int | None = None,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws training curves, with one panel per metric.
 
     A metric and its `val_…` share a panel. `…_lower` and `…_upper` become a band around
@@ -71,7 +83,7 @@ def history(history, every=None, *, title=None):
     return figure
 
 
-def score_report(report, *, title=None):
+def score_report(report: ScoreReport, *, title: str | None = None) -> "Figure":
     """Draws a `ScoreReport`: intervals of the likelihood, and free energies.
 
     Args:

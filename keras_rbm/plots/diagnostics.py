@@ -1,12 +1,20 @@
 """Plots of a model on data: free energies, and the activity of hidden units."""
 
+from typing import TYPE_CHECKING
+
+import keras
 import numpy as np
+import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.plots.figures import check_built, check_title, new_figure
 from keras_rbm.units.bernoulli import are_binary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BINS = 40
 _MOST_NOISE = 1000
@@ -15,7 +23,15 @@ _QUANTILES = (0.1, 0.9)
 _COLORS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
 
 
-def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
+def free_energies(
+    rbm: keras.Model,
+    data: ArrayLike | tf.data.Dataset,
+    held_out: ArrayLike | tf.data.Dataset | None = None,
+    *,
+    noise: bool = True,
+    seed: int = 0,
+    title: str | None = None,
+) -> "Figure":
     """Draws histograms of the free energies of data, held-out data and noise.
 
     `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that overfits gives
@@ -94,7 +110,13 @@ def free_energies(rbm, data, held_out=None, *, noise=True, seed=0, title=None):
     return figure
 
 
-def activations(rbm, x, *, threshold=0.01, title=None):
+def activations(
+    rbm: keras.Model,
+    x: ArrayLike | tf.data.Dataset,
+    *,
+    threshold: float = 0.01,
+    title: str | None = None,
+) -> "Figure":
     """Draws how active each hidden unit is on data, sorted by mean.
 
     A point is the mean of `E[h_j | v]` over the data. For binary units the bar holds

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,10 +11,15 @@ from keras_rbm._checks import check_flags
 from keras_rbm.inference import LogPartition
 from keras_rbm.plots.figures import check_title, new_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _BINS = 30
 
 
-def annealing(log_partition, *, both_ways=False, title=None):
+def annealing(
+    log_partition: LogPartition, *, both_ways: bool = False, title: str | None = None
+) -> "Figure":
     """Draws the chains' log weights behind an estimate of log Z.
 
     Each chain of annealing gives an estimate of log Z, its log weight. Bars show the

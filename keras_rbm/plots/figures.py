@@ -1,16 +1,23 @@
 """New figures, and checks that all plots share."""
 
 import io
+from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 from keras_rbm._optional_imports import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"
 
 
-def new_figure(width, height):
+def new_figure(width: float, height: float) -> "Figure":
     """Returns a matplotlib figure; its size is in inches."""
     module = import_optional("matplotlib.figure", "draws the pictures")
 
@@ -25,7 +32,7 @@ def new_figure(width, height):
     return Shown((width, height), layout="constrained", dpi=150)
 
 
-def check_title(title):
+def check_title(title: str | None) -> None:
     """Raises a TypeError unless a title is a str or `None`."""
     if title is not None and not isinstance(title, str):
         raise TypeError(
@@ -33,7 +40,7 @@ def check_title(title):
         )
 
 
-def check_built(rbm, function):
+def check_built(rbm: keras.Model, function: str) -> None:
     """Raises a ValueError unless `plots.function` can draw the model."""
     if not getattr(rbm, "built", False):
         raise ValueError(
@@ -42,7 +49,9 @@ def check_built(rbm, function):
         )
 
 
-def image_figure(grid, title, margin=0.0):
+def image_figure(
+    grid: np.ndarray, title: str | None, margin: float = 0.0
+) -> "tuple[Figure, Axes]":
     """Returns a figure and its only axes, sized for a grid of images."""
     check_title(title)
     height, width = grid.shape
@@ -56,7 +65,9 @@ def image_figure(grid, title, margin=0.0):
     return figure, axes
 
 
-def show_grid(axes, grid, colors, low, high):
+def show_grid(
+    axes: "Axes", grid: np.ndarray, colors: str, low: float, high: float
+) -> "AxesImage":
     """Draws a grid of images, NaN as the gray between them; returns the artist."""
     import matplotlib
 
@@ -64,7 +75,7 @@ def show_grid(axes, grid, colors, low, high):
     return axes.imshow(grid, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
 
 
-def show_gray(axes, grid):
+def show_gray(axes: "Axes", grid: np.ndarray) -> "AxesImage":
     """Draws a grid of images from black to white, at least 0 to 1."""
     low, high = min(np.nanmin(grid), 0.0), max(np.nanmax(grid), 1.0)
     return show_grid(axes, grid, "gray", low, high)

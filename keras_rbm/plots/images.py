@@ -1,20 +1,34 @@
 """Plots of weights and states."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import keras
 import numpy as np
+import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import as_array, check_counts
 from keras_rbm._images import checked_image_shape, image_grid
 from keras_rbm.models.data.rows import as_rows
 from keras_rbm.plots.figures import check_built, image_figure, show_gray, show_grid
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 #: Room above an image for a number, as a share of its height.
 _HEADROOM = 0.25
 
 
 def filters(
-    rbm, image_shape=None, max_units=100, *, order=None, gains=None, title=None
-):
+    rbm: keras.Model,
+    image_shape: tuple[int, int] | None = None,
+    max_units: int = 100,
+    *,
+    order: str | None = None,
+    gains: Sequence[float] | None = None,
+    title: str | None = None,
+) -> "Figure":
     """Draws what the hidden units respond to, the columns of the kernel.
 
     Positive weights are red, negative ones blue, zero is white; all units share one
@@ -83,7 +97,13 @@ def filters(
     return figure
 
 
-def samples(states, image_shape=None, num_columns=None, *, title=None):
+def samples(
+    states: ArrayLike,
+    image_shape: tuple[int, int] | None = None,
+    num_columns: int | None = None,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws visible states, such as `rbm.sample` or `rbm.reconstruct` returns.
 
     Args:
@@ -113,7 +133,14 @@ def samples(states, image_shape=None, num_columns=None, *, title=None):
     return figure
 
 
-def reconstructions(rbm, x, image_shape=None, max_examples=12, *, title=None):
+def reconstructions(
+    rbm: keras.Model,
+    x: ArrayLike | tf.data.Dataset,
+    image_shape: tuple[int, int] | None = None,
+    max_examples: int = 12,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws examples, and below them their reconstructions.
 
     Args:
@@ -153,7 +180,12 @@ def reconstructions(rbm, x, image_shape=None, max_examples=12, *, title=None):
     return comparison(rows, image_shape, title=title)
 
 
-def comparison(rows, image_shape=None, *, title=None):
+def comparison(
+    rows: Mapping[str, ArrayLike],
+    image_shape: tuple[int, int] | None = None,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws versions of the same examples below each other.
 
     Args:

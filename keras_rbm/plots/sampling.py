@@ -1,6 +1,11 @@
 """Plots and animations of a model's Markov chains."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import keras
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import as_array, check_counts, check_flags
@@ -8,21 +13,25 @@ from keras_rbm._images import checked_image_shape, image_grid
 from keras_rbm.plots.figures import check_built, check_title, image_figure, show_gray
 from keras_rbm.plots.images import comparison
 
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+
 #: 0 to 1000 sweeps, spaced by about the same factor.
 _FRAMES = (0, *np.unique(np.geomspace(1, 1000, 40).round().astype(int)).tolist())
 
 
 def chains(
-    rbm,
-    num_chains=10,
-    sweeps=(0, 1, 10, 100, 1000),
-    image_shape=None,
-    initial_visible=None,
-    seed=0,
+    rbm: keras.Model,
+    num_chains: int = 10,
+    sweeps: Sequence[int] = (0, 1, 10, 100, 1000),
+    image_shape: tuple[int, int] | None = None,
+    initial_visible: ArrayLike | None = None,
+    seed: int = 0,
     *,
-    means=True,
-    title=None,
-):
+    means: bool = True,
+    title: str | None = None,
+) -> "Figure":
     """Draws Gibbs chains: a row for each number of sweeps, a column for each chain.
 
     The states after k sweeps are what `rbm.sample(num_chains, steps=k, seed=seed)`
@@ -69,17 +78,17 @@ def chains(
 
 
 def chain_animation(
-    rbm,
-    num_chains=25,
-    sweeps=_FRAMES,
-    image_shape=None,
-    initial_visible=None,
-    seed=0,
+    rbm: keras.Model,
+    num_chains: int = 25,
+    sweeps: Sequence[int] = _FRAMES,
+    image_shape: tuple[int, int] | None = None,
+    initial_visible: ArrayLike | None = None,
+    seed: int = 0,
     *,
-    means=True,
-    interval=200,
-    title=None,
-):
+    means: bool = True,
+    interval: int = 200,
+    title: str | None = None,
+) -> "FuncAnimation":
     """Makes an animation of Gibbs chains, with a frame for each number of sweeps.
 
     Save it with `animation.save("chains.gif", writer="pillow", dpi=80)`, or show it in

@@ -1,11 +1,18 @@
 """Plots of aligned sequences: logos and contact maps."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._optional_imports import import_optional
 from keras_rbm.datasets.sequences import PROTEINS
 from keras_rbm.plots.figures import check_title, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _ACIDS = {
     "black": "AFILMPVW",
@@ -17,7 +24,13 @@ _ACIDS = {
 _BASES = {"tab:green": "A", "tab:blue": "C", "tab:orange": "G", "tab:red": "TU"}
 
 
-def logos(weights, alphabet=PROTEINS, titles=None, *, title=None):
+def logos(
+    weights: ArrayLike | Sequence[ArrayLike],
+    alphabet: str = PROTEINS,
+    titles: Sequence[str] | None = None,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws sequence logos, of what hidden units respond to or of letter frequencies.
 
     At each site letters are stacked, as high as their numbers; negative ones hang
@@ -90,7 +103,14 @@ def logos(weights, alphabet=PROTEINS, titles=None, *, title=None):
     return figure
 
 
-def contact_map(scores, contacts=None, num_pairs=50, distance=5, *, title=None):
+def contact_map(
+    scores: ArrayLike,
+    contacts: ArrayLike | None = None,
+    num_pairs: int = 50,
+    distance: int = 5,
+    *,
+    title: str | None = None,
+) -> "Figure":
     """Draws the pairs of highest score, together with known contacts.
 
     Known contacts are gray. The predicted pairs, above the diagonal, are filled if

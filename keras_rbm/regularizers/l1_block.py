@@ -1,5 +1,7 @@
 """A penalty that makes weights sparse, and units similar in size."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -36,16 +38,16 @@ class L1Block(keras.regularizers.Regularizer):
            data. eLife 8, 2019.
     """
 
-    def __init__(self, strength):
+    def __init__(self, strength: float) -> None:
         check_numbers(strength=strength)
         if strength < 0:
             raise ValueError(f"Expected strength ≥ 0. Received: strength={strength!r}.")
         self.strength = float(strength)
 
-    def __call__(self, x):
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
         norms = tf.reduce_sum(tf.abs(x), list(range(len(x.shape) - 1)))
         rows = tf.cast(tf.size(x) / tf.size(norms), norms.dtype)
         return 0.5 * self.strength / rows * tf.reduce_sum(tf.square(norms))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"strength": self.strength}

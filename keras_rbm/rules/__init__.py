@@ -1,5 +1,7 @@
 """Learning rules: how a model estimates the moments of its negative phase."""
 
+from typing import Any as _Any
+
 import keras
 
 from keras_rbm._serializable import find as _find
@@ -47,7 +49,7 @@ _BY_NAME = {
 }
 
 
-def get(identifier):
+def get(identifier: str | dict[str, _Any] | Rule) -> Rule:
     """Returns the learning rule that a name, config or object stands for.
 
     Args:
@@ -73,16 +75,16 @@ def get(identifier):
     )
 
 
-def is_name(identifier):
+def is_name(identifier: str) -> bool:
     """Returns whether a str is the name of a learning rule."""
     return identifier.lower() in _BY_NAME
 
 
-def serialize(rule):
+def serialize(rule: Rule) -> dict[str, _Any]:
     """Returns the config of a rule, which `deserialize` reads."""
     return keras.saving.serialize_keras_object(rule)
 
 
-def deserialize(config):
+def deserialize(config: dict[str, _Any]) -> Rule:
     """Returns the rule that `serialize` describes, without its state."""
     return keras.saving.deserialize_keras_object(config)

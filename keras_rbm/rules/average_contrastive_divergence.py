@@ -1,12 +1,16 @@
 """Average contrastive divergence."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
+from keras_rbm.inference.potentials import Moments
 from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -36,13 +40,15 @@ class AverageContrastiveDivergence(LearningRule):
            machines. Entropy 2016.
     """
 
-    def __init__(self, gibbs_steps=1, num_chains=10, **kwargs):
+    def __init__(
+        self, gibbs_steps: int = 1, num_chains: int = 10, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         count = self.num_chains
         copies = step.potentials.repeat(count)
         visible = tf.tile(step.visible, (count, 1))
@@ -61,7 +67,7 @@ class AverageContrastiveDivergence(LearningRule):
             visible=of_examples[0], hidden=of_examples[1], weights=step.weights
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "gibbs_steps": self.gibbs_steps,
             "num_chains": self.num_chains,

@@ -1,8 +1,11 @@
 """The centered gradient."""
 
+import keras
 import tensorflow as tf
 
 from keras_rbm._replicas import all_sum
+from keras_rbm.inference.potentials import Moments
+from keras_rbm.rules.learner import Learner
 
 
 class Centering:
@@ -32,7 +35,11 @@ class Centering:
            JMLR 2016.
     """
 
-    def __init__(self, sliding_factor):
+    visible_offset: keras.Variable | None
+    hidden_offset: keras.Variable | None
+    _learner: Learner | None
+
+    def __init__(self, sliding_factor: float) -> None:
         if not 0.0 <= sliding_factor <= 1.0:
             raise ValueError(
                 "Expected sliding_factor between 0 and 1. Received: "
@@ -41,7 +48,7 @@ class Centering:
         self.sliding_factor = sliding_factor
         self.visible_offset = self.hidden_offset = self._learner = None
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         """Creates the offsets: means of the data and of hidden units without input."""
         self._learner = learner
         names = ("visible_offset", "hidden_offset")
@@ -51,13 +58,13 @@ class Centering:
             )
             setattr(self, name, variable)
 
-    def reset(self):
+    def reset(self) -> None:
         """Resets the offsets to the mean of the data, and of units without input."""
         visible, hidden = _starts(self._learner)
         self.visible_offset.assign(visible)
         self.hidden_offset.assign(hidden)
 
-    def slide(self, positive):
+    def slide(self, positive: Moments) -> None:
         """Moves the offsets toward the means of the positive phase."""
         mean = positive.mean()
         visible, hidden, total = all_sum(
@@ -71,7 +78,7 @@ class Centering:
         ):
             offset.assign(offset + rate * (target - offset))
 
-    def kernel(self, moments):
+    def kernel(self, moments: Moments) -> tf.Tensor:
         """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 if weights are 0."""
         mean = moments.mean()
         mu, lam = self._offsets()
@@ -80,13 +87,17 @@ class Centering:
         mask = self._learner.kernel_mask
         return kernel if mask is None else kernel * mask
 
-    def centered(self, gradients, positive, negative):
+    def centered(
+        self, gradients: dict[str, tf.Tensor], positive: Moments, negative: Moments
+    ) -> dict[str, tf.Tensor]:
         """Returns the centered gradients by variable name."""
         return self.with_kernel(
             gradients, self.kernel(negative) - self.kernel(positive)
         )
 
-    def with_kernel(self, gradients, kernel):
+    def with_kernel(
+        self, gradients: dict[str, tf.Tensor], kernel: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
         """Returns gradients with a centered kernel's, and the biases' to match it."""
         mu, lam = self._offsets()
         return gradients | {

@@ -1,11 +1,15 @@
 """Contrastive divergence."""
 
+from typing import Any
+
 import keras
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
+from keras_rbm.inference.potentials import Moments
 from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -33,12 +37,12 @@ class ContrastiveDivergence(LearningRule):
            divergence. Neural Computation, 2002.
     """
 
-    def __init__(self, gibbs_steps=1, **kwargs):
+    def __init__(self, gibbs_steps: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         chains = visible_chain(
             step.potentials, step.visible, step.seed, num_sweeps=self.gibbs_steps
         )
@@ -46,5 +50,5 @@ class ContrastiveDivergence(LearningRule):
             step.potentials, chains.visible, step.weights, chains.hidden_natural
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"gibbs_steps": self.gibbs_steps}

@@ -1,5 +1,7 @@
 """The perceptron loss with contrastive divergence."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -8,7 +10,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
 from keras_rbm.rules.learning_rule import LearningRule
-from keras_rbm.rules.step import Phases
+from keras_rbm.rules.step import Phases, Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -45,12 +47,12 @@ class ContrastiveDivergencePerceptron(LearningRule):
 
     conditional = True
 
-    def __init__(self, gibbs_steps=10, **kwargs):
+    def __init__(self, gibbs_steps: int = 10, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def phases(self, step):
+    def phases(self, step: Step) -> Phases:
         rival, losses = self._rival(step)
         better = losses[:, tf.newaxis] > 0.0
         rival = ChainState(
@@ -62,7 +64,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
         )
         return Phases(step.positive, negative, losses)
 
-    def losses(self, step):
+    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         return self._rival(step)[1], None
 
     def _rival(self, step):
@@ -93,5 +95,5 @@ class ContrastiveDivergencePerceptron(LearningRule):
         of_data = potentials.free_energy(step.visible, step.hidden_natural)
         return best, tf.nn.relu(of_data - lowest)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"gibbs_steps": self.gibbs_steps}

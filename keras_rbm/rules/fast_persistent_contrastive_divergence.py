@@ -1,14 +1,19 @@
 """Persistent contrastive divergence with fast weights."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_numbers
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference import Potentials
+from keras_rbm.inference.potentials import Moments
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence,
 )
+from keras_rbm.rules.step import Phases, Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -48,12 +53,12 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
 
     def __init__(
         self,
-        gibbs_steps=1,
-        num_chains=100,
-        fast_learning_rate=0.01,
-        fast_decay=0.95,
-        **kwargs,
-    ):
+        gibbs_steps: int = 1,
+        num_chains: int = 100,
+        fast_learning_rate: float = 0.01,
+        fast_decay: float = 0.95,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(gibbs_steps, num_chains, **kwargs)
         check_numbers(fast_learning_rate=fast_learning_rate, fast_decay=fast_decay)
         if not (fast_learning_rate >= 0.0 and 0.0 <= fast_decay < 1.0):
@@ -65,14 +70,14 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         self.fast_decay = float(fast_decay)
         self.fast = {}
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         super().build(learner)
         potentials = learner.potentials()
         for name in ("kernel", "visible_bias", "hidden_bias"):
             shape = getattr(potentials, name).shape
             self.fast[name] = learner.add_variable(f"fast_{name}", shape, "zeros")
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         potentials = step.potentials
         accelerated = Potentials(
             potentials.kernel + tf.cast(self.fast["kernel"], potentials.kernel.dtype),
@@ -81,14 +86,14 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         )
         return super().negative_phase(step._replace(potentials=accelerated))
 
-    def update(self, step, phases):
+    def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
         gradients = super().update(step, phases)
         total = all_sum({name: gradients[name] for name in self.fast})
         for name, fast in self.fast.items():
             fast.assign(self.fast_decay * fast - self.fast_learning_rate * total[name])
         return gradients
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "fast_learning_rate": self.fast_learning_rate,
             "fast_decay": self.fast_decay,

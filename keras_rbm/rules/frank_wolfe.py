@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -89,15 +90,15 @@ class FrankWolfe(Rule):
 
     def __init__(
         self,
-        l2=0.02,
-        num_samples=5000,
-        gibbs_steps=5,
+        l2: float | keras.optimizers.schedules.LearningRateSchedule = 0.02,
+        num_samples: int = 5000,
+        gibbs_steps: int = 5,
         *,
-        objective="likelihood",
-        bias_steps=10,
-        lbfgs_iterations=30,
-        num_starts=2,
-    ):
+        objective: str = "likelihood",
+        bias_steps: int = 10,
+        lbfgs_iterations: int = 30,
+        num_starts: int = 2,
+    ) -> None:
         super().__init__()
         if isinstance(l2, dict) and "class_name" in l2:  # from a config
             l2 = keras.saving.deserialize_keras_object(l2)
@@ -127,12 +128,12 @@ class FrankWolfe(Rule):
         self.lbfgs_iterations = lbfgs_iterations
         self.num_starts = num_starts
 
-    def penalty(self, hidden_units):
+    def penalty(self, hidden_units: int | tf.Tensor) -> tf.Tensor:
         """Returns the penalty, a scalar, of a unit that is added to so many."""
         l2 = self.l2(hidden_units) if isinstance(self.l2, _Schedule) else self.l2
         return tf.cast(l2, tf.float32)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments; a schedule as its Keras config."""
         l2 = self.l2
         if isinstance(l2, _Schedule):

@@ -1,6 +1,15 @@
 """A model as its learning rule sees it."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import keras
+import tensorflow as tf
+
+from keras_rbm.inference.potentials import Moments, Potentials
+
+if TYPE_CHECKING:
+    from keras_rbm.rules.rule import Rule
 
 
 class Learner:
@@ -20,19 +29,23 @@ class Learner:
         variables: list of the rule's own variables, see `add_variable`.
     """
 
-    def __init__(self, model, rule, optimizer):
+    def __init__(
+        self, model: keras.Model, rule: "Rule", optimizer: keras.optimizers.Optimizer
+    ) -> None:
         self.model, self.optimizer = model, optimizer
         self._rule = rule
         # Compiled again with the same rule, a model goes on with its chains.
         self.variables = [] if rule.learner is None else rule.learner.variables
 
-    def build(self):
+    def build(self) -> None:
         """Lets the rule create its variables, once."""
         if not self._rule.built:
             self._rule.build(self)
             self._rule.built = True
 
-    def add_variable(self, name, shape, initializer):
+    def add_variable(
+        self, name: str, shape: tuple[int, ...], initializer: str | Callable[..., Any]
+    ) -> keras.Variable:
         """Creates a variable of the rule that is saved with the model.
 
         Under a distribution strategy each replica has its own value; the first
@@ -55,36 +68,38 @@ class Learner:
         self.variables.append(variable)
         return variable
 
-    def seed(self):
+    def seed(self) -> tf.Tensor:
         """Draws a seed (2,) from the model's generator, different per replica."""
         return self.model._next_seed()
 
-    def potentials(self, features=None):
+    def potentials(self, features: tf.Tensor | None = None) -> Potentials:
         """Returns the model's `Potentials` with the current parameters."""
         return self.model.potentials(features)
 
-    def base_natural(self, potentials):
+    def base_natural(self, potentials: Potentials) -> tf.Tensor:
         """Returns visible natural parameters (V,) of the base-rate model.
 
         It is the model without coupling that has the data's mean.
         """
         return self.model._base_natural(potentials)
 
-    def mean_states(self):
+    def mean_states(self) -> tf.Tensor:
         """Returns the mean of the visible layer's encoded states, (rows,)."""
         return self.model._mean_states()
 
     @property
-    def kernel_mask(self):
+    def kernel_mask(self) -> tf.Tensor | None:
         """Tensor (V, H), 1 where units are connected, or `None` if all are."""
         return self.model._kernel_mask
 
     @property
-    def frozen(self):
+    def frozen(self) -> set[str]:
         """Set of the names of the model's variables that are not trained."""
         return {variable.name for variable in self.model.non_trainable_variables}
 
-    def gradients(self, features, positive, negative):
+    def gradients(
+        self, features: tf.Tensor | None, positive: Moments, negative: Moments
+    ) -> dict[str, tf.Tensor]:
         """Returns the gradient of minus the mean log-likelihood.
 
         Args:
@@ -97,7 +112,7 @@ class Learner:
         """
         return self.model._gradients(features, positive, negative)
 
-    def descend(self, gradients):
+    def descend(self, gradients: dict[str, tf.Tensor]) -> None:
         """Descends along gradients given by name, and those of regularizers.
 
         Nothing happens if a gradient, or anything before it in this step, is not
@@ -105,12 +120,14 @@ class Learner:
         """
         self.model._descend(gradients)
 
-    def recenter(self):
+    def recenter(self) -> None:
         """Moves the rule's offsets to the data's mean, after it has been set."""
         centering = getattr(self._rule, "centering", None)
         if centering is not None and self._rule.built:
             centering.reset()
 
-    def scored(self, potentials, visible):
+    def scored(
+        self, potentials: Potentials, visible: tf.Tensor
+    ) -> tuple[Potentials, tf.Tensor, int | None]:
         """Returns what the loss of states is computed from, see `Step.scored`."""
         return self.model._scored(potentials, visible)

@@ -1,9 +1,15 @@
 """The base class of rules that descend along the difference of two phases."""
 
+from typing import Any
+
+import tensorflow as tf
+
 from keras_rbm._checks import check_flags, check_numbers
+from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.centering import Centering
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
-from keras_rbm.rules.step import Phases
+from keras_rbm.rules.step import Phases, Step
 
 
 class LearningRule(Rule):
@@ -47,15 +53,15 @@ class LearningRule(Rule):
     >>> history = rbm.fit(np.eye(3, dtype="float32"), verbose=0)
     """
 
-    conditional = None
+    conditional: bool | None = None
 
     def __init__(
         self,
-        sparsity_target=None,
-        sparsity_cost=0.0,
-        centered=False,
-        sliding_factor=0.01,
-    ):
+        sparsity_target: float | None = None,
+        sparsity_cost: float = 0.0,
+        centered: bool = False,
+        sliding_factor: float = 0.01,
+    ) -> None:
         super().__init__()
         check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
         if sparsity_target is not None:
@@ -82,7 +88,7 @@ class LearningRule(Rule):
         centering = Centering(sliding_factor)
         self.centering = centering if centered else None
 
-    def check(self, learner):
+    def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
         if model.conditional and (self.centering or self.conditional is False):
@@ -100,15 +106,15 @@ class LearningRule(Rule):
                 "Use a CRBM, or the rule 'cd' or 'pcd'."
             )
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         if self.centering is not None:
             self.centering.build(learner)
 
-    def phases(self, step):
+    def phases(self, step: Step) -> Phases:
         """Returns the `Phases` of a `Step`."""
         return Phases(step.positive, self.negative_phase(step), *self.losses(step))
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         """Returns the `Moments` of the model, as the rule approximates them.
 
         Args:
@@ -118,7 +124,7 @@ class LearningRule(Rule):
             f"{type(self).__name__} must implement negative_phase, or phases."
         )
 
-    def losses(self, step):
+    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Returns what `fit` and `evaluate` report as `loss`, and a prediction.
 
         By default `Step.default_losses`.
@@ -129,7 +135,7 @@ class LearningRule(Rule):
         """
         return step.default_losses(), None
 
-    def update(self, step, phases):
+    def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
         """Descends along the difference of the phases; returns its gradients.
 
         A rule that descends several times in a step has an attribute `inner_steps`, how
@@ -158,11 +164,11 @@ class LearningRule(Rule):
         bias = gradients["hidden_bias"] - self.sparsity_cost * shortfall
         return gradients | {"hidden_bias": bias}
 
-    def visible_chains(self, potentials):
+    def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         """Returns states (C, V) that the rule's chains have reached, or `None`."""
         return None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             "sparsity_target": self.sparsity_target,

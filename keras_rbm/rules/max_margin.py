@@ -4,8 +4,9 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.inference import Moments, Potentials, conditional_moments
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
-from keras_rbm.rules.step import Phases
+from keras_rbm.rules.step import Phases, Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -48,7 +49,7 @@ class MaxMargin(LearningRule):
 
     conditional = True
 
-    def check(self, learner):
+    def check(self, learner: Learner) -> None:
         super().check(learner)
         inference = learner.model.inference
         if not inference.finds_state:
@@ -58,7 +59,7 @@ class MaxMargin(LearningRule):
                 "MSSVM, or BeliefPropagation('max_product') for LSSVM."
             )
 
-    def phases(self, step):
+    def phases(self, step: Step) -> Phases:
         rival, losses = self._rival(step)
         positive = step.positive
         if step.inference.is_joint:
@@ -72,10 +73,10 @@ class MaxMargin(LearningRule):
             )
         return Phases(positive, negative, losses)
 
-    def losses(self, step):
+    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         return self._rival(step)[1], None
 
-    def _rival(self, step):
+    def _rival(self, step: Step) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
         """Returns the states of largest margin violation, with parameters; losses."""
         potentials, visible = step.potentials, step.visible
         reward = 1.0 - 2.0 * visible  # of a 1; the Hamming distance is linear

@@ -1,12 +1,15 @@
 """Maximum likelihood with deterministic approximate inference."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm.inference import Moments
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
-from keras_rbm.rules.step import Phases
+from keras_rbm.rules.step import Phases, Step
 from keras_rbm.units.bernoulli import are_binary
 
 
@@ -44,13 +47,17 @@ class MaximumLikelihood(LearningRule):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, inference=None, **kwargs):
+    def __init__(
+        self,
+        inference: str | dict[str, Any] | inference_module.Inference | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if inference is not None:
             inference = inference_module.get(inference)
         self.inference = inference
 
-    def check(self, learner):
+    def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
         binary = are_binary(model.visible, model.hidden)
@@ -72,7 +79,7 @@ class MaximumLikelihood(LearningRule):
                 "MeanField() or Exact(), or the rule MaxMargin()."
             )
 
-    def phases(self, step):
+    def phases(self, step: Step) -> Phases:
         one = step.potentials.batch_size is None  # model for all examples
         weights = None if one else step.weights
         beliefs = self._infer(step)(step.potentials, weights=weights)
@@ -83,7 +90,7 @@ class MaximumLikelihood(LearningRule):
             self._prediction(step, beliefs),
         )
 
-    def losses(self, step):
+    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         beliefs = self._infer(step)(step.potentials, pairwise=None)
         return _losses(step, beliefs), self._prediction(step, beliefs)
 
@@ -97,7 +104,7 @@ class MaximumLikelihood(LearningRule):
             return step.potentials.visible.state_like(beliefs.visible)
         return None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         inference = self.inference
         if inference is not None:
             inference = keras.saving.serialize_keras_object(inference)

@@ -1,5 +1,8 @@
 """Parallel tempering as a learning rule."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -12,7 +15,10 @@ from keras_rbm.inference.annealing.tempering import (
     start_tempering,
     tempering_step,
 )
+from keras_rbm.inference.potentials import Moments, Potentials
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Step
 
 #: How fast averaged swap rates and adaptive temperatures move per step.
 _RATE = 0.01
@@ -60,11 +66,19 @@ class ParallelTempering(LearningRule):
     """
 
     conditional = False
+    chains: keras.Variable | None
+    betas: keras.Variable | None
+    swap_rates: keras.Variable | None
     relative_rate = 1 / 3
 
     def __init__(
-        self, num_replicas=10, num_chains=100, gibbs_steps=1, betas=None, **kwargs
-    ):
+        self,
+        num_replicas: int = 10,
+        num_chains: int = 100,
+        gibbs_steps: int = 1,
+        betas: str | Sequence[float] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         check_counts(2, num_replicas=num_replicas)
         check_counts(num_chains=num_chains, gibbs_steps=gibbs_steps)
@@ -76,7 +90,7 @@ class ParallelTempering(LearningRule):
         self._requested_betas = betas if by_name else self._start.tolist()
         self.chains = self.betas = self.swap_rates = None
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         super().build(learner)
         seed = learner.seed()
         potentials = learner.potentials()
@@ -98,7 +112,7 @@ class ParallelTempering(LearningRule):
             "swap_rates", (replicas - 1,), keras.initializers.Constant(0.5)
         )
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         potentials = step.potentials
         path = TemperedPath(potentials, step.learner.base_natural(potentials))
         visible, betas, swap_rates = (
@@ -118,10 +132,10 @@ class ParallelTempering(LearningRule):
         each = step.chain_weights(self.num_chains)
         return conditional_moments(potentials, chains.visible[-1], each)
 
-    def visible_chains(self, potentials):
+    def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         return tf.convert_to_tensor(self.chains)[-1]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "num_replicas": self.num_replicas,
             "num_chains": self.num_chains,

@@ -1,12 +1,17 @@
 """Persistent contrastive divergence."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
+from keras_rbm.inference.potentials import Moments, Potentials
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -45,14 +50,16 @@ class PersistentContrastiveDivergence(LearningRule):
     conditional = False
     relative_rate = 1 / 3
 
-    def __init__(self, gibbs_steps=1, num_chains=100, **kwargs):
+    def __init__(
+        self, gibbs_steps: int = 1, num_chains: int = 100, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
-        self.chains = None
+        self.chains: keras.Variable | None = None
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         super().build(learner)
         seed = learner.seed()
         potentials = learner.potentials()
@@ -65,7 +72,7 @@ class PersistentContrastiveDivergence(LearningRule):
         shape = (self.num_chains, potentials.num_hidden)
         self.chains = learner.add_variable("chains", shape, initializer)
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         state = hidden_chain(
             step.potentials,
             tf.convert_to_tensor(self.chains),
@@ -76,11 +83,11 @@ class PersistentContrastiveDivergence(LearningRule):
         each = step.chain_weights(self.num_chains)
         return conditional_moments(step.potentials, state.visible, each)
 
-    def visible_chains(self, potentials):
+    def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         hidden = tf.convert_to_tensor(self.chains)
         return sample_visible_given_hidden(potentials, hidden, seed=0)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "gibbs_steps": self.gibbs_steps,
             "num_chains": self.num_chains,

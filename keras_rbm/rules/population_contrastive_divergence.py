@@ -1,5 +1,7 @@
 """Population contrastive divergence."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -8,6 +10,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference import Moments, conditional_moments
 from keras_rbm.inference.gibbs import visible_chain
 from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -44,12 +47,12 @@ class PopulationContrastiveDivergence(LearningRule):
     conditional = False
     relative_rate = 1 / 3
 
-    def __init__(self, gibbs_steps=1, **kwargs):
+    def __init__(self, gibbs_steps: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 
-    def negative_phase(self, step):
+    def negative_phase(self, step: Step) -> Moments:
         potentials, weights = step.potentials, step.weights
         seeds = [random.fold_in(step.seed, number) for number in range(2)]
         chains = visible_chain(
@@ -63,7 +66,7 @@ class PopulationContrastiveDivergence(LearningRule):
         kernel = tf.transpose(moments.kernel)
         return Moments(kernel, moments.hidden, moments.visible, share)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"gibbs_steps": self.gibbs_steps}
 
 

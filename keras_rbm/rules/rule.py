@@ -1,6 +1,7 @@
 """What all rules have in common: they belong to one model."""
 
 from keras_rbm._serializable import Serializable
+from keras_rbm.rules.learner import Learner
 
 
 class Rule(Serializable):
@@ -15,11 +16,11 @@ class Rule(Serializable):
 
     relative_rate = 1.0
 
-    def __init__(self):
-        self.learner = None
+    def __init__(self) -> None:
+        self.learner: Learner | None = None
         self.built = False
 
-    def check(self, learner):
+    def check(self, learner: Learner) -> None:
         """Raises a ValueError if the rule does not fit a model and its optimizer.
 
         Args:
@@ -32,5 +33,5 @@ class Rule(Serializable):
                 "this model: its state (chains) cannot be shared."
             )
 
-    def build(self, learner):
+    def build(self, learner: Learner) -> None:
         """Creates the rule's variables; called once, when the model is built."""

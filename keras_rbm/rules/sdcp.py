@@ -1,13 +1,17 @@
 """Difference-of-convex programming."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import ChainState, noisy_chain, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, SweepNoise, noisy_chain, sweep_noise
+from keras_rbm.inference.potentials import Moments, Potentials
+from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
-from keras_rbm.rules.step import Phases
+from keras_rbm.rules.step import Phases, Step
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -53,13 +57,15 @@ class SDCP(LearningRule):
 
     relative_rate = 1 / 3
 
-    def __init__(self, inner_steps=6, gibbs_steps=4, **kwargs):
+    def __init__(
+        self, inner_steps: int = 6, gibbs_steps: int = 4, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         check_counts(inner_steps=inner_steps, gibbs_steps=gibbs_steps)
         self.inner_steps = inner_steps
         self.gibbs_steps = gibbs_steps
 
-    def check(self, learner):
+    def check(self, learner: Learner) -> None:
         super().check(learner)
         optimizer = learner.optimizer
         optimizer = getattr(optimizer, "inner_optimizer", optimizer)
@@ -71,10 +77,10 @@ class SDCP(LearningRule):
                 "without it."
             )
 
-    def phases(self, step):
+    def phases(self, step: Step) -> Phases:
         return Phases(step.positive, None, *self.losses(step))
 
-    def update(self, step, phases):
+    def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
         learner, positive, positive_kernel = step.learner, phases.positive, None
         chains = ChainState(step.visible, step.hidden_natural)
         noise = sweep_noise(
@@ -98,7 +104,14 @@ class SDCP(LearningRule):
             learner.descend(self._sparse(gradients, positive))
         return gradients
 
-    def inner_phase(self, potentials, chains, weights, noise, first):
+    def inner_phase(
+        self,
+        potentials: Potentials,
+        chains: ChainState,
+        weights: tf.Tensor,
+        noise: SweepNoise,
+        first: int,
+    ) -> tuple[ChainState, Moments]:
         """Returns the chains after an inner step's sweeps, and their `Moments`.
 
         Args:
@@ -114,7 +127,7 @@ class SDCP(LearningRule):
         )
         return chains, moments
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "inner_steps": self.inner_steps,
             "gibbs_steps": self.gibbs_steps,

@@ -1,8 +1,9 @@
 """What a model passes to its learning rule, and what it gets back."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._replicas import all_sum, num_replicas
@@ -42,7 +43,14 @@ class Step(NamedTuple):
     learner: Learner | None = None
 
     @classmethod
-    def of(cls, potentials, visible, weights=None, seed=0, **fields):
+    def of(
+        cls,
+        potentials: Potentials,
+        visible: ArrayLike,
+        weights: ArrayLike | None = None,
+        seed: int | tf.Tensor = 0,
+        **fields: Any,
+    ) -> "Step":
         """Returns the step of a model that is given only by its potentials.
 
         Args:
@@ -54,7 +62,7 @@ class Step(NamedTuple):
         """
         visible = tf.convert_to_tensor(visible, tf.float32)
         if weights is None:
-            weights = tf.fill([len(visible)], 1.0 / len(visible))
+            weights = tf.fill([len(visible)], 1.0 / len(visible))  # type: ignore[arg-type]
         seed = random.as_seed(seed)
         natural = potentials.hidden_natural(visible)
         made = {
@@ -65,11 +73,11 @@ class Step(NamedTuple):
         return cls(potentials, visible, weights, root_seed=seed, **made | fields)
 
     @property
-    def seed(self):
+    def seed(self) -> tf.Tensor:
         """Seed tensor (2,), for the negative phase."""
         return random.fold_in(self.root_seed, 1)
 
-    def scored(self):
+    def scored(self) -> tuple[Potentials, tf.Tensor, int | None]:
         """Returns what the loss is computed from.
 
         Returns:
@@ -80,7 +88,7 @@ class Step(NamedTuple):
             return self.potentials, self.visible, None
         return self.learner.scored(self.potentials, self.visible)
 
-    def default_losses(self):
+    def default_losses(self) -> tf.Tensor:
         """Returns minus the stochastic pseudo-log-likelihood, (B,), in nats.
 
         For visible units with infinitely many states, minus the log-likelihood of the
@@ -93,7 +101,7 @@ class Step(NamedTuple):
             )
         return -reconstruction_log_likelihood(potentials, visible)
 
-    def chain_weights(self, num_chains):
+    def chain_weights(self, num_chains: int) -> tf.Tensor:
         """Returns weights (C,) of a replica's chains, normalized over all replicas.
 
         Zero if no example of the batch has a weight: then there is nothing to learn.

@@ -1,10 +1,17 @@
 """The optimizer of an estimator, made for each fit."""
 
+import keras
+
 from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
 
 
-def optimizer_with_rate(optimizer, learning_rate=None):
+def optimizer_with_rate(
+    optimizer: str | keras.optimizers.Optimizer | None,
+    learning_rate: float
+    | keras.optimizers.schedules.LearningRateSchedule
+    | None = None,
+) -> keras.optimizers.Optimizer | None:
     """Returns a Keras optimizer like the given one, or `None` for the default.
 
     Args:

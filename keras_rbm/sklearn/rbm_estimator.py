@@ -1,9 +1,12 @@
 """An RBM as a scikit-learn transformer and density estimator."""
 
 import math
+from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -15,13 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
+from keras_rbm.inference import LogPartition
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.form import check_rows, warn_of_means
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
+from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, precise_potentials
+from keras_rbm.units.unit import Unit
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
@@ -97,19 +103,21 @@ class RBMEstimator(
 
     def __init__(
         self,
-        n_components=256,
+        n_components: int = 256,
         *,
-        visible="auto",
-        hidden="bernoulli",
-        rule="cd",
-        optimizer=None,
-        learning_rate=None,
-        batch_size=32,
-        n_iter=10,
-        log_partition="auto",
-        verbose=0,
-        random_state=None,
-    ):
+        visible: str | Unit = "auto",
+        hidden: str | Unit = "bernoulli",
+        rule: str | Rule = "cd",
+        optimizer: str | keras.optimizers.Optimizer | None = None,
+        learning_rate: float
+        | keras.optimizers.schedules.LearningRateSchedule
+        | None = None,
+        batch_size: int = 32,
+        n_iter: int = 10,
+        log_partition: str = "auto",
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_components = n_components
         self.visible = visible
         self.hidden = hidden
@@ -122,12 +130,12 @@ class RBMEstimator(
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
         """Trains a new model for `n_iter` epochs.
 
         Args:
@@ -141,7 +149,7 @@ class RBMEstimator(
         X = validate_data(self, X, dtype=np.float32)
         return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
         """Trains the model for one epoch on X; creates it if there is none yet.
 
         The optimizer and the learning rule's chains continue from call to call. The
@@ -158,7 +166,7 @@ class RBMEstimator(
         X = validate_data(self, X, dtype=np.float32, reset=first)
         return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Computes features, `E[h | v]`.
 
         Args:
@@ -181,7 +189,7 @@ class RBMEstimator(
 
         return map_rows(features, X, dtype=tf.float64).numpy().astype(X.dtype)
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
 
         The error of log Z is common to all rows; `estimate_log_partition` returns it.
@@ -207,11 +215,11 @@ class RBMEstimator(
         energy = precise_potentials(self.model_).free_energy
         return -map_rows(energy, X, dtype=tf.float64).numpy() - log_partition
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: Any = None) -> float:
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
         return float(np.mean(self.score_samples(X)))
 
-    def estimate_log_partition(self):
+    def estimate_log_partition(self) -> LogPartition:
         """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
 
         It is computed once for the weights of `model_`, by the method `log_partition`.
@@ -227,7 +235,13 @@ class RBMEstimator(
             self._log_partition = key, self.model_.log_partition(method)
         return self._log_partition[1]
 
-    def sample(self, n_samples=1, *, steps=1000, random_state=None):
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        steps: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> np.ndarray:
         """Draws visible states by Gibbs chains from the data's mean.
 
         Args:
@@ -244,15 +258,15 @@ class RBMEstimator(
         return self.model_.sample(n_samples, steps=steps, seed=seed).numpy()
 
     @property
-    def components_(self):
+    def components_(self) -> np.ndarray:
         return np.array(self.model_.kernel).T
 
     @property
-    def intercept_hidden_(self):
+    def intercept_hidden_(self) -> np.ndarray:
         return np.array(self.model_.hidden_bias)
 
     @property
-    def intercept_visible_(self):
+    def intercept_visible_(self) -> np.ndarray:
         return np.array(self.model_.visible_bias)
 
     @property
@@ -269,7 +283,10 @@ class RBMEstimator(
             unit = "bernoulli" if X.min() >= 0.0 and X.max() <= 1.0 else "gaussian"
         check_counts(n_components=self.n_components, batch_size=self.batch_size)
         seed = _seed(self.random_state)
-        kinds = {"visible": units.get(unit), "hidden": units.get(self.hidden)}
+        kinds: dict[str, Any] = {
+            "visible": units.get(unit),
+            "hidden": units.get(self.hidden),
+        }
         model = RBM(self.n_components, **kinds, seed=seed)
         optimizer = optimizer_with_rate(self.optimizer, self.learning_rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)

@@ -1,5 +1,7 @@
 """Unit types: the distributions of visible and hidden units."""
 
+from typing import Any as _Any
+
 import keras
 
 from keras_rbm._serializable import find as _find
@@ -43,7 +45,7 @@ _WITH_SIZES = {
 }
 
 
-def get(identifier):
+def get(identifier: str | dict[str, _Any] | Unit) -> Unit:
     """Returns the unit type that a name, config or object stands for.
 
     Args:
@@ -68,11 +70,11 @@ def get(identifier):
     )
 
 
-def serialize(unit):
+def serialize(unit: Unit) -> dict[str, _Any]:
     """Returns the config of a unit type, which `deserialize` reads."""
     return keras.saving.serialize_keras_object(unit)
 
 
-def deserialize(config):
+def deserialize(config: dict[str, _Any]) -> Unit:
     """Returns the unit type that `serialize` describes."""
     return keras.saving.deserialize_keras_object(config)

@@ -1,6 +1,7 @@
 """Binary units."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
@@ -12,7 +13,7 @@ MEAN_MARGIN = 1e-3
 EXPECTED_MARGIN = 1e-6
 
 
-def logit(mean, margin=MEAN_MARGIN):
+def logit(mean: tf.Tensor, margin: float = MEAN_MARGIN) -> tf.Tensor:
     """Returns the natural parameter of a binary unit with a mean, which is clipped."""
     mean = tf.clip_by_value(mean, margin, 1.0 - margin)
     return tf.math.log(mean) - tf.math.log1p(-mean)
@@ -24,22 +25,22 @@ class BernoulliParameters(LayerParameters, BiasFields):
     __slots__ = ()
     states = (0.0, 1.0)
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.math.softplus(natural)
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.math.sigmoid(natural)
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.cast(natural > 0.0, natural.dtype)
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         return tf.cast(noise < tf.math.sigmoid(natural), natural.dtype)
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return logit(mean)
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         return logit(mean, EXPECTED_MARGIN)
 
 
@@ -56,16 +57,16 @@ class Bernoulli(Unit):
 
     description = "0 or 1, or means between 0 and 1"
 
-    def parameters(self, bias):
+    def parameters(self, bias: tf.Tensor) -> BernoulliParameters:
         return BernoulliParameters(bias)
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return (states >= 0) & (states <= 1)
 
-    def is_state(self, states):
+    def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return (states == 0) | (states == 1)
 
 
-def are_binary(*types):
+def are_binary(*types: Unit) -> bool:
     """Returns whether all unit types are `Bernoulli`."""
     return all(isinstance(unit, Bernoulli) for unit in types)

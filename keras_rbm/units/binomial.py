@@ -1,6 +1,6 @@
 """Counts up to a limit."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -28,39 +28,39 @@ class BinomialParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def num_trials(self):
+    def num_trials(self) -> int:
         """int, n."""
         return self.log_binomial_coefficients.shape[0] - 1
 
     @property
-    def states(self):
+    def states(self) -> np.ndarray:
         return np.arange(self.num_trials + 1)
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return self.num_trials * tf.math.softplus(natural)
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return self.num_trials * tf.math.sigmoid(natural)
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         most = tf.floor((self.num_trials + 1.0) * tf.math.sigmoid(natural))
         return tf.minimum(most, float(self.num_trials))
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         counts = tf.range(self.num_trials + 1.0, dtype=natural.dtype)
         return index_of_noise(
             self.log_binomial_coefficients + natural[..., tf.newaxis] * counts, noise
         )
 
-    def base_measure(self, states):
+    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
         return tf.gather(
             self.log_binomial_coefficients, tf.cast(tf.round(states), tf.int32)
         )
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return logit(mean / self.num_trials)
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         return logit(mean / self.num_trials, EXPECTED_MARGIN)
 
 
@@ -83,23 +83,23 @@ class Binomial(Unit):
     >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Binomial(16))
     """
 
-    def __init__(self, num_trials):
+    def __init__(self, num_trials: int) -> None:
         check_counts(num_trials=num_trials)
         self.num_trials = int(num_trials)
 
     @property
-    def description(self):
+    def description(self) -> str:
         return f"whole numbers from 0 to {self.num_trials}"
 
-    def parameters(self, bias):
+    def parameters(self, bias: tf.Tensor) -> BinomialParameters:
         n, k = self.num_trials, np.arange(self.num_trials + 1)
         log_binomial_coefficients = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return BinomialParameters(
             bias, tf.constant(log_binomial_coefficients, bias.dtype)
         )
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return is_whole(states, self.num_trials)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"num_trials": self.num_trials}

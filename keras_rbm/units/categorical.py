@@ -1,6 +1,6 @@
 """Categorical units."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -27,41 +27,41 @@ class CategoricalParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def num_states(self):
+    def num_states(self) -> int:
         """int, q."""
         return self.categories.shape[0]
 
     @property
-    def num_units(self):
+    def num_units(self) -> int | tf.Tensor:
         return self.num_rows // self.num_states
 
     @property
-    def states(self):
+    def states(self) -> np.ndarray:
         return np.arange(self.num_states)
 
     @property
-    def unit_of_row(self):
+    def unit_of_row(self) -> np.ndarray:
         return np.arange(self.num_rows) // self.num_states
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.reduce_logsumexp(self._by_unit(natural), -1)
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return self._by_row(tf.nn.softmax(self._by_unit(natural)))
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.cast(tf.argmax(self._by_unit(natural), -1), natural.dtype)
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         return index_of_noise(self._by_unit(natural), noise)
 
-    def encode(self, states):
+    def encode(self, states: tf.Tensor) -> tf.Tensor:
         return self._by_row(one_hot(states, self.num_states, self.bias.dtype))
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return tf.math.log(tf.maximum(mean, MEAN_MARGIN))
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         return tf.math.log(tf.maximum(mean, EXPECTED_MARGIN))
 
     def _by_unit(self, rows):
@@ -103,26 +103,26 @@ class Categorical(Unit):
 
     encodes = True
 
-    def __init__(self, num_states):
+    def __init__(self, num_states: int) -> None:
         check_counts(2, num_states=num_states)
         self.num_states = int(num_states)
 
     @property
-    def description(self):
+    def description(self) -> str:
         return f"whole numbers from 0 to {self.num_states - 1}"
 
-    def parameters(self, bias):
+    def parameters(self, bias: tf.Tensor) -> CategoricalParameters:
         categories = tf.range(self.num_states, dtype=tf.float32)
         return CategoricalParameters(bias, tf.cast(categories, bias.dtype))
 
-    def num_rows(self, num_units):
+    def num_rows(self, num_units: int) -> int:
         return num_units * self.num_states
 
-    def encode(self, states):
+    def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         rows = one_hot(states, self.num_states, tf.float32)
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
 
-    def data_warning(self, states):
+    def data_warning(self, states: np.ndarray) -> str | None:
         states, q = np.asarray(states), self.num_states
         if q < 3 or states.shape[1] % q or not np.isin(states, (0, 1)).all():
             return None
@@ -133,14 +133,16 @@ class Categorical(Unit):
             f"one column per unit: x.reshape(len(x), -1, {q}).argmax(-1)"
         )
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return is_whole(states, self.num_states - 1)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"num_states": self.num_states}
 
 
-def one_hot(states, num_states, dtype):
+def one_hot(
+    states: np.ndarray | tf.Tensor, num_states: int, dtype: tf.DType
+) -> tf.Tensor:
     """Returns categories (...) as (..., q), 1 at the category and 0 elsewhere."""
     return tf.one_hot(tf.cast(states, tf.int32), num_states, dtype=dtype)
 

@@ -1,8 +1,10 @@
 """Converts tables with columns of several kinds to rows of numbers, and back."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_rbm.units.bernoulli import Bernoulli
 from keras_rbm.units.binomial import Binomial
@@ -10,11 +12,16 @@ from keras_rbm.units.categorical import Categorical
 from keras_rbm.units.gaussian import Gaussian
 from keras_rbm.units.joined_units import Joined
 
+if TYPE_CHECKING:
+    import pandas
+
 #: Sampling a count needs memory for as many numbers as the count has states.
 _LARGEST_COUNT = 10_000
 
 
-def from_dataframe(frame, counts=()):
+def from_dataframe(
+    frame: "pandas.DataFrame", counts: Iterable[Hashable] = ()
+) -> tuple[np.ndarray, Joined]:
     """Returns a table as numbers, with the unit types of its columns.
 
     | column | unit | numbers |
@@ -76,7 +83,7 @@ def from_dataframe(frame, counts=()):
     return rows, Joined(parts)
 
 
-def to_dataframe(rows, frame):
+def to_dataframe(rows: ArrayLike, frame: "pandas.DataFrame") -> "pandas.DataFrame":
     """Returns rows of numbers as a table: the inverse of `from_dataframe`.
 
     Args:

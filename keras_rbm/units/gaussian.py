@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -40,47 +40,47 @@ class GaussianParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def precision(self):
+    def precision(self) -> tf.Tensor:
         return tf.math.exp(self.log_precision)
 
     @property
-    def curvature(self):
+    def curvature(self) -> tf.Tensor:
         return self.precision
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return (
             0.5 * tf.math.square(natural) / self.precision
             + 0.5 * (math.log(2.0 * math.pi) - self.log_precision)
             + tf.math.log(self.scale)
         )
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return self.shift + self.scale * natural / self.precision
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         return self.mean(natural)
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         normal = tf.math.ndtri(noise)
         deviation = self.scale * tf.math.exp(-0.5 * self.log_precision)
         return self.mean(natural) + deviation * normal
 
-    def first(self, encoded):
+    def first(self, encoded: tf.Tensor) -> tf.Tensor:
         return (encoded - self.shift) / self.scale
 
-    def statistics(self, states):
+    def statistics(self, states: tf.Tensor) -> GaussianStatistics:
         first = self.first(states)
         return GaussianStatistics(first, -0.5 * self.precision * tf.square(first))
 
-    def expected_statistics(self, natural):
+    def expected_statistics(self, natural: tf.Tensor) -> GaussianStatistics:
         first = natural / self.precision
         square = tf.square(first) + 1.0 / self.precision
         return GaussianStatistics(first, -0.5 * self.precision * square)
 
-    def base_measure(self, states):
+    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
         return self.statistics(states).log_precision
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return self.precision * self.first(mean)
 
 
@@ -115,11 +115,11 @@ class Gaussian(Unit):
     True
     """
 
-    def __init__(self, standardize=True):
+    def __init__(self, standardize: bool = True) -> None:
         check_flags(standardize=standardize)
         self.standardize = bool(standardize)
 
-    def variables(self):
+    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         return {
             "bias": (constant(0.0), True),
             "log_precision": (constant(0.0), True),
@@ -127,10 +127,16 @@ class Gaussian(Unit):
             "scale": (constant(1.0), False),
         }
 
-    def parameters(self, bias, log_precision, shift, scale):
+    def parameters(
+        self,
+        bias: tf.Tensor,
+        log_precision: tf.Tensor,
+        shift: tf.Tensor,
+        scale: tf.Tensor,
+    ) -> GaussianParameters:
         return GaussianParameters(bias, log_precision, shift, scale)
 
-    def fitted(self, mean, variance):
+    def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
         square = np.square(np.asarray(mean, float))
         is_constant = variance <= LEAST_DEVIATION**2 * square
         varies = is_constant & (variance > _ROUNDING**2 * square)
@@ -157,5 +163,5 @@ class Gaussian(Unit):
             )
         return {"bias": mean / variance, "log_precision": -np.log(variance)}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"standardize": self.standardize}

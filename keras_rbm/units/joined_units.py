@@ -2,7 +2,8 @@
 
 import collections
 import functools
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -15,7 +16,7 @@ from keras_rbm.units.unit import Unit
 
 
 class _Fields(NamedTuple):
-    parts: tuple
+    parts: tuple[LayerParameters, ...]
 
 
 class JoinedParameters(LayerParameters, _Fields):
@@ -24,80 +25,82 @@ class JoinedParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def bias(self):
+    def bias(self) -> tf.Tensor:
         return _joined_biases([part.bias for part in self.parts])
 
     @property
-    def finite(self):
+    def finite(self) -> bool:
         return all(part.finite for part in self.parts)
 
     @property
-    def ends(self):
+    def ends(self) -> tf.Tensor:
         return tf.concat([part.ends for part in self.parts], 1)
 
     @property
-    def num_units(self):
+    def num_units(self) -> int | tf.Tensor:
         return sum(part.num_units for part in self.parts)
 
     @property
-    def values(self):
+    def values(self) -> np.ndarray:
         values = [part.values for part in self.parts]
         most = max(own.shape[1] for own in values)
         pad = [((0, 0), (0, most - own.shape[1])) for own in values]
         return np.concatenate(list(map(_with_last, values, pad)))
 
     @property
-    def unit_of_row(self):
+    def unit_of_row(self) -> np.ndarray:
         firsts = np.cumsum([0] + [part.num_units for part in self.parts])
         pairs = zip(self.parts, firsts[:-1], strict=True)
         return np.concatenate([part.unit_of_row + first for part, first in pairs])
 
     @property
-    def curvature(self):
+    def curvature(self) -> tf.Tensor:
         return tf.concat([part.curvature for part in self.parts], 0)
 
-    def with_bias(self, bias):
+    def with_bias(self, bias: tf.Tensor) -> "JoinedParameters":
         biases = self._rows(bias)
         return self.of_parts(lambda part, own: part.with_bias(own), biases)
 
-    def of_parts(self, function, *arguments):
+    def of_parts(
+        self, function: Callable[..., Any], *arguments: Any
+    ) -> "JoinedParameters":
         """Returns a layer of the results of `function(part, …)` for each part."""
         return JoinedParameters(tuple(map(function, self.parts, *arguments)))
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return self._each("log_partition", self._rows(natural))
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return self._each("mean", self._rows(natural))
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         return self._each("mode", self._rows(natural))
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         return self._each("sample", self._rows(natural), self._columns(noise))
 
-    def statistics(self, states):
+    def statistics(self, states: tf.Tensor) -> "JoinedParameters":
         return self._statistics("statistics", self._columns(states))
 
-    def expected_statistics(self, natural):
+    def expected_statistics(self, natural: tf.Tensor) -> "JoinedParameters":
         return self._statistics("expected_statistics", self._rows(natural))
 
-    def state_like(self, means):
+    def state_like(self, means: tf.Tensor) -> tf.Tensor:
         return self._each("state_like", self._rows(means))
 
-    def encode(self, states):
+    def encode(self, states: tf.Tensor) -> tf.Tensor:
         return self._each("encode", self._columns(states))
 
-    def first(self, encoded):
+    def first(self, encoded: tf.Tensor) -> tf.Tensor:
         return self._each("first", self._rows(encoded))
 
-    def base_measure(self, states):
+    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
         return self._each("base_measure", self._columns(states))
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return self._each("natural_for_mean", self._rows(mean))
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         return self._each("natural_for_expected", self._rows(mean))
 
     def _rows(self, values):
@@ -149,7 +152,7 @@ class Joined(Unit):
     TensorShape([6, 4])
     """
 
-    def __init__(self, parts):
+    def __init__(self, parts: Sequence[tuple[str | Unit, int]]) -> None:
         from keras_rbm.units import get  # the table of names has this one, too
 
         parts = list(parts) if isinstance(parts, (list, tuple)) else []
@@ -165,23 +168,23 @@ class Joined(Unit):
             )
 
     @property
-    def hidden_only(self):
+    def hidden_only(self) -> bool:
         return any(unit.hidden_only for unit, _ in self.parts)
 
     @property
-    def encodes(self):
+    def encodes(self) -> bool:
         return any(unit.encodes for unit, _ in self.parts)
 
     @property
-    def description(self):
+    def description(self) -> str:
         return "in each column the states of its unit"
 
-    def unit_of_column(self, column):
+    def unit_of_column(self, column: int) -> Unit:
         """Returns the type of one unit of the layer."""
         ends = np.cumsum([count for _, count in self.parts])
         return self.parts[int(np.searchsorted(ends, column, side="right"))][0]
 
-    def variables(self):
+    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         made = {}
         for number, (unit, _) in enumerate(self.parts):
             made |= {
@@ -190,13 +193,13 @@ class Joined(Unit):
             }
         return made
 
-    def constraint(self, name):
+    def constraint(self, name: str) -> keras.constraints.Constraint | None:
         if name == "bias":
             return None
         own, _, number = name.rpartition("_")
         return self.parts[int(number)][0].constraint(own)
 
-    def parameters(self, bias, **values):
+    def parameters(self, bias: tf.Tensor, **values: tf.Tensor) -> JoinedParameters:
         sizes = [unit.num_rows(count) for unit, count in self.parts]
         made = []
         biases = tf.split(bias, sizes, -1)
@@ -206,7 +209,7 @@ class Joined(Unit):
             made.append(unit.parameters(bias=own, **others))
         return JoinedParameters(tuple(made))
 
-    def check_count(self, num_units):
+    def check_count(self, num_units: int) -> None:
         """Raises a ValueError unless the parts have `num_units` columns in total."""
         total = sum(count for _, count in self.parts)
         if num_units != total:
@@ -215,27 +218,27 @@ class Joined(Unit):
                 f"{num_units} units. Give each column of the data its unit."
             )
 
-    def num_rows(self, num_units):
+    def num_rows(self, num_units: int) -> int:
         self.check_count(num_units)
         return sum(unit.num_rows(count) for unit, count in self.parts)
 
-    def shape_of(self, name, num_units):
+    def shape_of(self, name: str, num_units: int) -> tuple[int, ...]:
         if name == "bias":
             return (self.num_rows(num_units),)
         own, _, number = name.rpartition("_")
         unit, count = self.parts[int(number)]
         return unit.shape_of(own, count)
 
-    def encode(self, states):
+    def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("encode", states)
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("contains", states)
 
-    def is_state(self, states):
+    def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("is_state", states)
 
-    def fitted(self, mean, variance):
+    def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
         sizes = [unit.num_rows(count) for unit, count in self.parts]
         ends = np.cumsum(sizes)[:-1]
         fitted, biases = {}, []
@@ -246,11 +249,11 @@ class Joined(Unit):
             fitted |= {part_name(name, number): value for name, value in own.items()}
         return fitted | {"bias": np.concatenate(biases)}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {"parts": [(serialize(unit), count) for unit, count in self.parts]}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Joined({self.parts!r})"
 
     def _each(self, method, states):
@@ -262,7 +265,7 @@ class Joined(Unit):
         return tf.concat(results, -1) if in_graph else np.concatenate(results, -1)
 
 
-def joined(layers):
+def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
     """Returns layers side by side as one, of binary units if all are binary.
 
     Args:
@@ -273,7 +276,7 @@ def joined(layers):
     return layers[0] if len(layers) == 1 else JoinedParameters(tuple(layers))
 
 
-def joined_name(name, number, count):
+def joined_name(name: str, number: int, count: int) -> str:
     """Returns the name in `joined` of a layer's statistic other than the bias.
 
     Args:
@@ -284,7 +287,7 @@ def joined_name(name, number, count):
     return name if count == 1 else part_name(name, number)
 
 
-def part_name(name, number):
+def part_name(name: str, number: int) -> str:
     """Returns the name in the whole layer of a part's variable."""
     return f"{name}_{number}"
 

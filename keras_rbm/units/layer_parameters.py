@@ -1,6 +1,7 @@
 """The base class of the parameters of a layer of units."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -33,15 +34,25 @@ class LayerParameters:
     #: Natural parameter at which a unit is sure to be in its highest state.
     certain = 30.0
     #: The states that each unit has, if they are finitely many and the same.
-    states = None
+    states: Any = None
+    # What a type of units defines: its fields, of which `bias` is the first, and these.
+    bias: tf.Tensor
+    _fields: tuple[str, ...]
+    _asdict: Callable[[], dict[str, Any]]
+    _replace: Callable[..., Any]
+    log_partition: Callable[[tf.Tensor], tf.Tensor]
+    mean: Callable[[tf.Tensor], tf.Tensor]
+    mode: Callable[[tf.Tensor], tf.Tensor]
+    sample: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+    natural_for_mean: Callable[[tf.Tensor], tf.Tensor]
 
     @property
-    def finite(self):
+    def finite(self) -> bool:
         """Bool, whether each unit has finitely many states: those in `values`."""
         return self.states is not None
 
     @property
-    def ends(self):
+    def ends(self) -> tf.Tensor:
         """Natural parameters (2, rows) of the units' lowest and highest states.
 
         They are 0 for units that have none: for categories, and for units without
@@ -52,18 +63,18 @@ class LayerParameters:
         return tf.tile(ends, (1, self.num_rows))
 
     @property
-    def num_rows(self):
+    def num_rows(self) -> int | tf.Tensor:
         """Number of rows of the kernel: int, or a scalar tensor if it may change."""
         size = self.bias.shape[-1]
         return tf.shape(self.bias)[-1] if size is None else size
 
     @property
-    def num_units(self):
+    def num_units(self) -> int | tf.Tensor:
         """The same for the columns of states."""
         return self.num_rows
 
     @property
-    def values(self):
+    def values(self) -> np.ndarray:
         """Array (units, most) of a finite layer: each unit's states.
 
         Units with fewer states repeat their last one.
@@ -71,48 +82,48 @@ class LayerParameters:
         return np.tile(np.float32(self.states), (self.num_units, 1))
 
     @property
-    def unit_of_row(self):
+    def unit_of_row(self) -> np.ndarray:
         """Int array (rows,): the unit to which each row of the kernel belongs."""
         return np.arange(self.num_rows)
 
     @property
-    def curvature(self):
+    def curvature(self) -> tf.Tensor:
         """Tensor (rows,): the least `-d² base / dt²`, infinite for bounded units."""
         return tf.fill([self.num_rows], tf.constant(np.inf, self.bias.dtype))
 
-    def natural(self, inputs):
+    def natural(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the natural parameters, bias + inputs, (C, rows)."""
         return self.bias + inputs
 
-    def with_bias(self, bias):
+    def with_bias(self, bias: tf.Tensor) -> "LayerParameters":
         """Returns the same units with another bias."""
         return self._replace(bias=bias)
 
-    def repeat(self, count):
+    def repeat(self, count: int | tf.Tensor) -> "LayerParameters":
         """Returns `count` copies of each of B layers, one after the other."""
         if self.bias.shape.rank != 2:
             return self
         return self.with_bias(tf.tile(self.bias, (count, 1)))
 
-    def encode(self, states):
+    def encode(self, states: tf.Tensor) -> tf.Tensor:
         """Returns states (C, units) as (C, rows); `mean` is its expectation."""
         return states
 
-    def first(self, encoded):
+    def first(self, encoded: tf.Tensor) -> tf.Tensor:
         """Returns the first statistic, (C, rows), an affine function of `encode`."""
         return encoded
 
-    def first_of(self, states):
+    def first_of(self, states: tf.Tensor) -> tf.Tensor:
         """Returns the first statistic of states, (C, rows)."""
         return self.first(self.encode(states))
 
-    def state_like(self, means):
+    def state_like(self, means: tf.Tensor) -> tf.Tensor:
         """Returns means (C, rows) as (C, units): for categories the likeliest one."""
         if self.num_rows == self.num_units:
             return means
         return self.mode(self.natural_for_mean(means))
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         """Returns `natural_for_mean` of a mean that the model expects, (C, rows).
 
         It may be nearer to the ends than one of a few examples is taken to be: else
@@ -120,27 +131,27 @@ class LayerParameters:
         """
         return self.natural_for_mean(mean)
 
-    def statistics(self, states):
+    def statistics(self, states: tf.Tensor) -> Any:
         """Returns derivatives of the log-density's exponent by each parameter."""
         return BiasFields(self.first_of(states))
 
-    def expected_statistics(self, natural):
+    def expected_statistics(self, natural: tf.Tensor) -> Any:
         """Returns the expectation of `statistics`."""
         return BiasFields(self.first(self.mean(natural)))
 
-    def draw(self, natural, seed):
+    def draw(self, natural: tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
         """Returns states (C, units) drawn from natural parameters (C, rows)."""
         chains = natural.shape[0]
         chains = tf.shape(natural)[0] if chains is None else chains
         noise = random.uniform((chains, self.num_units), seed)
         return self.sample(natural, noise)
 
-    def base_measure(self, states):
+    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
         """Returns `base(y)`, (C, units)."""
         return tf.zeros_like(states)
 
 
-def index_of_noise(logits, noise):
+def index_of_noise(logits: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """Draws which of q values each unit takes.
 
     Args:

@@ -1,6 +1,7 @@
 """Spins: units of two states, -1 and 1."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
@@ -14,23 +15,23 @@ class SpinParameters(LayerParameters, BiasFields):
     __slots__ = ()
     states = (-1.0, 1.0)
 
-    def log_partition(self, natural):
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.math.softplus(2.0 * natural) - natural
 
-    def mean(self, natural):
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.math.tanh(natural)
 
-    def mode(self, natural):
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
         return tf.where(natural > 0.0, tf.ones_like(natural), -1.0)
 
-    def sample(self, natural, noise):
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         up = noise < tf.math.sigmoid(2.0 * natural)
         return tf.where(up, tf.ones_like(natural), -1.0)
 
-    def natural_for_mean(self, mean):
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
         return 0.5 * logit(0.5 * (1.0 + mean))
 
-    def natural_for_expected(self, mean):
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         return 0.5 * logit(0.5 * (1.0 + mean), EXPECTED_MARGIN)
 
 
@@ -48,8 +49,8 @@ class Spin(Unit):
 
     description = "-1 or 1"
 
-    def parameters(self, bias):
+    def parameters(self, bias: tf.Tensor) -> SpinParameters:
         return SpinParameters(bias)
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return (states == -1.0) | (states == 1.0)

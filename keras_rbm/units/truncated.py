@@ -5,12 +5,13 @@ precision the sum still cancels: in float32 by 2 % at a = -1000, entirely at -1e
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_numbers
+from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit
 
 #: Below this location a continued fraction replaces differences.
@@ -34,12 +35,12 @@ class HalfGaussian(NamedTuple):
     deviation: tf.Tensor
 
     @classmethod
-    def of(cls, natural, log_precision):
+    def of(cls, natural: tf.Tensor, log_precision: tf.Tensor) -> "HalfGaussian":
         """Returns the density for natural parameters and precisions of one shape."""
         deviation = tf.exp(-0.5 * log_precision)
         return cls(natural * deviation, deviation)
 
-    def log_partition(self):
+    def log_partition(self) -> tf.Tensor:
         """Returns `log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`."""
         # In the tail the last two cancel: their sum is minus the log of the hazard.
         near, tail = self._near(), self._tail()
@@ -48,7 +49,7 @@ class HalfGaussian(NamedTuple):
         outside = -tf.math.log(tail + _over(tail))
         return tf.math.log(self.deviation) + self._where(inside, outside)
 
-    def moments(self):
+    def moments(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns `(mean of h, mean of gamma h²)`."""
         near, tail = self._near(), self._tail()
         density = tf.exp(-0.5 * tf.square(near)) * (2.0 * math.pi) ** -0.5
@@ -58,7 +59,7 @@ class HalfGaussian(NamedTuple):
         square = self._where(1.0 + near * mean, rest * far)
         return self.deviation * self._where(mean, far), square
 
-    def sample(self, noise):
+    def sample(self, noise: tf.Tensor) -> tf.Tensor:
         """Returns h drawn with noise of the same shape, uniform on (0, 1).
 
         The noise is the probability of a larger h.
@@ -88,13 +89,13 @@ class HalfGaussian(NamedTuple):
 class MinPrecision(keras.constraints.Constraint):
     """Holds the logarithm of a precision at that of the least one, or above."""
 
-    def __init__(self, min_precision):
+    def __init__(self, min_precision: float) -> None:
         self.min_precision = min_precision
 
-    def __call__(self, log_precision):
+    def __call__(self, log_precision: tf.Tensor) -> tf.Tensor:
         return tf.maximum(log_precision, math.log(self.min_precision))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"min_precision": self.min_precision}
 
 
@@ -107,7 +108,7 @@ class HalfLineUnit(Unit):
 
     hidden_only = True
 
-    def __init__(self, min_precision=0.05):
+    def __init__(self, min_precision: float = 0.05) -> None:
         check_numbers(min_precision=min_precision)
         if not 0.0 < min_precision <= 1.0:
             raise ValueError(
@@ -116,14 +117,14 @@ class HalfLineUnit(Unit):
             )
         self.min_precision = float(min_precision)
 
-    def constraint(self, name):
+    def constraint(self, name: str) -> keras.constraints.Constraint | None:
         return (
             MinPrecision(self.min_precision)
             if name.startswith("log_precision")
             else None
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"min_precision": self.min_precision}
 
 
@@ -145,7 +146,9 @@ def _over(t):
     return 1.0 / (t + _rest(t))
 
 
-def natural_for_mean(units, mean, limit):
+def natural_for_mean(
+    units: LayerParameters, mean: tf.Tensor, limit: tf.Tensor
+) -> tf.Tensor:
     """Returns natural parameters for a mean, between -limit and limit, by bisection.
 
     Args:

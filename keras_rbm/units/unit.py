@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._serializable import Serializable
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
 class Unit(Serializable, abc.ABC):
@@ -54,22 +55,22 @@ class Unit(Serializable, abc.ABC):
     #: Whether states are indices, so that other numbers have no meaning.
     encodes = False
 
-    def variables(self):
+    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         """Returns a dict of variable name to `(Keras initializer, trainable)`.
 
         By default a bias that starts at 0.
         """
         return {"bias": (constant(0.0), True)}
 
-    def constraint(self, name):
+    def constraint(self, name: str) -> keras.constraints.Constraint | None:
         """Returns the Keras constraint of one of the `variables`, by default `None`."""
         return None
 
     @abc.abstractmethod
-    def parameters(self, **values):
+    def parameters(self, **values: tf.Tensor) -> LayerParameters:
         """Returns the parameters' NamedTuple for tensors named like `variables`."""
 
-    def fitted(self, mean, variance):
+    def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
         """Returns a dict of `variables`, as arrays, that fit visible units to data.
 
         Units are fitted one by one, without connections. By default the bias is the
@@ -81,43 +82,43 @@ class Unit(Serializable, abc.ABC):
         parameters = self.parameters(bias=tf.zeros(len(mean)))
         return {"bias": parameters.natural_for_mean(tf.constant(mean)).numpy()}
 
-    def num_rows(self, num_units):
+    def num_rows(self, num_units: int) -> int:
         """Returns the number of kernel rows for a number of units, an int."""
         return num_units
 
-    def shape_of(self, name, num_units):
+    def shape_of(self, name: str, num_units: int) -> tuple[int, ...]:
         """Returns the shape of one of the `variables`."""
         return (self.num_rows(num_units) if name == "bias" else num_units,)
 
-    def unit_of_column(self, column):
+    def unit_of_column(self, column: int) -> "Unit":
         """Returns the type of one unit of the layer."""
         return self
 
-    def encode(self, states):
+    def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
         return states
 
-    def data_warning(self, states):
+    def data_warning(self, states: np.ndarray) -> str | None:
         """Returns a str that says why data (n, units) look wrong, or `None`."""
         return None
 
-    def contains(self, states):
+    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         """Returns bools (n, units): whether values are states or may replace them.
 
         Uses only operators that arrays and tensors share.
         """
         return abs(states) < np.inf  # false for NaN
 
-    def is_state(self, states):
+    def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         """Returns bools (n, units): whether values are states with a likelihood."""
         return self.contains(states)
 
 
-def constant(value):
+def constant(value: float) -> keras.initializers.Initializer:
     """Returns a Keras initializer with one value."""
     return keras.initializers.Constant(value)
 
 
-def is_whole(states, most):
+def is_whole(states: np.ndarray | tf.Tensor, most: int) -> np.ndarray | tf.Tensor:
     """Returns bools: whether values are whole numbers from 0 to `most`."""
     return (states >= 0) & (states <= most) & (states % 1 == 0)

@@ -3,6 +3,7 @@
 import math
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.tempered_path import (
@@ -17,11 +18,18 @@ from keras_rbm.inference.arguments import (
     checked_states,
 )
 from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.potentials import Potentials
 
 
 def annealed_importance_sampling(
-    potentials, *, base=None, betas=1000, num_chains=100, seed=0, progress=False
-):
+    potentials: Potentials,
+    *,
+    base: ArrayLike | None = None,
+    betas: ArrayLike = 1000,
+    num_chains: int = 100,
+    seed: int | tf.Tensor = 0,
+    progress: bool = False,
+) -> LogPartition:
     """Estimates log Z by annealed importance sampling [1, 2].
 
     Chains start at the base-rate model (W = 0, visible natural parameters `base`)
@@ -70,8 +78,14 @@ def annealed_importance_sampling(
 
 
 def reverse_annealed_importance_sampling(
-    potentials, visible, *, base=None, betas=1000, seed=0, progress=False
-):
+    potentials: Potentials,
+    visible: ArrayLike,
+    *,
+    base: ArrayLike | None = None,
+    betas: ArrayLike = 1000,
+    seed: int | tf.Tensor = 0,
+    progress: bool = False,
+) -> tf.Tensor:
     """Anneals given states back to the base-rate model.
 
     Starting at v, L starts as log Z_0, and for each temperature from 1 down: one
@@ -111,8 +125,15 @@ def reverse_annealed_importance_sampling(
 
 
 def annealed_log_likelihood(
-    potentials, visible, *, base=None, betas=1000, num_chains=10, seed=0, progress=False
-):
+    potentials: Potentials,
+    visible: ArrayLike,
+    *,
+    base: ArrayLike | None = None,
+    betas: ArrayLike = 1000,
+    num_chains: int = 10,
+    seed: int | tf.Tensor = 0,
+    progress: bool = False,
+) -> tf.Tensor:
     """Estimates the log-likelihood of the annealed sampler, from below (RAISE) [1].
 
     Forward annealing, stopped after its last sweep, is itself a generative model,

@@ -1,10 +1,12 @@
 """log Z by annealing both ways, from where a search has found a model's mass."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.inference.annealing.bridge_sampling import bridge
@@ -32,6 +34,7 @@ from keras_rbm.inference.estimates import (
     with_rounding,
 )
 from keras_rbm.inference.gibbs import gibbs_chain
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
 
 #: Least share of the chains of one direction that could be those of the other.
@@ -57,12 +60,12 @@ class Annealing(NamedTuple):
     backward: tf.Tensor | None
 
     @property
-    def base(self):
+    def base(self) -> tf.Tensor:
         """Tensor (V,) or (B, V), the visible natural parameters at beta = 0."""
         return self.start.base
 
     @property
-    def ais(self):
+    def ais(self) -> LogPartition:
         """`LogPartition` by AIS from the searched means, checked by annealing back.
 
         Without a search it is the field's, `annealed_importance_sampling`.
@@ -73,7 +76,7 @@ class Annealing(NamedTuple):
         return result.explained("ais", self.start.note)
 
     @property
-    def reverse_ais(self):
+    def reverse_ais(self) -> LogPartition:
         """`LogPartition` by annealing back, checked by annealing forward.
 
         Given states are the caller's samples: then there is nothing to check.
@@ -86,7 +89,7 @@ class Annealing(NamedTuple):
         return result.explained("reverse_ais", self.start.note)
 
     @property
-    def bidirectional(self):
+    def bidirectional(self) -> LogPartition:
         """`LogPartition` by both directions together, the best of the three."""
         return self._both().explained("bidirectional", self.start.note)
 
@@ -106,19 +109,19 @@ class Annealing(NamedTuple):
 
 
 def anneal(
-    potentials,
+    potentials: Potentials,
     *,
-    base=None,
-    chains=None,
-    betas=None,
-    num_chains=100,
-    initial_visible=None,
-    steps=None,
-    seed=0,
-    search=True,
-    progress=False,
-    spread=None,
-):
+    base: ArrayLike | None = None,
+    chains: ArrayLike | None = None,
+    betas: ArrayLike | None = None,
+    num_chains: int = 100,
+    initial_visible: ArrayLike | None = None,
+    steps: int | None = None,
+    seed: int | tf.Tensor = 0,
+    search: bool = True,
+    progress: bool = False,
+    spread: Callable[..., tf.Tensor] | None = None,
+) -> Annealing:
     """Searches for a model's mass, and anneals chains to the model and back, once.
 
     Args:
@@ -155,10 +158,10 @@ def anneal(
     given, models = initial_visible is not None, num_models(potentials)
     if given:
         initial_visible = checked_states(potentials, "initial_visible", initial_visible)
-        if len(initial_visible) < 2 * models:
+        if len(initial_visible) < 2 * models:  # type: ignore[arg-type]
             raise ValueError(
                 "Expected at least two chains for each model, for an error. Received: "
-                f"{len(initial_visible)} initial_visible."
+                f"{len(initial_visible)} initial_visible."  # type: ignore[arg-type]
             )
     seeds = seeds_of(seed)
     start = starting_point(potentials, base, chains, num_chains, seeds["start"], search)
@@ -178,7 +181,7 @@ def anneal(
 
     states = initial_visible if given else start.visible
     if states is not None and steps:  # burned in
-        rows = potentials.repeat(len(states) // models)
+        rows = potentials.repeat(len(states) // models)  # type: ignore[arg-type]
         states = gibbs_chain(rows, states, seeds["gibbs"], num_sweeps=steps)
     return Annealing(
         start,
@@ -189,8 +192,12 @@ def anneal(
 
 
 def bidirectional(
-    forward, backward, ancestors=None, lower_bound=-math.inf, missed_mass=0.0
-):
+    forward: tf.Tensor,
+    backward: tf.Tensor,
+    ancestors: np.ndarray | None = None,
+    lower_bound: float | np.ndarray = -math.inf,
+    missed_mass: float | np.ndarray = 0.0,
+) -> LogPartition:
     """Estimates log Z from annealing in both directions [1, 2].
 
     With log weights u of chains annealed forwards and r of as many annealed back from
@@ -261,7 +268,12 @@ def bidirectional(
     return result._replace(lower=lower, note=", and ".join(failed))
 
 
-def checked(one, both, missed_mass=0.0, reverse=False):
+def checked(
+    one: LogPartition,
+    both: LogPartition,
+    missed_mass: float | np.ndarray = 0.0,
+    reverse: bool = False,
+) -> LogPartition:
     """Returns an estimate by annealing one way, with an error that both ways inform.
 
     Annealing forwards cannot see a mode that none of its chains meets, and annealing

@@ -9,12 +9,20 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.regions import comparable, heaviest_rows
+from keras_rbm.inference.annealing.regions import Regions, comparable, heaviest_rows
 from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
 
 
-def find_peaks(potentials, regions, first, starts, count, seed):
+def find_peaks(
+    potentials: Potentials,
+    regions: Regions,
+    first: tf.Tensor,
+    starts: int,
+    count: int,
+    seed: tf.Tensor,
+) -> tf.Tensor:
     """Returns the states of least free energy that iterated conditional modes reach.
 
     They [1] start at states of independent visible units with the means
@@ -48,7 +56,7 @@ def find_peaks(potentials, regions, first, starts, count, seed):
         visible = _visible_starts(units, first, size, batch, random.fold_in(own, 0))
         hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(own, 1))
         for states in (visible, units.mode(walkers.visible_natural(hidden))):
-            found.append(_heaviest(units, regions, *_uphill(walkers, states), count))
+            found.append(_heaviest(units, regions, *_uphill(walkers, states), count))  # type: ignore[call-arg]
     states = tf.reshape(tf.concat(found, 0), (-1, units.num_units))
     models = potentials.repeat(len(states) // batch)
     return _heaviest(units, regions, states, -models.free_energy(states), count)
@@ -72,7 +80,7 @@ def _hidden_starts(units, rows, seed):
 
 
 @traced_by_size
-def _uphill(potentials, visible):
+def _uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns where states lead without noise, and their log weights."""
 
     def sweep(index, visible):

@@ -1,16 +1,19 @@
 """Regions where chains end up, and what lies there: weighted states of two kinds."""
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm.inference.annealing.tempered_path import Annealed
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
-from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.inference.resampling import systematic_rows
 
 
@@ -27,7 +30,7 @@ class Regions(NamedTuple):
     scale: np.ndarray
 
     @classmethod
-    def of(cls, means, seed):
+    def of(cls, means: np.ndarray, seed: tf.Tensor) -> "Regions":
         """Returns the clusters of chains with the means (C, B, V)."""
         from scipy.cluster.vq import kmeans2
 
@@ -46,9 +49,9 @@ class Regions(NamedTuple):
             centers.append(found + [found[-1]] * (SEARCH.clusters - len(found)))
             scales.append(scale)
         centers = np.swapaxes(centers, 0, 1).astype(np.float32)
-        return cls(centers, np.stack(scales).astype(np.float32))
+        return cls(centers, np.stack(scales).astype(np.float32))  # type: ignore[arg-type]
 
-    def labels(self, states):
+    def labels(self, states: np.ndarray) -> np.ndarray:
         """Returns the number of the nearest center, (n, B), of states (n, B, V)."""
         states, centers = states / self.scale, self.centers / self.scale
         inner = np.einsum("nbv,kbv->nkb", states, centers)
@@ -72,12 +75,18 @@ class Pool:
         values, lows: lists of arrays (B,), each run's log Z, and log Z less two errors.
     """
 
-    def __init__(self, batch, encode=tf.convert_to_tensor):
+    regions: Regions | None
+
+    def __init__(
+        self,
+        batch: int,
+        encode: Callable[[tf.Tensor], tf.Tensor] = tf.convert_to_tensor,
+    ) -> None:
         self.batch, self.encode, self.regions = batch, encode, None
         self.states, self.values, self.lows = [], [], []
         self._runs, self._labels = [], []
 
-    def add(self, chains, runs):
+    def add(self, chains: Annealed, runs: int) -> None:
         """Adds chains (M · runs · B), of runs of M chains each."""
         log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
         log_weights = comparable(log_weights)
@@ -90,7 +99,7 @@ class Pool:
         self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
         self._runs.append(log_weights)
 
-    def heaviest(self, count, parts=1):
+    def heaviest(self, count: int, parts: int = 1) -> tf.Tensor:
         """Returns the heaviest states (count, B, V) of the `parts` added last."""
         log_weights, labels = (
             np.concatenate([own.reshape(-1, self.batch) for own in all_[-parts:]])
@@ -99,7 +108,7 @@ class Pool:
         rows = heaviest_rows(labels, log_weights, count)
         return tf.gather(tf.concat(self.states[-parts:], 0), rows)
 
-    def lower_bound(self, most_runs):
+    def lower_bound(self, most_runs: int) -> np.ndarray:
         """Returns a lower bound of log Z, (B,), at 97.5 %.
 
         Each run's estimate of Z is unbiased, and so is their mean; the largest of
@@ -108,7 +117,7 @@ class Pool:
         """
         return logsumexp(self.values, 0) - np.log(most_runs) - HALF_MARKOV
 
-    def log_weights(self):
+    def log_weights(self) -> np.ndarray:
         """Returns the log weights of all states, (n, B)."""
         top = np.max([run.max((0, 1)) for run in self._runs], 0)
         numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis, np.newaxis]
@@ -126,24 +135,28 @@ class Pool:
             result.append(own.reshape(-1, self.batch))
         return np.concatenate(result)
 
-    def draw(self, count, seed):
+    def draw(
+        self, count: int, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, np.ndarray, np.ndarray]:
         """Returns states (count · B, V), drawn by weight, with their row numbers.
 
         The third value, (B,), is the share of the mass in regions without drawn states.
         """
         labels = [labels.reshape(-1, self.batch) for labels in self._labels]
         labels = np.concatenate(labels)
-        chosen, missed_mass = rows_by_weight(self.log_weights(), labels, count, seed)
+        chosen, missed_mass = rows_by_weight(self.log_weights(), labels, count, seed)  # type: ignore[arg-type]
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, missed_mass
 
 
-def comparable(log_weights):
+def comparable(log_weights: ArrayLike) -> np.ndarray:
     """Returns log weights, those that are not finite as the least of all."""
     return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
 
-def heaviest_rows(labels, log_weights, count):
+def heaviest_rows(
+    labels: np.ndarray, log_weights: np.ndarray, count: int
+) -> np.ndarray:
     """Returns the heaviest state of each of the regions where these are heaviest.
 
     Args:
@@ -164,7 +177,9 @@ def heaviest_rows(labels, log_weights, count):
     return np.where(reached, rows, rows[:1]) * batch + np.arange(batch)
 
 
-def rows_by_weight(log_weights, labels, count, seed):
+def rows_by_weight(
+    log_weights: np.ndarray, labels: np.ndarray, count: int, seed: tf.Tensor
+) -> tuple[np.ndarray, np.ndarray]:
     """Draws states of each model, so that each label has its share, to less than one.
 
     Args:
@@ -209,7 +224,7 @@ class Visited(NamedTuple):
     of_hidden: bool
 
     @classmethod
-    def by(cls, potentials, visible):
+    def by(cls, potentials: Potentials, visible: tf.Tensor) -> "Visited | None":
         """Returns each visible state, or its likeliest hidden state, as `Visited`.
 
         Args:
@@ -235,7 +250,9 @@ class Visited(NamedTuple):
         log_weights[_repeated(states.numpy())] = -np.inf
         return cls(states, log_weights, logsumexp(log_weights, 0), of_hidden)
 
-    def draw(self, potentials, regions, count, seed):
+    def draw(
+        self, potentials: Potentials, regions: Regions, count: int, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, np.ndarray]:
         """Returns visible states (count · B, V), drawn by weight, and missed masses."""
         batch = len(self.log_mass)
         means = tf.reshape(self.states, (-1, self.states.shape[2]))

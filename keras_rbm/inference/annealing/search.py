@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
@@ -34,6 +35,7 @@ from keras_rbm.inference.annealing.tempered_path import (
 from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
 from keras_rbm.inference.estimates import WIDTH, with_rounding
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
 from keras_rbm.inference.traces import traced_by_size
 
@@ -66,7 +68,9 @@ class StartingPoint(NamedTuple):
     missed_mass: np.ndarray
     note: str = ""
 
-    def temperatures(self, betas=None, default=1000):
+    def temperatures(
+        self, betas: ArrayLike | None = None, default: int = 1000
+    ) -> np.ndarray:
         """Returns inverse temperatures: those given, or a number of well-spaced ones.
 
         Steps of equal thermodynamic length add equally to the variance of the log
@@ -86,7 +90,14 @@ class StartingPoint(NamedTuple):
         return spaced(self.betas, self.lengths, count)
 
 
-def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, seed=0):
+def find_starting_point(
+    potentials: Potentials,
+    base: ArrayLike | None = None,
+    chains: ArrayLike | None = None,
+    *,
+    num_chains: int = 100,
+    seed: int | tf.Tensor = 0,
+) -> StartingPoint:
     """Finds a base model near the model, with samples of it.
 
     Args:
@@ -105,7 +116,14 @@ def find_starting_point(potentials, base=None, chains=None, *, num_chains=100, s
     return starting_point(potentials, base, chains, num_chains, random.as_seed(seed))
 
 
-def starting_point(potentials, base, chains, num_chains, seed, search=True):
+def starting_point(
+    potentials: Potentials,
+    base: tf.Tensor | None,
+    chains: tf.Tensor | None,
+    num_chains: int,
+    seed: tf.Tensor,
+    search: bool = True,
+) -> StartingPoint:
     """Returns what `find_starting_point` does, for arguments that are sound.
 
     Args:
@@ -131,7 +149,12 @@ def starting_point(potentials, base, chains, num_chains, seed, search=True):
     )
 
 
-def checked_search(potentials, base, chains, num_chains):
+def checked_search(
+    potentials: Potentials,
+    base: ArrayLike | None,
+    chains: ArrayLike | None,
+    num_chains: int,
+) -> tuple[tf.Tensor | None, tf.Tensor | None]:
     """Returns base and chains as tensors; raises an error unless all can be used."""
     check_proper(potentials)
     check_counts(2, num_chains=num_chains)
@@ -141,13 +164,13 @@ def checked_search(potentials, base, chains, num_chains):
     return base, chains
 
 
-def seeds_of(seed):
+def seeds_of(seed: int | tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns a dict with the seed of each part of an estimate, tensors (2,)."""
     seed = random.as_seed(seed)
     return {name: random.fold_in(seed, i) for i, name in enumerate(_STREAMS)}
 
 
-def num_models(potentials):
+def num_models(potentials: Potentials) -> int:
     """Returns B as an int, 1 for a single model."""
     return 1 if potentials.batch_size is None else int(potentials.batch_size)
 
@@ -166,10 +189,12 @@ class Search:
         num_runs: int, the most annealing runs that the search can make.
     """
 
-    def __init__(self, potentials, num_chains, seed):
+    def __init__(
+        self, potentials: Potentials, num_chains: int, seed: int | tf.Tensor
+    ) -> None:
         self.potentials = potentials
         self.pool = Pool(num_models(potentials), potentials.visible.encode)
-        self.visited = None
+        self.visited: Visited | None = None
         refined = len(SEARCH.refine)
         self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
         self._num_chains = num_chains
@@ -177,7 +202,7 @@ class Search:
         self._width = potentials.visible.num_rows
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
-    def explore(self, first, chains=None):
+    def explore(self, first: tf.Tensor, chains: tf.Tensor | None = None) -> tf.Tensor:
         """Looks for regions with mass; returns the means that chains reach.
 
         Args:
@@ -214,7 +239,11 @@ class Search:
         self.visited = Visited.by(self.potentials, states)
         return reached
 
-    def refine(self, broad):
+    def refine(
+        self, broad: tf.Tensor
+    ) -> tuple[
+        tf.Tensor, tf.Tensor, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]
+    ]:
         """Anneals from the mean of near-samples until many of them are independent.
 
         Args:
@@ -244,7 +273,7 @@ class Search:
         _, states = _means(models, states, tf.constant(sweeps), next(self._seeds))
         return natural, states, ancestors, missed, lengths
 
-    def lower_bound(self):
+    def lower_bound(self) -> np.ndarray:
         """Returns a lower bound of log Z, (B,), at 97.5 %."""
         bound = self.pool.lower_bound(self.num_runs)
         if self.visited is not None:
@@ -279,7 +308,9 @@ class Search:
         states = single_site_sweeps(models, states, next(self._seeds))
         return _means(models, states, tf.constant(sweeps), next(self._seeds))
 
-    def _anneal(self, bases, betas, chains):
+    def _anneal(
+        self, bases: tf.Tensor, betas: np.ndarray, chains: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Anneals from each of K bases (K, B, V); returns lengths along the way."""
         runs = len(bases)
         bases = tf.reshape(bases, (-1, self._width))

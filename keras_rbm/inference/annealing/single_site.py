@@ -6,13 +6,15 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.settings import SEARCH
-from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.inference.traces import traced_by_size
 from keras_rbm.inference.unit_states import UnitStates
 from keras_rbm.units.layer_parameters import index_of_noise
 
 
-def single_site_sweeps(potentials, visible, seed):
+def single_site_sweeps(
+    potentials: Potentials, visible: tf.Tensor, seed: int | tf.Tensor
+) -> tf.Tensor:
     """Draws the units of the smaller layer one by one, with the other summed out.
 
     Block Gibbs hardly ever leaves a mode of a model with strong weights: v determines

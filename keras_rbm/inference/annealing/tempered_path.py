@@ -8,10 +8,11 @@ from typing import NamedTuple
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm.inference import traces
-from keras_rbm.inference.gibbs import ChainState, sweep_noise
+from keras_rbm.inference.gibbs import ChainState, SweepNoise, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import kind_of_models
 
@@ -25,7 +26,7 @@ _BLOCK = 10
 _LARGE = 10**6
 
 
-def temperatures(betas):
+def temperatures(betas: ArrayLike) -> np.ndarray:
     """Returns inverse temperatures from 0 to 1 as an array.
 
     Args:
@@ -77,7 +78,7 @@ def _values(betas):
     return values
 
 
-def spaced(betas, lengths, count):
+def spaced(betas: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
     """Returns `count` + 1 inverse temperatures in steps of equal length, nearly.
 
     Args:
@@ -109,7 +110,12 @@ class TemperedPath(NamedTuple):
     base: tf.Tensor
 
     @classmethod
-    def of(cls, potentials, base=None, num_chains=None):
+    def of(
+        cls,
+        potentials: Potentials,
+        base: tf.Tensor | None = None,
+        num_chains: int | None = None,
+    ) -> "TemperedPath":
         """Returns the path of models, with a row for each of M chains of B models.
 
         Args:
@@ -131,7 +137,7 @@ class TemperedPath(NamedTuple):
             base = tf.tile(base, (num_chains or 1, 1))
         return cls(potentials, base)
 
-    def log_partition_of_base(self):
+    def log_partition_of_base(self) -> tf.Tensor:
         """Returns log Z_0, () or (B,), float64, nats."""
         visible, hidden, base = tf.nest.map_structure(
             lambda tensor: tf.cast(tensor, tf.float64),
@@ -141,16 +147,25 @@ class TemperedPath(NamedTuple):
         of_visible = visible.log_partition(base)
         return tf.reduce_sum(of_visible, -1) + tf.reduce_sum(of_hidden, -1)
 
-    def sample_base(self, chains, seed):
+    def sample_base(self, chains: int | tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
         """Returns visible states (C, V) of C chains, drawn at beta = 0."""
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
-    def hidden_log_partition(self, chains, beta):
+    def hidden_log_partition(
+        self, chains: ChainState, beta: float | tf.Tensor
+    ) -> tf.Tensor:
         """Returns the log-partition of each hidden unit given v, (C, H)."""
         return self.potentials.hidden.log_partition(beta * chains.hidden_natural)
 
-    def log_weight_difference(self, chains, low, high, of_low=None, of_high=None):
+    def log_weight_difference(
+        self,
+        chains: ChainState,
+        low: float | tf.Tensor,
+        high: float | tf.Tensor,
+        of_low: tf.Tensor | None = None,
+        of_high: tf.Tensor | None = None,
+    ) -> tf.Tensor:
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
         `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
@@ -165,7 +180,13 @@ class TemperedPath(NamedTuple):
         bias = tf.reduce_sum((high - low) * first * (units.bias - self.base), -1)
         return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
-    def sweep(self, chains, beta, noise, clamp=None):
+    def sweep(
+        self,
+        chains: ChainState,
+        beta: float | tf.Tensor,
+        noise: SweepNoise,
+        clamp: tf.Tensor | None = None,
+    ) -> ChainState:
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
 
         Args:
@@ -201,7 +222,14 @@ class Annealed(NamedTuple):
     steps: tf.Tensor
 
 
-def anneal_forward(potentials, base, betas, num_chains, seed, progress=False):
+def anneal_forward(
+    potentials: Potentials,
+    base: tf.Tensor | None,
+    betas: np.ndarray,
+    num_chains: int,
+    seed: int | tf.Tensor,
+    progress: bool = False,
+) -> Annealed:
     """Anneals M new chains for each model, from the base to the model.
 
     Args:
@@ -222,7 +250,14 @@ def anneal_forward(potentials, base, betas, num_chains, seed, progress=False):
     return _anneal(path, visible, betas, seed, progress)
 
 
-def anneal_backward(potentials, visible, base, betas, seed, progress=False):
+def anneal_backward(
+    potentials: Potentials,
+    visible: tf.Tensor,
+    base: tf.Tensor | None,
+    betas: np.ndarray,
+    seed: int | tf.Tensor,
+    progress: bool = False,
+) -> Annealed:
     """Anneals states (C, V) from the model back to the base, see `anneal_forward`."""
     path = TemperedPath.of(potentials, base)
     return _anneal(path, visible, betas, random.as_seed(seed), progress, reverse=True)
@@ -255,13 +290,13 @@ def _anneal(path, visible, betas, seed, progress, reverse=False):
     return Annealed(chains.visible, log_weights, tf.concat(steps, 0))
 
 
-def per_model(log_weights, potentials):
+def per_model(log_weights: tf.Tensor, potentials: Potentials) -> tf.Tensor:
     """Returns log weights (M,), or (M, B) where there are B models."""
     batch = potentials.batch_size
     return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))
 
 
-def block_ends(betas):
+def block_ends(betas: np.ndarray) -> np.ndarray:
     """Returns the inverse temperatures between which `Annealed.steps` lie."""
     return np.append(betas[:-1:_BLOCK], betas[-1])
 

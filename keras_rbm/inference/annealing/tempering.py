@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import as_array, check_counts
@@ -19,6 +20,7 @@ from keras_rbm.inference.arguments import (
 )
 from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
+from keras_rbm.inference.potentials import Potentials
 
 #: Least share of accepted swaps of each pair of neighbors, round trips of a chain, and
 #: independent states of each of its replicas. With fewer, the estimate depends on where
@@ -50,7 +52,9 @@ class TemperedChains(NamedTuple):
     journeys: tf.Tensor
 
 
-def start_tempering(potentials, visible, betas):
+def start_tempering(
+    potentials: Potentials, visible: tf.Tensor, betas: tf.Tensor
+) -> TemperedChains:
     """Returns `TemperedChains` at given states (R, C, V)."""
     natural = _by_rows(potentials.hidden_natural, visible)
     rates = tf.zeros(visible.shape[0] - 1)
@@ -59,7 +63,12 @@ def start_tempering(potentials, visible, betas):
     return TemperedChains(visible, natural, betas, rates, journeys)
 
 
-def tempering_step(path, chains, seed, clamp=None):
+def tempering_step(
+    path: TemperedPath,
+    chains: TemperedChains,
+    seed: int | tf.Tensor,
+    clamp: tf.Tensor | None = None,
+) -> TemperedChains:
     """Makes one Gibbs sweep of every replica, then proposes swaps of neighbors.
 
     The visible states of replicas r and s are exchanged with probability
@@ -104,7 +113,9 @@ class _Swaps(NamedTuple):
     accepted: tf.Tensor | None = None
     gain: tf.Tensor | None = None
 
-    def gain_of(self, path, betas, partner):
+    def gain_of(
+        self, path: TemperedPath, betas: tf.Tensor, partner: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns `gain` with the given partners, and `hidden_log_partition` there."""
         own, others = (
             tf.reshape(tf.gather(betas, replica), (-1, 1))
@@ -114,7 +125,13 @@ class _Swaps(NamedTuple):
         gain = path.log_weight_difference(self.rows, own, others, self.own, there)
         return tf.reshape(gain, tf.shape(self.replica)), there
 
-    def swapped(self, path, betas, partner, uniform):
+    def swapped(
+        self,
+        path: TemperedPath,
+        betas: tf.Tensor,
+        partner: tf.Tensor,
+        uniform: tf.Tensor,
+    ) -> "_Swaps":
         """Returns the rows after swaps of replicas with their partners, (R,)."""
         gain, there = self.gain_of(path, betas, partner)
         of_replica = _taken(gain, self.row)
@@ -189,7 +206,7 @@ def _arrived(journeys, replicas):
     return journeys + tf.cast(there, tf.int32)
 
 
-def equalized_betas(betas, swap_rates):
+def equalized_betas(betas: ArrayLike, swap_rates: ArrayLike) -> tf.Tensor:
     """Returns temperatures that would swap equally often, given measured rates.
 
     The rejection rates of neighbors add up along the temperatures to the
@@ -240,17 +257,17 @@ def _equalized(betas, swap_rates):
 
 
 def parallel_tempering(
-    potentials,
+    potentials: Potentials,
     *,
-    num_samples=100,
-    steps=1000,
-    betas=10,
-    adapt=0,
-    base=None,
-    initial_visible=None,
-    clamp=None,
-    seed=0,
-):
+    num_samples: int = 100,
+    steps: int = 1000,
+    betas: ArrayLike = 10,
+    adapt: int = 0,
+    base: ArrayLike | None = None,
+    initial_visible: ArrayLike | None = None,
+    clamp: ArrayLike | None = None,
+    seed: int | tf.Tensor = 0,
+) -> TemperedChains:
     """Draws states by parallel tempering.
 
     Each chain is a ladder of replicas from the base-rate model to the model. States
@@ -304,7 +321,7 @@ def parallel_tempering(
     return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
 
 
-def check_single(potentials):
+def check_single(potentials: Potentials) -> None:
     """Raises a ValueError if there are several models."""
     if potentials.batch_size is not None:
         raise ValueError(
@@ -368,16 +385,16 @@ def _by_rows(function, states):
 
 
 def tempered_log_partition(
-    potentials,
+    potentials: Potentials,
     *,
-    betas=20,
-    num_chains=100,
-    steps=1000,
-    base=None,
-    initial_visible=None,
-    ancestors=None,
-    seed=0,
-):
+    betas: ArrayLike = 20,
+    num_chains: int = 100,
+    steps: int = 1000,
+    base: ArrayLike | None = None,
+    initial_visible: ArrayLike | None = None,
+    ancestors: ArrayLike | None = None,
+    seed: int | tf.Tensor = 0,
+) -> LogPartition:
     """Estimates log Z by bridge sampling between the replicas of parallel tempering.
 
     With `x(v) = log p*_{r+1}(v) - log p*_r(v)`, the ratio of neighboring partition
@@ -454,8 +471,15 @@ def tempered_log_partition(
 
 
 def bridged(
-    potentials, base, betas, num_chains, steps, initial_visible, ancestors, seed
-):
+    potentials: Potentials,
+    base: tf.Tensor | None,
+    betas: np.ndarray,
+    num_chains: int,
+    steps: int,
+    initial_visible: tf.Tensor | None,
+    ancestors: ArrayLike | None,
+    seed: int | tf.Tensor,
+) -> LogPartition:
     """Returns what `tempered_log_partition` does, for arguments that are sound."""
     path = TemperedPath(potentials, base)
     burn_in = steps // 5

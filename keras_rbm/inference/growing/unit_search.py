@@ -9,6 +9,7 @@ exactly, where the second mean is over the model before the change and is estima
 its samples.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -50,17 +51,19 @@ class HiddenUnits(NamedTuple):
     weights: tf.Tensor
     bias: tf.Tensor
 
-    def softplus(self, visible):
+    def softplus(self, visible: tf.Tensor) -> tf.Tensor:
         """Returns sp(w'v + d), (B, R)."""
         inputs = tf.matmul(visible, self.weights, transpose_b=True)
         return tf.math.softplus(inputs + self.bias)
 
-    def square(self):
+    def square(self) -> tf.Tensor:
         """Returns |w|^2 + d^2, (R,)."""
         return tf.reduce_sum(tf.square(self.weights), -1) + tf.square(self.bias)
 
 
-def linearized_objective(units, phases, l2):
+def linearized_objective(
+    units: HiddenUnits, phases: DataAndSamples, l2: float | tf.Tensor
+) -> tf.Tensor:
     """Returns `l2/2 |w, d|^2 + mean_model sp(a) - mean_data sp(a)` [1, eq. 9], (R,).
 
     Minus the first-order change of `J = mean log p - l2/2 sum_i |w_i, d_i|^2`.
@@ -76,7 +79,9 @@ def linearized_objective(units, phases, l2):
     return 0.5 * l2 * units.square() + model - data
 
 
-def likelihood_objective(units, phases, l2):
+def likelihood_objective(
+    units: HiddenUnits, phases: DataAndSamples, l2: float | tf.Tensor
+) -> tf.Tensor:
     """Returns `l2/2 |w, d|^2 - Delta L`, (R,): exact up to the samples."""
     data = weighted_mean(units.softplus(phases.visible), phases.weights)
     growth = log_mean_exp(units.softplus(phases.samples), phases.sample_weights)
@@ -87,7 +92,15 @@ def likelihood_objective(units, phases, l2):
 OBJECTIVES = {"likelihood": likelihood_objective, "linearized": linearized_objective}
 
 
-def find_unit(phases, seed, *, objective, l2, num_starts, lbfgs_iterations):
+def find_unit(
+    phases: DataAndSamples,
+    seed: int | tf.Tensor,
+    *,
+    objective: str,
+    l2: float | tf.Tensor,
+    num_starts: int,
+    lbfgs_iterations: int,
+) -> HiddenUnits:
     """Returns the best unit of a search, `HiddenUnits` with R = 1.
 
     Args:
@@ -129,7 +142,14 @@ def _starts(phases, count, seed):
 
 
 @tf.function(autograph=False)
-def minimize(phases, starts, l2, objective, max_iterations, tolerance=1e-4):
+def minimize(
+    phases: DataAndSamples,
+    starts: HiddenUnits,
+    l2: float | tf.Tensor,
+    objective: Callable[..., tf.Tensor],
+    max_iterations: int,
+    tolerance: float = 1e-4,
+) -> tuple[HiddenUnits, tf.Tensor]:
     """Minimizes an objective of a hidden unit by L-BFGS from several starts at once.
 
     Args:

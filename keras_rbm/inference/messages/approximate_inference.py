@@ -2,9 +2,12 @@
 
 import abc
 import copy
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._serializable import Serializable, find
@@ -18,6 +21,7 @@ from keras_rbm.inference.messages.beliefs import (
 )
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
+from keras_rbm.inference.potentials import Potentials
 
 _METHODS = ("sum_product", "max_product", "mixed_product")
 
@@ -42,7 +46,12 @@ class Inference(Serializable, abc.ABC):
     variables = ()
 
     @abc.abstractmethod
-    def __call__(self, potentials, weights=None, pairwise="mean"):
+    def __call__(
+        self,
+        potentials: Potentials,
+        weights: ArrayLike | None = None,
+        pairwise: str | None = "mean",
+    ) -> Beliefs:
         """Returns the `Beliefs` of `Potentials`.
 
         Args:
@@ -51,7 +60,7 @@ class Inference(Serializable, abc.ABC):
             pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
         """
 
-    def check_input(self, conditional):
+    def check_input(self, conditional: bool) -> None:
         """Raises a ValueError if it needs an input and the model has none."""
         if self.needs_input and not conditional:
             raise ValueError(
@@ -59,7 +68,7 @@ class Inference(Serializable, abc.ABC):
                 "which starts at the input. Use MeanField()."
             )
 
-    def given(self, features):
+    def given(self, features: tf.Tensor | None) -> "Inference":
         """Returns the inference for the models of these examples, by default itself.
 
         Args:
@@ -81,7 +90,7 @@ class IterativeInference(Inference):
             share the object share this value.
     """
 
-    def __init__(self, max_iterations, tolerance, damping):
+    def __init__(self, max_iterations: int, tolerance: float, damping: float) -> None:
         check_counts(max_iterations=max_iterations)
         check_options(max_iterations, tolerance, damping)
         self.tolerance = float(tolerance)
@@ -92,19 +101,19 @@ class IterativeInference(Inference):
             )
 
     @property
-    def variables(self):
+    def variables(self) -> list[tf.Variable]:
         return [self._max_iterations]
 
     @property
-    def max_iterations(self):
+    def max_iterations(self) -> int:
         return int(self._max_iterations.numpy())
 
     @max_iterations.setter
-    def max_iterations(self, value):
+    def max_iterations(self, value: int) -> None:
         check_counts(max_iterations=value)
         self._max_iterations.assign(int(value))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "max_iterations": self.max_iterations,
             "tolerance": self.tolerance,
@@ -139,8 +148,13 @@ class BeliefPropagation(IterativeInference):
     """
 
     def __init__(
-        self, method="sum_product", *, max_iterations=50, tolerance=1e-3, damping=0.0
-    ):
+        self,
+        method: str = "sum_product",
+        *,
+        max_iterations: int = 50,
+        tolerance: float = 1e-3,
+        damping: float = 0.0,
+    ) -> None:
         if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
                 f"Expected method to be one of {_METHODS}. Received: method={method!r}."
@@ -156,14 +170,19 @@ class BeliefPropagation(IterativeInference):
     is_compiled = True
 
     @property
-    def finds_state(self):
+    def finds_state(self) -> bool:
         return self.method != "sum_product"
 
     @property
-    def is_joint(self):
+    def is_joint(self) -> bool:
         return self.method == "max_product"
 
-    def __call__(self, potentials, weights=None, pairwise="mean"):
+    def __call__(
+        self,
+        potentials: Potentials,
+        weights: ArrayLike | None = None,
+        pairwise: str | None = "mean",
+    ) -> Beliefs:
         options = {
             "max_iterations": self._max_iterations,
             "weights": weights,
@@ -175,7 +194,7 @@ class BeliefPropagation(IterativeInference):
         options |= {"tolerance": self.tolerance, "damping": self.damping}
         return function(potentials, **options)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"method": self.method} | super().get_config()
 
 
@@ -214,18 +233,30 @@ class MeanField(IterativeInference):
     binary_only = False
     _features = None
 
-    def __init__(self, *, max_iterations=50, tolerance=1e-3, damping=0.0, starts=None):
+    def __init__(
+        self,
+        *,
+        max_iterations: int = 50,
+        tolerance: float = 1e-3,
+        damping: float = 0.0,
+        starts: Sequence[str | Callable[[tf.Tensor], tf.Tensor]] | None = None,
+    ) -> None:
         super().__init__(max_iterations, tolerance, damping)
         if starts is not None:
             starts = _checked(starts)
         self._starts = starts
 
-    def given(self, features):
+    def given(self, features: tf.Tensor | None) -> "MeanField":
         made = copy.copy(self)  # it shares the limit of sweeps
         made._features = features
         return made
 
-    def __call__(self, potentials, weights=None, pairwise="mean"):
+    def __call__(
+        self,
+        potentials: Potentials,
+        weights: ArrayLike | None = None,
+        pairwise: str | None = "mean",
+    ) -> Beliefs:
         return mean_field(
             potentials,
             max_iterations=self._max_iterations,
@@ -237,12 +268,12 @@ class MeanField(IterativeInference):
         )
 
     @property
-    def starts(self):
+    def starts(self) -> list[str | Callable[[tf.Tensor], tf.Tensor]] | None:
         """List of starts, or `None` for the default; fixed once it is made."""
         return None if self._starts is None else list(self._starts)
 
     @property
-    def needs_input(self):
+    def needs_input(self) -> bool:
         return self._starts is not None and self._starts != ["independent"]
 
     def _visible_means(self, potentials):
@@ -261,16 +292,16 @@ class MeanField(IterativeInference):
             x = tf.cast(x, units.bias.dtype)
         return [_means(start, units, x) for start in starts]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         starts = keras.saving.serialize_keras_object(self._starts)
         return super().get_config() | {"starts": starts}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "MeanField":
         return cls(**keras.saving.deserialize_keras_object(config))
 
 
-def can_start_at(potentials, x):
+def can_start_at(potentials: Potentials, x: tf.Tensor | None) -> bool:
     """Returns whether x has the width of visible units that are one number each."""
     columns = None if x is None else x.shape[-1]
     return columns == potentials.num_visible == potentials.visible.num_rows
@@ -311,7 +342,12 @@ class Exact(Inference):
     [0.9153 0.9153]
     """
 
-    def __call__(self, potentials, weights=None, pairwise="mean"):
+    def __call__(
+        self,
+        potentials: Potentials,
+        weights: ArrayLike | None = None,
+        pairwise: str | None = "mean",
+    ) -> Beliefs:
         check_options(1, pairwise=pairwise)
         models = BinaryModels.of(potentials, weights)
         batch = models.potentials()
@@ -340,7 +376,7 @@ class Exact(Inference):
         return beliefs
 
 
-_BY_NAME = {
+_BY_NAME: dict[str, Callable[[], Inference]] = {
     "exact": Exact,
     "mean_field": MeanField,
     **{name: lambda name=name: BeliefPropagation(name) for name in _METHODS},
@@ -348,7 +384,7 @@ _BY_NAME = {
 }
 
 
-def get(identifier):
+def get(identifier: str | dict[str, Any] | Inference) -> Inference:
     """Returns the inference object that a name, config or object stands for.
 
     Args:

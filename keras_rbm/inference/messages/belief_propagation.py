@@ -14,6 +14,7 @@ themselves might, `log_messages` works with their logarithms.
 """
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
@@ -28,18 +29,19 @@ from keras_rbm.inference.messages.beliefs import (
 from keras_rbm.inference.messages.blocks import in_blocks, products, sum_of_logs
 from keras_rbm.inference.messages.log_messages import propagate
 from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
 
 
 def sum_product(
-    potentials,
+    potentials: Potentials,
     *,
-    max_iterations=100,
-    tolerance=1e-3,
-    damping=0.0,
-    weights=None,
-    pairwise="mean",
-):
+    max_iterations: int | tf.Tensor = 100,
+    tolerance: float = 1e-3,
+    damping: float = 0.0,
+    weights: ArrayLike | None = None,
+    pairwise: str | None = "mean",
+) -> Beliefs:
     """Approximates the marginals of a binary model by loopy belief propagation [1].
 
     Exact if the non-zero weights form a tree, after as many sweeps as its
@@ -82,14 +84,14 @@ def sum_product(
 
 
 def max_product(
-    potentials,
+    potentials: Potentials,
     *,
-    max_iterations=100,
-    tolerance=1e-3,
-    damping=0.0,
-    weights=None,
-    pairwise="mean",
-):
+    max_iterations: int | tf.Tensor = 100,
+    tolerance: float = 1e-3,
+    damping: float = 0.0,
+    weights: ArrayLike | None = None,
+    pairwise: str | None = "mean",
+) -> Beliefs:
     """Approximates the most probable joint state (v, h) by belief propagation.
 
     Exact if the non-zero weights form a tree and the maximum is unique. A unit
@@ -183,7 +185,7 @@ def _chunk(
         return combine(rest, odds * on) / combine(rest, on)
 
     def sweep(r, visible, hidden):
-        new = to_visible(*to_hidden(r, visible), hidden)
+        new = to_visible(*to_hidden(r, visible), hidden)  # type: ignore[call-arg]
         if damping:
             new = r**damping * new ** (1.0 - damping)
         before = (tf.where(visible == silent, b, visible), hidden)

@@ -1,7 +1,7 @@
 """The result of approximate inference, and its input as a batch of models."""
 
 import numbers
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -57,7 +57,9 @@ class BinaryModels(NamedTuple):
     weights: tf.Tensor
 
     @classmethod
-    def of(cls, potentials, weights=None):
+    def of(
+        cls, potentials: Potentials, weights: tf.Tensor | None = None
+    ) -> "BinaryModels":
         """Returns the models of binary `Potentials`, one if there is no batch.
 
         Raises:
@@ -67,12 +69,12 @@ class BinaryModels(NamedTuple):
         models, weights = batch_of_models(potentials, weights)
         return cls(models.kernel, models.visible_bias, models.hidden_bias, weights)
 
-    def potentials(self):
+    def potentials(self) -> Potentials:
         """Returns these models as `Potentials`."""
         return Potentials(self.kernel, self.visible_bias, self.hidden_bias)
 
 
-def check_binary(potentials):
+def check_binary(potentials: Potentials) -> None:
     """Raises a ValueError unless both layers are binary."""
     for side, units in (("visible", potentials.visible), ("hidden", potentials.hidden)):
         if not isinstance(units, BernoulliParameters):
@@ -83,7 +85,9 @@ def check_binary(potentials):
             )
 
 
-def batch_of_models(potentials, weights=None):
+def batch_of_models(
+    potentials: Potentials, weights: tf.Tensor | None = None
+) -> tuple[Potentials, tf.Tensor]:
     """Returns B models (one if there is no batch) as float32 tensors, with weights.
 
     Args:
@@ -116,7 +120,7 @@ def batch_of_models(potentials, weights=None):
     return models, tf.cast(weights, tf.float32)
 
 
-def static_size(potentials, batch):
+def static_size(potentials: Potentials, batch: int | tf.Tensor) -> int | tf.Tensor:
     """Returns the number of models as an int if it is known, else `batch`."""
     for bias in (potentials.visible_bias, potentials.hidden_bias):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
@@ -124,7 +128,9 @@ def static_size(potentials, batch):
     return batch
 
 
-def pairwise_products(visible, hidden, weights, pairwise):
+def pairwise_products(
+    visible: tf.Tensor, hidden: tf.Tensor, weights: tf.Tensor, pairwise: str | None
+) -> tf.Tensor | None:
     """Returns pairwise beliefs of independent (or decoded) units."""
     if pairwise == "each":
         return visible[:, :, tf.newaxis] * hidden[:, tf.newaxis, :]
@@ -133,7 +139,7 @@ def pairwise_products(visible, hidden, weights, pairwise):
     return None
 
 
-def without_batch(beliefs, pairwise):
+def without_batch(beliefs: Beliefs, pairwise: str | None) -> Beliefs:
     """Returns the beliefs of the only model of a batch."""
     parts = beliefs._asdict()
     mean = parts.pop("pairwise")
@@ -141,7 +147,12 @@ def without_batch(beliefs, pairwise):
     return Beliefs(**alone, pairwise=mean[0] if pairwise == "each" else mean)
 
 
-def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
+def check_options(
+    max_iterations: int | tf.Tensor,
+    tolerance: float = 0.0,
+    damping: float = 0.0,
+    pairwise: str | None = "mean",
+) -> None:
     """Raises a ValueError unless the options of an inference routine are valid."""
     check_sizes(max_iterations=max_iterations)
     if not isinstance(tolerance, numbers.Real) or not tolerance >= 0.0:
@@ -159,12 +170,14 @@ def check_options(max_iterations, tolerance=0.0, damping=0.0, pairwise="mean"):
         )
 
 
-def checked_weights(weights):
+def checked_weights(weights: Any) -> tf.Tensor | None:
     """Returns weights of models as a float tensor (B,), or `None`."""
     return None if weights is None else as_floats("weights", weights, (None,))
 
 
-def as_limits(max_iterations, tolerance):
+def as_limits(
+    max_iterations: int | tf.Tensor, tolerance: float
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the two as tensors, so other values need no new trace."""
     # A variable becomes its value: a trace must not depend on a deleted object.
     max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)

@@ -1,10 +1,11 @@
 """Sums of logarithms as logarithms of products of a few ratios, if none overflows."""
 
 import functools
+from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.beliefs import BinaryModels
+from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
 from keras_rbm.inference.messages.chunks import in_chunks
 from keras_rbm.inference.messages.log_messages import LARGEST_WEIGHT
 
@@ -17,7 +18,9 @@ _LARGEST_EXPONENT = 80.0
 _OFF = -80.0
 
 
-def in_blocks(chunk, models, pairwise):
+def in_blocks(
+    chunk: Callable[..., Beliefs], models: BinaryModels, pairwise: str | None
+) -> Beliefs:
     """Runs message passing with the largest block that is safe with the weights.
 
     Args:
@@ -65,11 +68,11 @@ def _padded(models):
     )
 
 
-def products(array, block, axis):
+def products(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
     """Returns products of `block` entries each, evenly spaced along an axis."""
     return functools.reduce(tf.multiply, tf.split(array, block, axis))
 
 
-def sum_of_logs(array, block, axis):
+def sum_of_logs(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
     """Returns the sum of logarithms along an axis, whose size `block` divides."""
     return tf.reduce_sum(tf.math.log(products(array, block, axis)), axis)

@@ -1,5 +1,7 @@
 """Runs compiled inference over many models, a few at a time."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
@@ -10,7 +12,11 @@ CHUNK_SIZE = 2**20
 _MOST_ROWS = 16
 
 
-def in_chunks(function, models, pairwise):
+def in_chunks(
+    function: Callable[[BinaryModels], Beliefs],
+    models: BinaryModels,
+    pairwise: str | None,
+) -> Beliefs:
     """Applies inference to a few models at a time, so that memory stays bounded.
 
     XLA does not compile the loop: one compilation of `function`, for chunks of a fixed

@@ -18,8 +18,17 @@ LARGEST_WEIGHT = 40.0
 
 @compiled
 def propagate(
-    kernel, b, c, weights, max_iterations, tolerance, *, sums, damping, pairwise
-):
+    kernel: tf.Tensor,
+    b: tf.Tensor,
+    c: tf.Tensor,
+    weights: tf.Tensor,
+    max_iterations: tf.Tensor,
+    tolerance: tf.Tensor,
+    *,
+    sums: bool,
+    damping: float,
+    pairwise: str | None,
+) -> Beliefs:
     """Runs belief propagation on a few models; arguments as in `belief_propagation`.
 
     `kernel` (V, H) is W itself; `sums` is True for sum-product, False for max-product.

@@ -1,10 +1,12 @@
 """Naive mean field."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import (
     as_floats,
@@ -23,19 +25,21 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.sweeps import until_converged
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import loop_by_size, traced_by_size
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
 def mean_field(
-    potentials,
+    potentials: Potentials,
     *,
-    max_iterations=100,
-    tolerance=1e-3,
-    damping=0.0,
-    weights=None,
-    pairwise="mean",
-    starts=(None,),
-):
+    max_iterations: int | tf.Tensor = 100,
+    tolerance: float = 1e-3,
+    damping: float = 0.0,
+    weights: ArrayLike | None = None,
+    pairwise: str | None = "mean",
+    starts: Sequence[ArrayLike | None] = (None,),
+) -> Beliefs:
     """Approximates a model by independent units.
 
     Updates one layer given the other: binary layers by `v = sigmoid(W h + b)`,
@@ -96,7 +100,7 @@ def mean_field(
     return beliefs
 
 
-def mean_field_bound(potentials, **kwargs):
+def mean_field_bound(potentials: Potentials, **kwargs: Any) -> LogPartition:
     """Computes the bound of `mean_field` in float64, as a `LogPartition`.
 
     If weights are strong, rounding in float32 may lift the bound above log Z.
@@ -136,16 +140,22 @@ class _Layer(NamedTuple):
     means: tf.Tensor
 
     @classmethod
-    def given(cls, units, inputs, old=None, damping=0.0):
+    def given(
+        cls,
+        units: LayerParameters,
+        inputs: tf.Tensor,
+        old: "_Layer | None" = None,
+        damping: float = 0.0,
+    ) -> "_Layer":
         natural = units.natural(inputs)
         if damping:
             natural = (1.0 - damping) * natural + damping * old.natural
         return cls(natural, units.first(units.mean(natural)))
 
-    def change(self, old):
+    def change(self, old: "_Layer") -> tf.Tensor:
         return tf.reduce_max(tf.abs(self.means - old.means), -1)
 
-    def bound(self, units):
+    def bound(self, units: LayerParameters) -> tf.Tensor:
         """Returns `sum A(eta) - (eta - bias)' m`, (B,)."""
         inputs = self.natural - units.bias
         own = tf.reduce_sum(units.log_partition(self.natural), -1)
@@ -181,7 +191,7 @@ class _Fit(NamedTuple):
     iterations: tf.Tensor
     residual: tf.Tensor
 
-    def if_higher(self, other):
+    def if_higher(self, other: "_Fit") -> "_Fit":
         """Returns this one where its bound is higher, elsewhere the other."""
         higher = (self.bound > other.bound) | ~tf.math.is_finite(other.bound)
 
@@ -220,7 +230,7 @@ def _from_start(models, start, max_iterations, tolerance, damping):
     return _Fit(v, h, bound, iterations, residual)
 
 
-def checked_starts(starts, potentials):
+def checked_starts(starts: Any, potentials: Potentials) -> tuple[tf.Tensor | None, ...]:
     """Returns starts as a tuple; raises a ValueError unless they are visible means."""
     if not isinstance(starts, (list, tuple)) or not starts:
         raise ValueError(

@@ -6,6 +6,7 @@ visible units to their better value at once.
 """
 
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import check_model
 from keras_rbm.inference.messages.beliefs import (
@@ -18,10 +19,17 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import in_blocks, sum_of_logs
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
 
 
-def mixed_product(potentials, *, max_iterations=100, weights=None, pairwise="mean"):
+def mixed_product(
+    potentials: Potentials,
+    *,
+    max_iterations: int | tf.Tensor = 100,
+    weights: ArrayLike | None = None,
+    pairwise: str | None = "mean",
+) -> Beliefs:
     """Approximates argmax p(v), with hidden units summed out, by message passing [1].
 
     Starts at v = 0 and returns the state of lowest free energy that it has visited. A

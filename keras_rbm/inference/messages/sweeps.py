@@ -1,9 +1,17 @@
 """The loop of sweeps over a batch of models, each of which stops by itself."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 
-def until_converged(sweep, state, max_iterations, tolerance):
+def until_converged(
+    sweep: Callable[..., tuple[Any, tf.Tensor]],
+    state: tuple[Any, ...],
+    max_iterations: tf.Tensor,
+    tolerance: tf.Tensor,
+) -> tuple[Any, tf.Tensor, tf.Tensor]:
     """Sweeps until all models have converged, or have made `max_iterations` sweeps.
 
     Args:
@@ -39,7 +47,9 @@ def until_converged(sweep, state, max_iterations, tolerance):
     )
 
 
-def change_of_beliefs(new, old):
+def change_of_beliefs(
+    new: tuple[tf.Tensor, tf.Tensor], old: tuple[tf.Tensor, tf.Tensor]
+) -> tf.Tensor:
     """Returns the largest change of a belief, (B,), infinite if one is not a number.
 
     Args:

@@ -1,12 +1,13 @@
 """The data of `fit`: checked, split and shuffled before anything is changed."""
 
 import numbers
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.models.data.form import as_arrays, check_alone
+from keras_rbm.models.data.form import DataForm, as_arrays, check_alone
 from keras_rbm.models.data.rows import check_source, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
@@ -22,24 +23,24 @@ class TrainingData(NamedTuple):
         validation: validation data as Keras takes them, or `None`.
     """
 
-    start: list
-    x: object
-    y: object
-    sample_weight: object
-    validation: object
+    start: list[Any]
+    x: Any
+    y: Any
+    sample_weight: Any
+    validation: Any
 
     @classmethod
     def of(
         cls,
-        form,
-        x,
-        y,
-        sample_weight,
-        batch_size,
-        validation_split,
-        validation_data,
-        is_new=False,
-    ):
+        form: DataForm,
+        x: Any,
+        y: Any,
+        sample_weight: Any,
+        batch_size: int | None,
+        validation_split: float,
+        validation_data: Any,
+        is_new: bool = False,
+    ) -> "TrainingData":
         """Returns the checked data of the arguments of `fit`.
 
         Args:
@@ -70,9 +71,11 @@ class TrainingData(NamedTuple):
             form.check(*batch)
         if validation_data is not None:
             validation_data = _validation(form, validation_data, start[0], batch_size)
-        return cls(start, *parts, validation_data)
+        return cls(start, *parts, validation_data)  # type: ignore[call-arg]
 
-    def shuffled(self, batch_size, epoch_key):
+    def shuffled(
+        self, batch_size: int, epoch_key: Callable[[], int]
+    ) -> tf.data.Dataset:
         """Returns arrays as batches, in an order that depends on the epoch."""
         if not is_array(self.x):
             return self
@@ -84,7 +87,7 @@ class TrainingData(NamedTuple):
         )
         return self._replace(x=batches, y=None, sample_weight=None)
 
-    def with_checked_validation(self, form):
+    def with_checked_validation(self, form: DataForm) -> "TrainingData":
         """Returns the data with a check of each validation batch.
 
         The training step checks its own batch.
@@ -93,12 +96,12 @@ class TrainingData(NamedTuple):
             return self
         return self._replace(validation=form.checked(self.validation))
 
-    def for_keras(self, batch_size):
+    def for_keras(self, batch_size: int | None) -> tuple[Any, Any, Any]:
         """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
         return with_weights(self.x, self.y, self.sample_weight, batch_size)
 
 
-def first_batches(data, rows=1):
+def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
     """Returns the first batches of a source, and the source with all its batches.
 
     Args:
@@ -122,7 +125,9 @@ def first_batches(data, rows=1):
     return batches, _chained(batches, data) if hasattr(data, "__next__") else data
 
 
-def with_weights(x, y, sample_weight, batch_size):
+def with_weights(
+    x: Any, y: Any, sample_weight: Any, batch_size: int | None
+) -> tuple[Any, Any, Any]:
     """Returns arrays as Keras takes them: as a dataset if there are weights but no y.
 
     Keras drops `sample_weight` from arrays without `y`.
@@ -188,5 +193,5 @@ def _validation(form, data, training, batch_size):
             )
     if not arrays:
         return data
-    x, y, weights = with_weights(*first, batch_size)
+    x, y, weights = with_weights(*first, batch_size)  # type: ignore[call-arg]
     return (x, y, weights) if is_array(x) else x

@@ -1,7 +1,8 @@
 """What a model's data must be: `DataForm`, and the checks that it makes."""
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -37,17 +38,17 @@ class Part(NamedTuple):
     width: int | None
     unit: Unit | None = None
 
-    def check(self, rows, name=None):
+    def check(self, rows: Any, name: str | None = None) -> None:
         """Raises an error unless an array, tensor or spec can be this part."""
         check_rows(rows, name or self.name, self.width, self.unit)
 
-    def is_sound(self, rows):
+    def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
         if self.unit is None:
             return lies_in(rows)
         return tf.reduce_all(self.unit.contains(rows))
 
-    def assertions(self, rows):
+    def assertions(self, rows: Any) -> list[Any]:
         """Returns operations that fail unless a tensor of a pipeline can be this."""
         if not tf.is_tensor(rows):
             return []
@@ -79,22 +80,24 @@ class DataForm(NamedTuple):
     conditional: bool
 
     @classmethod
-    def of_states(cls, unit, width):
+    def of_states(cls, unit: Unit | None, width: int | None) -> "DataForm":
         """Returns the form of a model of p(v)."""
         called = Part("x", width, unit if unit.encodes else None)
         return cls(Part("x", width, unit), called, False)
 
     @classmethod
-    def of_pairs(cls, unit, width, num_features):
+    def of_pairs(
+        cls, unit: Unit | None, width: int | None, num_features: int | None
+    ) -> "DataForm":
         """Returns the form of a model of p(y | x)."""
         return cls(Part("y", width, unit), Part("x", num_features), True)
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, str]:
         """Names of the visible states and the features, for messages."""
         return ("y", "x") if self.conditional else ("x", "features")
 
-    def split(self, x, y):
+    def split(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Returns `(features, visible)`; raises a ValueError unless y fits."""
         if self.conditional and y is None:
             raise ValueError(
@@ -109,7 +112,7 @@ class DataForm(NamedTuple):
             )
         return (x, y) if self.conditional else (None, x)
 
-    def check(self, x, y=None, sample_weight=None):
+    def check(self, x: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Raises an error unless the model can learn from a batch like this one."""
         features, visible = self.split(x, y)
         if self.conditional:
@@ -120,25 +123,25 @@ class DataForm(NamedTuple):
         if is_array(sample_weight):
             check_weights(sample_weight)
 
-    def checked_arrays(self, x, y, sample_weight):
+    def checked_arrays(self, x: Any, y: Any, sample_weight: Any) -> list[Any]:
         """Returns the parts of array data as checked arrays or `None`."""
         arrays = as_arrays(x, y, sample_weight)
         self.check(*arrays[:2])
         return arrays
 
-    def checked_source(self, x, y=None):
+    def checked_source(self, x: Any, y: Any = None) -> Any:
         """Returns a source of batches that raises an error at a bad batch."""
         check_alone(x, y)
         if isinstance(x, tf.data.Dataset):
             self.check(*unpack(x.element_spec)[:2])
         return self.checked(x)
 
-    def checked(self, data):
+    def checked(self, data: Any) -> Any:
         """Returns a source of batches like `data`, checked as they come."""
         parts = [self.called, self.visible] if self.conditional else [self.visible]
         return _checked(data, parts)
 
-    def checked_calls(self, x):
+    def checked_calls(self, x: Any) -> Any:
         """Returns data to call the model on, checked as far as is possible now."""
         if is_array(x):
             x = as_values(x)
@@ -155,13 +158,15 @@ class DataForm(NamedTuple):
                 )
         return _checked(x, [self.called])
 
-    def states(self, data, name=None):
+    def states(self, data: Any, name: str | None = None) -> Any:
         """Returns data as checked visible states (N, V), not copied if an array."""
         values = as_values(data)
         self.visible.check(values, name or self.visible.name)
         return values
 
-    def soundness(self, features, visible, weights):
+    def soundness(
+        self, features: tf.Tensor | None, visible: tf.Tensor, weights: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
         """Returns bools (): whether visible states, features and weights are valid."""
         return (
             self.visible.is_sound(visible),
@@ -170,7 +175,9 @@ class DataForm(NamedTuple):
         )
 
 
-def check_rows(rows, name, width=None, unit=None):
+def check_rows(
+    rows: Any, name: str, width: int | None = None, unit: Unit | None = None
+) -> None:
     """Raises a ValueError unless `rows` can be states of a layer.
 
     Args:
@@ -249,7 +256,7 @@ def _check_no_labels(targets):
         )
 
 
-def as_arrays(x, y, sample_weight):
+def as_arrays(x: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Returns the parts of array data as arrays or `None`, of one length."""
     parts = {"x": x, "y": y, "sample_weight": sample_weight}
     arrays = [as_array(part, name) for name, part in parts.items()]
@@ -265,7 +272,7 @@ def as_arrays(x, y, sample_weight):
     return arrays
 
 
-def check_weights(weights):
+def check_weights(weights: Any) -> None:
     """Raises a ValueError unless `weights` can be the weights of examples."""
     if weights is None:
         return
@@ -287,7 +294,7 @@ def check_weights(weights):
         )
 
 
-def check_alone(x, y):
+def check_alone(x: Any, y: Any) -> None:
     """Raises an error unless x is a source of batches, given without y."""
     check_source(x)
     if y is not None:
@@ -297,7 +304,7 @@ def check_alone(x, y):
         )
 
 
-def warn_of_means(chunks, unit, name):
+def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
     """Warns if rows are not states of units but means, which have no likelihood."""
     for rows in chunks:
         states = np.asarray(unit.is_state(np.asarray(rows)))
@@ -377,7 +384,7 @@ def _checked_batch(batch, parts):
 class _CheckedLoader(keras.utils.PyDataset):
     """A PyDataset whose batches are checked."""
 
-    def __init__(self, loader, parts):
+    def __init__(self, loader: keras.utils.PyDataset, parts: Any) -> None:
         super().__init__(
             workers=loader.workers,
             use_multiprocessing=loader.use_multiprocessing,
@@ -385,15 +392,15 @@ class _CheckedLoader(keras.utils.PyDataset):
         )
         self._loader, self._parts = loader, parts
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         return _checked_batch(self._loader[index], self._parts)
 
     @property
-    def num_batches(self):
+    def num_batches(self) -> int | None:
         return self._loader.num_batches
 
-    def on_epoch_begin(self):
+    def on_epoch_begin(self) -> None:
         self._loader.on_epoch_begin()
 
-    def on_epoch_end(self):
+    def on_epoch_end(self) -> None:
         self._loader.on_epoch_end()

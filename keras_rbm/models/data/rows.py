@@ -1,28 +1,33 @@
 """Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
+#: What `fit` and the like take: arrays, or a source of batches.
+Data = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
 #: Types that can be iterated over, but hold no batches.
 _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
 #: Rows that are computed at once.
 ROWS_AT_ONCE = 1000
 
 
-def is_array(data):
+def is_array(data: Any) -> bool:
     """Returns whether `data` is one array (not a dataset, generator or loader)."""
     return hasattr(data, "__array__") or isinstance(data, (list, tuple))
 
 
-def is_numeric(values):
+def is_numeric(values: np.ndarray) -> bool:
     """Returns whether a NumPy array holds real numbers."""
     return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
 
 
-def unpack(data):
+def unpack(data: Any) -> tuple[Any, Any, Any]:
     """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
 
     A distributed dataset cannot hold `None`.
@@ -31,7 +36,7 @@ def unpack(data):
     return x, None if isinstance(y, tuple) and not y else y, sample_weight
 
 
-def check_source(data):
+def check_source(data: Any) -> None:
     """Raises a TypeError unless `data` is a source of batches, not an array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
     iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
@@ -43,7 +48,7 @@ def check_source(data):
         )
 
 
-def check_dense(data, name="x"):
+def check_dense(data: Any, name: str = "x") -> None:
     """Raises a TypeError if data are sparse, ragged, or have masked values."""
     if hasattr(data, "toarray"):
         kind, cure = "a sparse matrix", f"{name}.toarray()"
@@ -61,7 +66,7 @@ def check_dense(data, name="x"):
     )
 
 
-def as_array(part, name):
+def as_array(part: Any, name: str) -> Any:
     """Returns a part of array data as an array or tensor, or `None`."""
     if part is None:
         return part
@@ -86,7 +91,7 @@ def as_array(part, name):
         ) from error
 
 
-def as_rows(data):
+def as_rows(data: Any) -> tf.Tensor:
     """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
     values = as_values(data)
     if tf.is_tensor(values):
@@ -94,7 +99,7 @@ def as_rows(data):
     return tf.convert_to_tensor(values.astype(np.float32))
 
 
-def as_values(data):
+def as_values(data: Any) -> Any:
     """Returns the same as an array of numbers, not copied if it already is one."""
     if isinstance(data, tf.data.Dataset):
         batches = list(_batches(data))
@@ -120,7 +125,7 @@ def as_values(data):
     return values
 
 
-def row_chunks(data):
+def row_chunks(data: Any) -> Iterator[tf.Tensor]:
     """Yields an array or a dataset as float32 tensors of some rows each."""
     if isinstance(data, tf.data.Dataset):
         yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
@@ -136,7 +141,12 @@ def row_chunks(data):
         yield as_rows(part)
 
 
-def map_rows(function, *arrays, rows_at_once=None, dtype=tf.float32):
+def map_rows(
+    function: Callable[..., Any],
+    *arrays: Any,
+    rows_at_once: int | None = None,
+    dtype: Any = tf.float32,
+) -> Any:
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
     count, size = arrays[0].shape[0], rows_at_once or ROWS_AT_ONCE
     if not tf.executing_eagerly() or count <= size:
@@ -148,7 +158,7 @@ def map_rows(function, *arrays, rows_at_once=None, dtype=tf.float32):
     return tf.concat([function(*part) for part in parts], 0)
 
 
-def some_rows(values, count):
+def some_rows(values: np.ndarray, count: int) -> np.ndarray:
     """Returns at most `count` rows of an array, the same random ones each time."""
     if len(values) <= count:
         return values
@@ -157,7 +167,9 @@ def some_rows(values, count):
     return tf.gather(values, chosen) if tf.is_tensor(values) else values[chosen]
 
 
-def moments(chunks, weights=None):
+def moments(
+    chunks: Iterable[tf.Tensor], weights: Iterable[np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns mean and variance (V,), float32, of rows.
 
     Args:
@@ -178,7 +190,7 @@ def moments(chunks, weights=None):
         squares += np.square(own - mean) * count * size / total
         mean = mean + (own - mean) * size / total
         count = total
-    return mean.astype(np.float32), (squares / count).astype(np.float32)
+    return mean.astype(np.float32), (squares / count).astype(np.float32)  # type: ignore[attr-defined]
 
 
 def _first_spec(dataset):

@@ -1,5 +1,9 @@
 """The data that the RBMs of a stack learn from."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
@@ -18,14 +22,18 @@ class Features:
     training, but only once for validation.
     """
 
-    def __init__(self, data, weights, batch_size, units=None):
+    def __init__(
+        self, data: Any, weights: Any, batch_size: int | None, units: Any = None
+    ) -> None:
         self.data = data
         self.weights = weights
         self.batch_size = batch_size
         self.units = units
 
     @classmethod
-    def of(cls, data, weights=None, batch_size=None):
+    def of(
+        cls, data: Any, weights: Any = None, batch_size: int | None = None
+    ) -> "Features":
         """Returns data as features; raises an error for other sources."""
         if is_array(data):
             data, _, weights = as_arrays(data, None, weights)
@@ -41,7 +49,7 @@ class Features:
             )
         return cls(data, weights, batch_size)
 
-    def above(self, rbm):
+    def above(self, rbm: Any) -> "Features":
         """Returns an RBM's features of these features."""
 
         def natural(rows):
@@ -58,13 +66,13 @@ class Features:
             data = data.map(lambda *element: _with_first(natural, element))
         return Features(data, self.weights, self.batch_size, rbm._hidden_parameters())
 
-    def moments(self):
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean and variance (rows,) of the layer's states, as encoded."""
         mean, _ = moments(self.units.mean(rows) for rows in row_chunks(self.data))
         drawn = (self.units.encode(rows) for rows in row_chunks(self.fixed()))
         return mean, moments(drawn)[1]
 
-    def for_fit(self, key):
+    def for_fit(self, key: Callable[[], int]) -> dict[str, Any]:
         """Returns arguments for `RBM.fit`; `key` returns a number for the epoch."""
         batches = self.data
         if self.units is None:
@@ -81,7 +89,7 @@ class Features:
             batches = shuffled_batches(parts, size, seed=0, iterations=key)
         return {"x": self._drawn(batches, redraw=True, iterations=key)}
 
-    def fixed(self):
+    def fixed(self) -> Any:
         """Returns batches that are the same in each epoch, for validation."""
         batches = self.data
         if is_array(batches):

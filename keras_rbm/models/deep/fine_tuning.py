@@ -1,6 +1,8 @@
 """Feed-forward networks that start with the weights of Boltzmann machines."""
 
 import numbers
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,7 +12,9 @@ from keras_rbm._checks import check_counts
 from keras_rbm.units.bernoulli import are_binary
 
 
-def classifier(rbms, num_classes, dropout):
+def classifier(
+    rbms: Sequence[Any], num_classes: int, dropout: float
+) -> keras.Sequential:
     """Returns a network of sigmoid layers and a softmax.
 
     Args:
@@ -50,7 +54,7 @@ def classifier(rbms, num_classes, dropout):
     return network
 
 
-def joint_classifier(model, num_classes, dropout):
+def joint_classifier(model: Any, num_classes: int, dropout: float) -> keras.Model:
     """Returns a network whose sigmoid layers see the layers below and above.
 
     Args:
@@ -85,7 +89,7 @@ def joint_classifier(model, num_classes, dropout):
     return keras.Model(inputs, outputs)
 
 
-def check_dropout(dropout):
+def check_dropout(dropout: float) -> None:
     """Raises a ValueError unless `dropout` can be a share of units to drop."""
     if not isinstance(dropout, numbers.Real) or not 0.0 <= dropout < 1.0:
         raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout!r}.")

@@ -1,6 +1,8 @@
 """Training RBMs one after the other, each on the features of the last."""
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,7 +15,9 @@ from keras_rbm.models.training.defaults import new_optimizer, new_rule, optimize
 from keras_rbm.models.training.resume import EpochKey, extended
 
 
-def compile_each(rbms, optimizer, rule, options):
+def compile_each(
+    rbms: Sequence[Any], optimizer: Any, rule: Any, options: dict[str, Any]
+) -> None:
     """Compiles RBMs with copies of an optimizer and a rule, or one each from lists."""
     optimizers = [
         None if each is None else new_optimizer(each)
@@ -27,16 +31,16 @@ def compile_each(rbms, optimizer, rule, options):
 
 
 def fit_each(
-    rbms,
-    x,
+    rbms: Sequence[Any],
+    x: Any,
     *,
-    epochs=1,
-    batch_size=None,
-    validation_data=None,
-    callbacks=None,
-    sample_weight=None,
-    verbose="auto",
-):
+    epochs: int | Sequence[int] = 1,
+    batch_size: int | None = None,
+    validation_data: Any = None,
+    callbacks: Any = None,
+    sample_weight: Any = None,
+    verbose: int | str = "auto",
+) -> list[keras.callbacks.History | None]:
     """Trains RBMs from below, see `DBN.fit`; returns their histories."""
     counts = one_each(epochs, "epochs", len(rbms))
     for rbm, count in zip(rbms, counts, strict=True):
@@ -92,7 +96,7 @@ def fit_each(
     return histories
 
 
-def evaluate_each(rbms, x, verbose):
+def evaluate_each(rbms: Sequence[Any], x: Any, verbose: int | str) -> list[float]:
     """Returns the RBMs' losses, see `DBN.evaluate`."""
     features, losses = Features.of(x), []
     rbms[0]._assert_built("evaluate")
@@ -105,7 +109,7 @@ def evaluate_each(rbms, x, verbose):
     return losses
 
 
-def one_each(value, name, count):
+def one_each(value: Any, name: str, count: int) -> list[Any]:
     """Returns a list of one value for each layer."""
     if not isinstance(value, (list, tuple)):
         return [value] * count

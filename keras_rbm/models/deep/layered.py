@@ -1,13 +1,17 @@
 """Layered models as bipartite ones: even layers on one side, odd ones on the other."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.units.joined_units import joined_name
+from keras_rbm.units.unit import Unit
 
 
-def checked_sizes(hidden_units):
+def checked_sizes(hidden_units: Any) -> list[int]:
     """Returns numbers of hidden units, at least two, as Python ints."""
     if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
         raise ValueError(
@@ -19,7 +23,7 @@ def checked_sizes(hidden_units):
     return [int(count) for count in hidden_units]
 
 
-def joint_kernel(kernels):
+def joint_kernel(kernels: Sequence[tf.Tensor]) -> tf.Tensor:
     """Returns the kernel between the even and the odd layers of a stack.
 
     Args:
@@ -45,7 +49,7 @@ def joint_kernel(kernels):
     return tf.concat(list(rows), 0)
 
 
-def layer_kernels(kernel, sizes):
+def layer_kernels(kernel: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
     """Returns the kernels between neighboring layers: the inverse of `joint_kernel`.
 
     Args:
@@ -66,7 +70,7 @@ def layer_kernels(kernel, sizes):
     ]
 
 
-def connections(sizes):
+def connections(sizes: Sequence[int]) -> tf.Tensor | None:
     """Returns 1 where a joint kernel is not 0, or `None` if all units are connected."""
     if len(sizes) <= 3:
         return None
@@ -74,7 +78,9 @@ def connections(sizes):
     return joint_kernel([tf.constant(kernel) for kernel in ones])
 
 
-def both_sides(even, odd, sizes):
+def both_sides(
+    even: tf.Tensor, odd: tf.Tensor, sizes: Sequence[int]
+) -> list[tf.Tensor]:
     """Returns the list of layers, given the units of the even and the odd layers."""
     layers = [None] * len(sizes)
     layers[0::2] = tf.split(even, sizes[0::2], -1)
@@ -82,12 +88,14 @@ def both_sides(even, odd, sizes):
     return layers
 
 
-def template(layer):
+def template(layer: int) -> str:
     """Returns a layer's variable names, with `{}` for the unit's name of a variable."""
     return "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
 
 
-def by_layer(gradients, types, sizes):
+def by_layer(
+    gradients: dict[str, tf.Tensor], types: Sequence[Unit], sizes: Sequence[int]
+) -> dict[str, tf.Tensor]:
     """Returns gradients of the layers' variables, given those of the two sides.
 
     Args:

@@ -1,5 +1,8 @@
 """Layer-by-layer pretraining of a deep Boltzmann machine."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -24,14 +27,21 @@ class TiedRBM(BoltzmannMachine):
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
     """
 
-    def __init__(self, rbm, *, visible_copies=1, hidden_copies=1, **kwargs):
+    def __init__(
+        self,
+        rbm: Any,
+        *,
+        visible_copies: int = 1,
+        hidden_copies: int = 1,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(rbm.seed, rbm.num_visible, **kwargs)
         self.rbm, self.visible, self.hidden = rbm, rbm.visible, rbm.hidden
         self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
         if rbm.built:
             self.build((None, rbm._visible_width))
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         if self.built:
             return
         self.rbm.build(input_shape)
@@ -42,10 +52,10 @@ class TiedRBM(BoltzmannMachine):
             self._build_training()
 
     @property
-    def visible_bias(self):
+    def visible_bias(self) -> keras.Variable:
         return self.rbm.visible_bias
 
-    def adapt(self, data):
+    def adapt(self, data: Any) -> None:
         """Fits the visible units to data, as `RBM.adapt` does."""
         self.rbm.adapt(data)
         self.build((None, self.rbm._visible_width))
@@ -59,7 +69,9 @@ class TiedRBM(BoltzmannMachine):
         if self._learner is not None:
             self._learner.recenter()
 
-    def potentials(self, features=None, dtype=None):
+    def potentials(
+        self, features: tf.Tensor | None = None, dtype: str | None = None
+    ) -> Potentials:
         own = self.rbm.potentials(dtype=dtype)
         copies = self.visible_copies, self.hidden_copies
         return Potentials(
@@ -68,7 +80,7 @@ class TiedRBM(BoltzmannMachine):
             tf.tile(own.hidden_bias, copies[1:]),
         )
 
-    def call(self, inputs):
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         natural = self._natural_of_mean(tf.cast(inputs, self.variable_dtype))
         return tf.cast(self._hidden_parameters().mean(natural), self.compute_dtype)
 
@@ -123,7 +135,7 @@ class TiedRBM(BoltzmannMachine):
     def _set_data_mean(self, mean):
         self.rbm._set_data_mean(mean)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "rbm": keras.saving.serialize_keras_object(self.rbm),
             "visible_copies": self.visible_copies,
@@ -131,7 +143,7 @@ class TiedRBM(BoltzmannMachine):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "TiedRBM":
         rbm = keras.saving.deserialize_keras_object(config["rbm"])
         return cls(rbm, **{name: v for name, v in config.items() if name != "rbm"})
 
@@ -158,7 +170,14 @@ def _tied_rbms(dbm):
     return [tied(layer, count) for layer, count in enumerate(dbm.hidden_units)]
 
 
-def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
+def pretrain(
+    dbm: Any,
+    x: Any,
+    optimizer: Any,
+    rule: Any,
+    epochs: int | Sequence[int],
+    **kwargs: Any,
+) -> list[keras.callbacks.History]:
     """Trains a deep Boltzmann machine layer by layer, see `DBM.pretrain`."""
     for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
         check_counts(epochs=count)

@@ -1,7 +1,9 @@
 """Export of models: SavedModels with named endpoints, or one in another format."""
 
 import inspect
-from typing import NamedTuple
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -18,11 +20,18 @@ class Endpoint(NamedTuple):
         signature: list of `tf.TensorSpec`, its arguments with their names.
     """
 
-    function: object
-    signature: list
+    function: Callable[..., Any]
+    signature: list[tf.TensorSpec]
 
 
-def export_model(model, filepath, format, verbose, endpoint, **kwargs):
+def export_model(
+    model: keras.Model,
+    filepath: str | os.PathLike,
+    format: str,
+    verbose: bool | None,
+    endpoint: str,
+    **kwargs: Any,
+) -> None:
     """Writes a model's endpoints, or one of them; arguments as for `export`."""
     if format != "tf_saved_model":
         function = check_portable(model, filepath, format, endpoint)
@@ -66,26 +75,30 @@ def _with_names(function, signature):
     def endpoint(*values, **others):
         return function(*values, *others.values())
 
-    endpoint.__signature__ = inspect.Signature(arguments)
+    endpoint.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
     return endpoint
 
 
-def rows(width, name="x"):
+def rows(width: int, name: str = "x") -> tf.TensorSpec:
     """Returns the `TensorSpec` of a batch of any size."""
     return tf.TensorSpec((None, width), tf.float32, name=name)
 
 
-def number(name):
+def number(name: str) -> tf.TensorSpec:
     """Returns the `TensorSpec` of an integer."""
     return tf.TensorSpec((), tf.int32, name=name)
 
 
-def named(name, function):
+def named(
+    name: str, function: Callable[..., tf.Tensor]
+) -> Callable[..., dict[str, tf.Tensor]]:
     """Returns a function whose result is in a dict under a name."""
     return lambda *arguments: {name: function(*arguments)}
 
 
-def chain_endpoints(sample, first):
+def chain_endpoints(
+    sample: Callable[..., tf.Tensor], first: tf.TensorSpec
+) -> dict[str, Endpoint]:
     """Returns the two endpoints that draw samples, with and without a seed.
 
     Args:

@@ -2,13 +2,18 @@
 
 import contextlib
 import importlib
-from typing import NamedTuple
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import keras
 import tensorflow as tf
 
 from keras_rbm._optional_imports import import_optional
+
+if TYPE_CHECKING:
+    from keras_rbm.models.files.exporting import Endpoint
 
 #: Endpoints that draw random numbers, which only TensorFlow can draw.
 _RANDOM = ("sample", "sample_stateful")
@@ -26,11 +31,11 @@ class Format(NamedTuple):
 
     title: str
     suffix: str
-    modules: tuple
-    keras: tuple = (3, 12)
+    modules: tuple[str, ...]
+    keras: tuple[int, int] = (3, 12)
 
     @property
-    def is_known(self):
+    def is_known(self) -> bool:
         """bool: whether this Keras writes it."""
         return tuple(map(int, keras.__version__.split(".")[:2])) >= self.keras
 
@@ -42,7 +47,9 @@ FORMATS = {
 }
 
 
-def check_portable(model, filepath, format, endpoint):
+def check_portable(
+    model: keras.Model, filepath: str | os.PathLike, format: str, endpoint: str
+) -> "Endpoint":
     """Returns the `Endpoint` to export, or raises before anything is written."""
     if format not in FORMATS:
         raise ValueError(
@@ -84,7 +91,15 @@ def check_portable(model, filepath, format, endpoint):
     return endpoints[endpoint]
 
 
-def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwargs):
+def export_portable(
+    model: keras.Model,
+    filepath: str | os.PathLike,
+    format: str,
+    name: str,
+    endpoint: "Endpoint",
+    verbose: bool | None = None,
+    **kwargs: Any,
+) -> None:
     """Writes one endpoint of a model by Keras' exporter.
 
     Args:
@@ -100,7 +115,7 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
         ValueError: if the endpoint cannot be converted.
     """
     wrapped = _OneEndpoint(model, endpoint.function)
-    options = {"input_signature": endpoint.signature}
+    options: dict[str, Any] = {"input_signature": endpoint.signature}
     if format == "litert":
         # Other operations would need TensorFlow beside the interpreter.
         options["target_spec"] = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
@@ -123,14 +138,14 @@ def export_portable(model, filepath, format, name, endpoint, verbose=None, **kwa
 class _OneEndpoint(keras.Model):
     """A model whose `call` is one endpoint of another, with variables as constants."""
 
-    def __init__(self, model, function):
+    def __init__(self, model: keras.Model, function: Callable[..., Any]) -> None:
         super().__init__(name=model.name)
         self.model = model
         self.function = function
         self.constants = [(each, each.numpy()) for each in model.variables]
         self.built = True
 
-    def call(self, x, v=None):
+    def call(self, x: tf.Tensor, v: tf.Tensor | None = None) -> Any:
         constants = [(each, tf.constant(value)) for each, value in self.constants]
         scope = keras.StatelessScope(constants)
         softplus = mock.patch.object(tf.math, "softplus", _softplus)

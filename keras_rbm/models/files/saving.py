@@ -2,9 +2,13 @@
 
 import contextlib
 import os
+import pathlib
 import shutil
 import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -14,7 +18,7 @@ from keras_rbm.models.training.resume import FitStart
 _KIND, _FIT_START = "kind", "fit_start"
 
 
-def save_state(model, store):
+def save_state(model: keras.Model, store: Any) -> None:
     """Writes a model's variables under their names into a Keras weights store."""
     required, optional = model._state()
     for name, variable in (required | optional).items():
@@ -23,7 +27,7 @@ def save_state(model, store):
     store[_KIND] = np.frombuffer(_kind_of(model).encode(), np.uint8)
 
 
-def load_state(model, store):
+def load_state(model: keras.Model, store: Any) -> None:
     """Assigns a model's variables from a store, after checking all of them.
 
     Raises:
@@ -71,7 +75,9 @@ def _kind_of(model):
 
 
 @contextlib.contextmanager
-def unchanged_unless_loaded(models, filepath):
+def unchanged_unless_loaded(
+    models: Sequence[keras.Model], filepath: str | os.PathLike
+) -> Iterator[None]:
     """Restores models to what they were if reading a file fails.
 
     Args:
@@ -107,7 +113,12 @@ def _values(model):
 
 
 @contextlib.contextmanager
-def written_whole(filepath, suffix=None, method=None, overwrite=True):
+def written_whole(
+    filepath: str | os.PathLike,
+    suffix: str | None = None,
+    method: str | None = None,
+    overwrite: bool = True,
+) -> Iterator[pathlib.Path]:
     """Yields a path beside `filepath`; its file or directory is then renamed to it.
 
     Args:
@@ -140,7 +151,7 @@ def written_whole(filepath, suffix=None, method=None, overwrite=True):
 
 
 @contextlib.contextmanager
-def files_beside(filepath):
+def files_beside(filepath: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields a path in a new folder; its files are then moved beside `filepath`."""
     place = as_path(filepath)
     folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")

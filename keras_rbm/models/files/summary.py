@@ -2,8 +2,10 @@
 
 import math
 
+import keras
 
-def summary_of(model):
+
+def summary_of(model: keras.Model) -> str:
     """Returns the names and shapes of a model's variables, a str."""
     if not model.built:
         return f"{model.name} ({type(model).__name__}): not built yet."

@@ -1,5 +1,7 @@
 """Default arguments of `compile`."""
 
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -7,6 +9,7 @@ import tensorflow as tf
 from keras_rbm import rules
 from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.models.initializers import keras_part
+from keras_rbm.rules.rule import Rule
 
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.
@@ -15,7 +18,7 @@ _RATE, _LARGEST_RATE = 0.03, 0.05
 _ADAMS_RATE = 0.001
 
 
-def default_rate(num_visible):
+def default_rate(num_visible: int) -> float:
     """Returns Adam's default learning rate.
 
     The more visible units there are, the further a step moves the input of a hidden
@@ -24,7 +27,7 @@ def default_rate(num_visible):
     return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
 
 
-def awaits_rate(model):
+def awaits_rate(model: keras.Model) -> bool:
     """Returns whether a model's default learning rate waits for the data's width.
 
     A rate that the user has set since `compile` stays.
@@ -35,7 +38,7 @@ def awaits_rate(model):
     return float(rate) == float(np.float32(_ADAMS_RATE))
 
 
-def optimizer_for(identifier):
+def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
     """Returns the optimizer that `compile` was given, or by default Adam.
 
     The rate of the default, `default_rate`, is set when the model is built.
@@ -54,18 +57,20 @@ def optimizer_for(identifier):
     return keras_part(keras.optimizers.get, "optimizer", identifier)
 
 
-def new_optimizer(identifier, **config):
+def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:
     """Returns a copy of an optimizer, with other values of its config if given."""
     optimizer = optimizer_for(identifier)
     return type(optimizer).from_config(optimizer.get_config() | config)
 
 
-def new_rule(identifier):
+def new_rule(identifier: str | dict[str, Any] | Rule) -> Rule:
     """Returns a copy of the learning rule that a name, config or object stands for."""
     return rules.deserialize(rules.serialize(rules.get(identifier)))
 
 
-def check_compile_options(metrics, run_eagerly, steps_per_execution, jit_compile):
+def check_compile_options(
+    metrics: Any, run_eagerly: Any, steps_per_execution: Any, jit_compile: Any
+) -> None:
     """Raises an error unless the other arguments of `compile` are valid.
 
     Args:

@@ -1,6 +1,7 @@
 """A warning if training diverges while all numbers are still finite."""
 
 import warnings
+from typing import Any
 
 import keras
 import numpy as np
@@ -21,12 +22,12 @@ class Divergence(keras.callbacks.Callback):
         visible: states (N, V); some of these are compared.
     """
 
-    def __init__(self, visible):
+    def __init__(self, visible: Any) -> None:
         super().__init__()
         self._visible = as_rows(some_rows(visible, _ROWS))
         self._limit = None
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._limit is None:
             self._limit = _independent_loss(self.model.visible, self._visible)
             self._limit += _MARGIN * self._visible.shape[1]

@@ -1,6 +1,7 @@
 """The start of the visible units when a model is fitted for the first time."""
 
 import warnings
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,7 +14,7 @@ from keras_rbm.models.training.resume import gradients_given
 _ROWS = 10_000
 
 
-def is_new(model):
+def is_new(model: keras.Model) -> bool:
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
@@ -32,11 +33,11 @@ class FirstFit(keras.callbacks.Callback):
         batches: list of `(x, y, sample_weight)`, checked.
     """
 
-    def __init__(self, batches):
+    def __init__(self, batches: list[Any]) -> None:
         super().__init__()
         self._batches = batches
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         _start_at_data(self.model, self._batches)
 
 

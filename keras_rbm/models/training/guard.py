@@ -1,5 +1,8 @@
 """A step that cannot be taken changes nothing, and `fit` says why."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -29,11 +32,11 @@ class StepGuard:
             only changes nothing.
     """
 
-    def __init__(self):
-        self.reason = None
+    def __init__(self) -> None:
+        self.reason: keras.Variable | None = None
         self.is_read = False
 
-    def build(self):
+    def build(self) -> None:
         """Creates the variable, once."""
         if self.reason is None:
             # Not a weight of the model: Keras does not track this object.
@@ -46,13 +49,13 @@ class StepGuard:
                 name="step_fault",
             )
 
-    def begin(self, variables):
+    def begin(self, variables: Iterable[Any]) -> list[tuple[Any, tf.Tensor]]:
         """Returns variables that a step changes early, with their values, for `end`."""
         if not self.is_read:
             self.reason.assign(0)
         return [(variable, tf.convert_to_tensor(variable)) for variable in variables]
 
-    def look_at(self, *parts, first_bit):
+    def look_at(self, *parts: tf.Tensor, first_bit: int) -> None:
         """Records which parts, bools (), are not sound in any replica."""
         counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
         reason = tf.convert_to_tensor(self.reason)
@@ -60,7 +63,9 @@ class StepGuard:
             reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
         self.reason.assign(reason)
 
-    def if_sound(self, change, gradients):
+    def if_sound(
+        self, change: Callable[[list[Any]], Any], gradients: list[Any]
+    ) -> None:
         """Calls `change(gradients)` if the step is sound so far.
 
         Args:
@@ -85,7 +90,7 @@ class StepGuard:
         context = tf.distribute.get_replica_context()
         context.merge_call(across_replicas, args=(sound, gradients))
 
-    def end(self, before):
+    def end(self, before: Any) -> list[Any]:
         """Reverts a bad step; returns operations to wait for.
 
         Args:
@@ -113,7 +118,9 @@ class StepGuard:
             check = tf.debugging.Assert(sound, [_IN_A_LOOP])
         return [] if check is None else [check]  # eagerly there is no operation
 
-    def read(self, function, model):
+    def read(
+        self, function: Callable[..., Any], model: keras.Model
+    ) -> Callable[..., Any]:
         """Returns a function of an iterator that raises a ValueError after a bad step.
 
         Args:

@@ -4,9 +4,11 @@ import json
 import os
 import warnings
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
+
+from keras_rbm.rules.rule import Rule
 
 
 class FitStart(NamedTuple):
@@ -21,7 +23,7 @@ class FitStart(NamedTuple):
     steps: int = 0
 
 
-def gradients_given(optimizer):
+def gradients_given(optimizer: keras.optimizers.Optimizer) -> int:
     """Returns how many gradients an optimizer has been given, an int.
 
     `optimizer.iterations` counts only the updates, where it accumulates gradients.
@@ -29,7 +31,7 @@ def gradients_given(optimizer):
     return int(getattr(optimizer, "inner_optimizer", optimizer)._iterations.numpy())
 
 
-def inner_steps(rule):
+def inner_steps(rule: Rule) -> int:
     """Returns how many updates a rule makes in a step: S-DCP makes several."""
     return getattr(rule, "inner_steps", 1)
 
@@ -45,12 +47,12 @@ class EpochKey(keras.callbacks.Callback):
             keeps the Python functions it calls, and all they refer to, forever.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._value = value = [0]
         self.read = lambda: value[0]
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         seed = int(self.model.seed_generator.state.numpy()[0])
         count = gradients_given(self.model.optimizer)
         self._value[0] = (seed << 31 ^ count) % 2**63
@@ -65,11 +67,11 @@ class ResumeCheck(keras.callbacks.Callback):
     the batches have another size now.
     """
 
-    def __init__(self, initial_epoch):
+    def __init__(self, initial_epoch: int) -> None:
         super().__init__()
         self.initial_epoch = initial_epoch
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         restored = getattr(model, "_initial_epoch", None)
         steps = self.params.get("steps")
@@ -94,7 +96,7 @@ class ResumeCheck(keras.callbacks.Callback):
             model._initial_epoch = self.initial_epoch + epochs
 
 
-def extended(callbacks, *own):
+def extended(callbacks: Any, *own: keras.callbacks.Callback) -> list[Any]:
     """Returns callbacks, in any form but a CallbackList, with more at the end."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         raise TypeError(

@@ -1,5 +1,8 @@
 """Annealed chains spread over the replicas of a distribution strategy."""
 
+from collections.abc import Callable
+
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -7,7 +10,9 @@ from keras_rbm import random
 from keras_rbm._checks import check_counts
 
 
-def share_of_chains(model, num_chains, initial_visible):
+def share_of_chains(
+    model: keras.Model, num_chains: int, initial_visible: tf.Tensor | np.ndarray | None
+) -> int:
     """Returns `num_chains`, rounded up to a number that the replicas can share.
 
     Raises:
@@ -23,7 +28,7 @@ def share_of_chains(model, num_chains, initial_visible):
     return -(-num_chains // replicas) * replicas
 
 
-def spread(strategy):
+def spread(strategy: tf.distribute.Strategy) -> Callable[..., tf.Tensor]:
     """Returns a function that anneals on all replicas, see `estimate_log_partition`."""
     replicas = strategy.num_replicas_in_sync
 
