@@ -37,7 +37,7 @@ def fit_each(
     sample_weight=None,
     verbose="auto",
 ):
-    """Trains RBMs from below, see `DBN.fit`; returns their histories."""
+    """Trains RBMs from below, see `DBN.pretrain`; returns their histories."""
     counts = one_each(epochs, "epochs", len(rbms))
     for rbm, count in zip(rbms, counts, strict=True):
         check_counts(0, epochs=count)
