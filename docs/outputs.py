@@ -67,8 +67,12 @@ def _printed(block, name, namespace):
 
 
 def alike(one, other, tolerance=0.1):
-    """Returns whether texts are equal, whole numbers too, and other numbers close."""
-    if _NUMBER.split(one.rstrip()) != _NUMBER.split(other.rstrip()):
+    """Returns whether texts are equal, whole numbers too, and other numbers close.
+
+    Spaces do not count: NumPy pads a column of numbers to the longest of them.
+    """
+    one, other = " ".join(one.split()), " ".join(other.split())
+    if _NUMBER.split(one) != _NUMBER.split(other):
         return False
     numbers = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
     return all(_close(a, b, tolerance) for a, b in numbers)

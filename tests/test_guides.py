@@ -125,6 +125,7 @@ def _outputs(page, data_dir, tmp_path, monkeypatch):
         ("-23.43 nats", "-29.40 nats", False),
         ("(200, 9)", "(161, 9)", False),
         ("holds", "misses", False),
+        ("gain: [0.26 0.2  0.22]", "gain: [0.26 0.21 0.25]", True),
     ],
 )
 def test_which_outputs_are_alike(one, other, alike):

@@ -10,6 +10,7 @@ import inspect
 import pathlib
 import re
 
+import keras
 import pytest
 
 import keras_rbm
@@ -23,6 +24,7 @@ MODULES = (
     *("", "callbacks", "datasets", "inference", "metrics", "optimizers"),
     *("plots", "regularizers", "rules", "units"),
 )
+MODELS = ("RBM", "CRBM", "InfiniteRBM", "DBN", "DBM")
 _ENTRY = re.compile(r"^::: (\S+)\n((?: {4}.*\n|\n)*)", re.MULTILINE)
 _MEMBERS = re.compile(r"^ +members: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -91,6 +93,17 @@ def test_public_objects_are_on_a_page(name):
     for name in dir(module):
         if not name.startswith("_") and callable(thing := getattr(module, name)):
             assert id(thing) in listed(), f"{module.__name__}.{name} is on no page"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_own_names_of_a_model_are_on_its_page(name):
+    """Methods and properties that no Keras model has."""
+    cls = getattr(keras_rbm, name)
+    _, names = listed()[id(cls)]
+    for own in set(dir(cls)) - set(dir(keras.Model)):
+        member = getattr(cls, own)
+        if is_public(own) and (callable(member) or isinstance(member, property)):
+            assert own in names, f"{name}.{own} is on no page"
 
 
 def test_all_pages_are_in_the_navigation():

@@ -3,7 +3,7 @@
 #
 # How many hidden units do the data need? An `InfiniteRBM` adds one unit at a time. It
 # searches for the unit that raises the likelihood most, estimates the gain with its
-# error, and refuses a unit that gains nothing.
+# error, and rejects a unit that gains nothing.
 
 # %%
 import keras

@@ -180,6 +180,7 @@ class DBM(WithInference, GenerativeModel):
 
     @property
     def kernel(self) -> tf.Tensor:
+        """Variable (V, H_1): the kernel of the first hidden layer."""
         return self.kernels[0]
 
     def potentials(
@@ -443,8 +444,8 @@ class DBM(WithInference, GenerativeModel):
             optimizer, rule: as for `DBN.compile`.
             epochs: int ≥ 1, or a list with one for each layer.
             **kwargs: `batch_size`, `validation_data`, `callbacks`, `sample_weight`,
-                `verbose`, as for `DBN.fit`. Callbacks that score a model of p(v) do not
-                work with these RBMs.
+                `verbose`, as for `DBN.pretrain`. Callbacks that score a model of p(v)
+                do not work with these RBMs.
 
         Returns:
             list of `keras.callbacks.History`, one for each layer.

@@ -50,8 +50,8 @@ def history(
     metrics = getattr(history, "history", history)
     if not isinstance(metrics, dict) or not _are_courses(metrics.values()):
         raise ValueError(
-            "Expected what fit() returned, with at least one epoch (of a DBN one of "
-            f"the list, histories[0]). Received: history={metrics!r:.200}."
+            "Expected what fit() returned, with at least one epoch (of pretrain one "
+            f"of the list, histories[0]). Received: history={metrics!r:.200}."
         )
     check_title(title)
     if every is not None:

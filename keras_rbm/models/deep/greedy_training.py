@@ -41,7 +41,7 @@ def fit_each(
     sample_weight: Any = None,
     verbose: int | str = "auto",
 ) -> list[keras.callbacks.History | None]:
-    """Trains RBMs from below, see `DBN.fit`; returns their histories."""
+    """Trains RBMs from below, see `DBN.pretrain`; returns their histories."""
     counts = one_each(epochs, "epochs", len(rbms))
     for rbm, count in zip(rbms, counts, strict=True):
         check_counts(0, epochs=count)
