@@ -67,7 +67,11 @@ class BoltzmannMachine(keras.Model):
     * `potentials(features)`: the bipartite model, given its input;
     * `_gradients(features, positive, negative)`: dict of parameter name to gradient;
     * `_prediction(features, visible)`: what compiled metrics compare with v;
-    * `_endpoints()`: dict of name to `Endpoint`, the exported functions.
+    * `_endpoints()`: dict of name to `Endpoint`, the exported functions, among them
+      `"serving_default"`;
+
+    `build` sets `_visible_width`. A model with input also sets `conditional = True` and
+    `num_features`, and overrides `_form` and `_build_from_batch`.
 
     Args:
         seed: int or `None`. Seeds all random numbers of the model.

@@ -80,6 +80,8 @@ class InfiniteRBM(RBM):
         self._first_units = 0
         super().__init__(
             max_hidden_units,
+            visible="bernoulli",
+            hidden="bernoulli",
             num_visible=num_visible,
             seed=seed,
             kernel_initializer="zeros",

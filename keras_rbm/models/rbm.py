@@ -298,7 +298,7 @@ class RBM(GenerativeModel):
     def get_config(self) -> dict[str, Any]:
         config = super().get_config() | self._start_config()
         return config | {
-            "hidden_units": self.hidden_units,
+            "hidden_units": self._hidden_width,
             "visible": units.serialize(self.visible),
             "hidden": units.serialize(self.hidden),
             "num_visible": self.num_visible,

@@ -48,14 +48,23 @@ class Learner:
     ) -> keras.Variable:
         """Creates a variable of the rule that is saved with the model.
 
-        Under a distribution strategy each replica has its own value; the first
-        replica's is saved, and restored on all.
+        It is float32, in which a number that counts in ones stops at 2^24. Under a
+        distribution strategy each replica has its own value; the first replica's is
+        saved, and restored on all.
 
         Args:
             name: str, unique in the rule.
             shape: tuple of ints.
             initializer: callable of `(shape, dtype)`, or the name of one of Keras'.
+
+        Raises:
+            ValueError: if the rule has a variable of that name.
         """
+        if any(variable.name == name for variable in self.variables):
+            raise ValueError(
+                "Expected another name for each variable of a rule: it is saved under "
+                f"it. Received: name={name!r} twice."
+            )
         variable = keras.Variable(
             initializer,
             shape=shape,

@@ -37,9 +37,11 @@ class Unit(Serializable, abc.ABC):
       that mean (the base-rate model of annealed importance sampling), if units can be
       visible, or hidden in a `DBM`; and `natural_for_expected(mean)`, if the former
       keeps means away from the ends;
-    * `finite` and `values`, if the unit has finitely many states, so that they can be
-      enumerated; else `curvature`, if the states are unbounded;
-    * `encode`, `first`, `num_units`, `unit_of_row`, if a unit is more than one number.
+    * `states`, or `finite` and `values` where units of a layer differ, if there are
+      finitely many, so that they can be enumerated; else `curvature`, if the states are
+      unbounded;
+    * `first`, if `t(y)` is not y; and `encode`, `num_units`, `unit_of_row`, if a unit
+      is more than one number.
 
     The model owns the variables; no config object enters a `tf.function`.
 

@@ -239,3 +239,16 @@ def test_capacity_costs_nothing_but_memory():
     np.testing.assert_array_equal(graph(), [6, 2])
     assert isinstance(model.potentials().hidden, keras_rbm.units.BernoulliParameters)
     assert inference.exact_moments(model.potentials()).kernel.shape == (6, 2)
+
+
+def test_config_of_a_model_that_is_not_built():
+    model = InfiniteRBM(5, seed=1)
+    again = InfiniteRBM.from_config(model.get_config())
+    assert not again.built and again.get_config() == model.get_config()
+
+
+@pytest.mark.parametrize("side", ["visible", "hidden"])
+def test_units_are_binary(side):
+    """Other types were taken, and then the model was trained as if they were binary."""
+    with pytest.raises(TypeError, match=side):
+        InfiniteRBM(5, **{side: "spin"})

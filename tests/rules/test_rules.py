@@ -180,3 +180,16 @@ def test_a_batch_without_weight_teaches_nothing(rule):
     rbm.fit(DATA, sample_weight=np.zeros(40), verbose=0)
     for a, b in zip(before, rbm.weights, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_variables_of_a_rule_have_names_of_their_own():
+    """One was saved over the other, and both were loaded from it."""
+
+    class Twice(rules.ContrastiveDivergence):
+        def build(self, learner):
+            super().build(learner)
+            for _ in range(2):
+                learner.add_variable("steps", (), "zeros")
+
+    with pytest.raises(ValueError, match="Expected another name.*name='steps' twice"):
+        keras_rbm.RBM(3, num_visible=4).compile("sgd", rule=Twice())

@@ -105,7 +105,7 @@ class Truth:
         self.h, log_dh = grid(potentials.hidden)
         visible, hidden = self.p.visible, self.p.hidden
         self.tv, self.th = (
-            layer.first(layer.encode(tf.constant(s))).numpy()
+            layer.first(layer.encode(tf.constant(s, tf.float64))).numpy()
             for layer, s in ((visible, self.v), (hidden, self.h))
         )
         own_v = self.tv @ visible.bias.numpy() + _base(visible, self.v) + log_dv
