@@ -446,8 +446,7 @@ class BoltzmannMachine(keras.Model):
     def _state_of_a_step(self):
         """Returns the variables that a step changes before it is known to be sound."""
         variables = [self.seed_generator.state, *self._learner.variables]
-        several = inner_steps(self.rule) > 1
-        if several and self.distribute_strategy.num_replicas_in_sync == 1:
+        if inner_steps(self.rule) > 1:
             variables += [*self.weights, *self.optimizer.variables]
         return variables
 

@@ -1,5 +1,6 @@
 """The deep belief network."""
 
+import math
 import numbers
 import os
 from collections.abc import Callable, Sequence
@@ -142,19 +143,14 @@ class DBN(keras.Model):
 
         Returns:
             `keras.callbacks.History` of the epochs of all RBMs in a row; its log `rbm`
-            says which one was trained.
+            says which one was trained. A log that an epoch does not have is NaN there.
 
         Raises:
             ValueError, TypeError: as `pretrain`.
         """
-        history = keras.callbacks.History()
-        history.set_model(self)
-        history.on_train_begin()
-        for index, own in enumerate(self.pretrain(x, **kwargs)):
-            for epoch in range(len(own.epoch) if own else 0):
-                logs = {name: values[epoch] for name, values in own.history.items()}
-                history.on_epoch_end(len(history.epoch), {"rbm": index} | logs)
-        return history
+        record = _Record(self.rbms)
+        self._train(x, [record], **kwargs)
+        return record.history_of(self)
 
     def pretrain(
         self,
@@ -202,11 +198,7 @@ class DBN(keras.Model):
             ValueError, TypeError: as in `RBM.fit`; nothing is trained then, unless a
                 callback refuses an upper RBM.
         """
-        for rbm in self.rbms:
-            if not rbm.compiled:
-                rbm.compile()
-        histories = fit_each(
-            self.rbms,
+        return self._train(
             x,
             epochs=epochs,
             batch_size=batch_size,
@@ -215,6 +207,12 @@ class DBN(keras.Model):
             sample_weight=sample_weight,
             verbose=verbose,
         )
+
+    def _train(self, x, last=(), **kwargs):
+        for rbm in self.rbms:
+            if not rbm.compiled:
+                rbm.compile()
+        histories = fit_each(self.rbms, x, last=last, **kwargs)
         self.build((None, self.rbms[0]._visible_width))
         return histories
 
@@ -490,6 +488,29 @@ class DBN(keras.Model):
     def from_config(cls, config: dict[str, Any]) -> "DBN":
         rbms = [keras.saving.deserialize_keras_object(rbm) for rbm in config["rbms"]]
         return cls(rbms, **{k: v for k, v in config.items() if k != "rbms"})
+
+
+class _Record(keras.callbacks.Callback):
+    """Keeps the logs of each epoch of the RBMs, in a row."""
+
+    def __init__(self, rbms: list[RBM]) -> None:
+        super().__init__()
+        self._rbms, self._epochs = rbms, []
+
+    def on_epoch_end(self, epoch, logs=None):
+        number = next(i for i, rbm in enumerate(self._rbms) if rbm is self.model)
+        self._epochs.append({"rbm": number} | (logs or {}))
+
+    def history_of(self, model):
+        """Returns the `History` of all epochs."""
+        history = keras.callbacks.History()
+        history.set_model(model)
+        history.epoch = list(range(len(self._epochs)))
+        names = dict.fromkeys(name for logs in self._epochs for name in logs)
+        history.history = {
+            name: [logs.get(name, math.nan) for logs in self._epochs] for name in names
+        }
+        return history
 
 
 def _made(rbms, seed, dtype):

@@ -66,7 +66,7 @@ class InfiniteRBM(RBM):
         1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
     """
 
-    _samples = None  # until it is built for a rule
+    _samples: Any = None  # until it is built for a rule
 
     def __init__(
         self,
@@ -99,10 +99,12 @@ class InfiniteRBM(RBM):
         super().build(input_shape)
 
     def _build_training(self):
-        if not self.rule.built:
-            seed = self._next_seed()
-            num_samples = self.rule.num_samples
-            self._samples = _Samples(num_samples, self._visible_width, seed)
+        variables = self._learner.variables
+        if not variables:
+            size = self.rule.num_samples, self._visible_width
+            samples = GrowingSamples.new(*size, self._next_seed())
+            variables += _Samples.variables_for(samples)
+        self._samples = _Samples(variables)
         super()._build_training()
 
     @property
@@ -183,6 +185,12 @@ class InfiniteRBM(RBM):
                 f"{type(rule).__name__} for {type(self).__name__} '{self.name}'. Use "
                 "FrankWolfe(), or train its to_rbm()."
             )
+        steps = getattr(learner.optimizer, "gradient_accumulation_steps", None)
+        if steps:
+            raise ValueError(
+                "Expected an optimizer that only counts the steps. Received: "
+                f"gradient_accumulation_steps={steps}. Leave the optimizer out."
+            )
         rule.check(learner)
 
     def fit(self, *args: Any, **kwargs: Any) -> keras.callbacks.History:
@@ -219,7 +227,7 @@ class InfiniteRBM(RBM):
                 return size
             steps -= 1
 
-    def _fit_callbacks(self, batches):
+    def _fit_callbacks(self, start):
         return [_Growing()]
 
     def _phases(self, step):
@@ -265,14 +273,8 @@ class InfiniteRBM(RBM):
         )
 
     def _state_of_a_step(self):
-        own = [*self.weights, *self.optimizer.variables, *self._samples.variables]
+        own = [*self.weights, *self.optimizer.variables]
         return [*super()._state_of_a_step(), *own]
-
-    def _state(self):
-        required, optional = super()._state()
-        if self._samples is not None:
-            optional |= {f"rule.{v.name}": v for v in self._samples.variables}
-        return required, optional
 
     def _chains(self, potentials):
         return None if self._samples is None else self._samples.read().chains
@@ -398,18 +400,20 @@ class InfiniteRBM(RBM):
 
 
 class _Samples:
-    """Variables for `GrowingSamples`; saved with a model, but none of its weights.
+    """The variables of a rule that hold the `GrowingSamples` of its model.
 
     Args:
-        num_samples: int ≥ 2, S.
-        num_visible: int, V.
-        seed: seed tensor (2,).
+        variables: list that `variables_for` has made.
     """
 
-    def __init__(self, num_samples: int, num_visible: int, seed: tf.Tensor) -> None:
-        samples = GrowingSamples.new(num_samples, num_visible, seed)
+    def __init__(self, variables: list[keras.Variable]) -> None:
+        self.variables = variables
+
+    @staticmethod
+    def variables_for(samples: GrowingSamples) -> list[keras.Variable]:
+        """Returns new variables with these values."""
         made = samples._asdict() | {"left_at": tf.zeros(4)}
-        self.variables = [
+        return [
             keras.Variable(value, dtype=value.dtype.name, trainable=False, name=name)
             for name, value in made.items()
         ]

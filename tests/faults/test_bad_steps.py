@@ -304,3 +304,48 @@ def test_no_false_alarm():
         model.compile()
         model.fit(data, epochs=10, verbose=0)
     assert keras_rbm.__version__
+
+
+class DivergingInside(rules.SDCP):
+    """Has a gradient that is not finite in the second of three inner steps."""
+
+    def inner_phase(self, potentials, chains, weights, noise, first):
+        chains, moments = super().inner_phase(potentials, chains, weights, noise, first)
+        late = tf.reduce_all(chains.visible >= 0.0) & (first > 0)
+        kernel = tf.where(late, np.inf, moments.kernel)
+        return chains, moments._replace(kernel=kernel)
+
+
+@pytest.mark.usefixtures("traced")
+@pytest.mark.parametrize("devices", [1, 2])
+def test_an_inner_step_of_sdcp(devices):
+    """On two devices the inner steps before the bad one stayed."""
+    rule = DivergingInside(inner_steps=3, gibbs_steps=1)
+    if devices == 2:
+        with two_cpus().scope():
+            model = made(rule)
+    else:
+        model = made(rule)
+    model.adapt(GOOD)
+    model._build_training()
+    before = state(model)
+    with pytest.raises(ValueError, match="gradient of kernel of step 1. The step has"):
+        model.fit(batches(GOOD[:20]), verbose=0)
+    assert_same(before, state(model))
+
+
+def test_an_error_between_two_steps_is_not_taken_for_a_bad_step():
+    """The reason of a step, hidden by an error of the pipeline, came a fit late."""
+    model = made("cd", steps_per_execution=4)
+    model.fit(batches(GOOD[:40]), verbose=0)
+
+    def rows():
+        yield GOOD[:10]
+        yield BAD[30:40]
+        raise RuntimeError("the disk is gone")
+
+    spec = tf.TensorSpec((10, 6), tf.float32)
+    broken = tf.data.Dataset.from_generator(rows, output_signature=spec)
+    with pytest.raises((tf.errors.OpError, ValueError, RuntimeError)):
+        model.fit(broken, verbose=0)
+    model.fit(batches(GOOD[:40]), verbose=0)

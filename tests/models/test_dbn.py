@@ -444,3 +444,22 @@ def test_many_rows_are_scored_in_parts():
     np.testing.assert_allclose(
         dbn.reconstruct(rows)[1000:], dbn.reconstruct(rows[1000:]), rtol=1e-5
     )
+
+
+def test_history_of_all_layers():
+    """Logs of some epochs only ended the fit in an error."""
+    dbn = compiled(5, 4)
+
+    def every_second(index):
+        def log(epoch, logs):
+            if index == 0 and epoch % 2:
+                logs["own"] = float(epoch)
+
+        return [keras.callbacks.LambdaCallback(on_epoch_end=log)]
+
+    history = dbn.fit(DATA, epochs=[3, 2], callbacks=every_second, verbose=0)
+    assert history.epoch == [0, 1, 2, 3, 4]
+    assert history.history["rbm"] == [0, 0, 0, 1, 1]
+    assert np.isfinite(history.history["loss"]).all()
+    nan = float("nan")
+    np.testing.assert_array_equal(history.history["own"], [nan, 1.0, nan, nan, nan])

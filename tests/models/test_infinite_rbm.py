@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import keras_rbm
 from keras_rbm import InfiniteRBM, inference
+from keras_rbm.rules import FrankWolfe
 
 DATA = np.random.default_rng(0).integers(0, 2, (30, 6)).astype("float32")
 UNITS = [([1.0, -1, 2, 0, 0, 1], 0.5), ([0.3, 1, -2, 1, 1, 0], -1.0)]
@@ -252,3 +253,23 @@ def test_units_are_binary(side):
     """Other types were taken, and then the model was trained as if they were binary."""
     with pytest.raises(TypeError, match=side):
         InfiniteRBM(5, **{side: "spin"})
+
+
+def test_each_rule_has_its_own_samples(tmp_path):
+    """Compiled with another rule and back, a model went on with the other's chains."""
+    model = InfiniteRBM(4, num_visible=6, seed=0)
+    first, second = FrankWolfe(num_samples=60), FrankWolfe(num_samples=20)
+    for rule in (first, second, first):
+        model.compile(rule=rule)
+    assert model._samples.read().of_search.shape == (60, 6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(
+        loaded._samples.read().chains, model._samples.read().chains
+    )
+
+
+def test_an_optimizer_that_accumulates_is_refused():
+    optimizer = keras.optimizers.SGD(gradient_accumulation_steps=2)
+    with pytest.raises(ValueError, match="only counts the steps"):
+        InfiniteRBM(4).compile(optimizer)

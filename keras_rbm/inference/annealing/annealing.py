@@ -103,7 +103,7 @@ class Annealing(NamedTuple):
         if log_weights is None:
             raise ValueError(
                 f"Expected chains annealed {direction}. Received: an Annealing with "
-                "search=False, or of initial_visible. Leave this argument out."
+                "search=False, or of initial_visible. Call anneal() without it."
             )
         return log_weights
 

@@ -40,8 +40,12 @@ def fit_each(
     callbacks: Any = None,
     sample_weight: Any = None,
     verbose: int | str = "auto",
+    last: Sequence[keras.callbacks.Callback] = (),
 ) -> list[keras.callbacks.History | None]:
-    """Trains RBMs from below, see `DBN.pretrain`; returns their histories."""
+    """Trains RBMs from below, see `DBN.pretrain`; returns their histories.
+
+    `last` are callbacks to be called after those of the user.
+    """
     counts = one_each(epochs, "epochs", len(rbms))
     for rbm, count in zip(rbms, counts, strict=True):
         check_counts(0, epochs=count)
@@ -89,7 +93,7 @@ def fit_each(
             **training.for_fit(key.read),
             validation_data=validation and validation.fixed(),
             epochs=count,
-            callbacks=[*own[index], key],
+            callbacks=[*own[index], key, *last],
             verbose=verbose,
         )
         histories.append(history)

@@ -160,11 +160,13 @@ def _tied_rbms(dbm):
             seed=None if dbm.seed is None else dbm.seed + layer,
             kernel_initializer=dbm._initializer(layer),
             kernel_regularizer=dbm._kernel_regularizer,
+            dtype=dbm.dtype_policy,
         )
         return TiedRBM(
             rbm,
             visible_copies=1 if layer == top else 2,
             hidden_copies=1 if layer == 0 else 2,
+            dtype=dbm.dtype_policy,
         )
 
     return [tied(layer, count) for layer, count in enumerate(dbm.hidden_units)]

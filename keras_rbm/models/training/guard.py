@@ -99,10 +99,7 @@ class StepGuard:
         reason = tf.convert_to_tensor(self.reason)
         sound = tf.equal(reason, 0)
         if num_replicas() > 1:
-            reverted = [
-                variable.assign(tf.where(sound, variable, value))
-                for variable, value in before
-            ]
+            reverted = _reverted_on_replicas(sound, before)
         else:
 
             def revert():
@@ -133,6 +130,10 @@ class StepGuard:
             try:
                 with explained():
                     logs = function(iterator)
+            except BaseException:
+                if self.reason is not None:
+                    self.reason.assign(0)  # the error is another
+                raise
             finally:
                 self.is_read = False
             reason = (
@@ -144,6 +145,32 @@ class StepGuard:
             return logs
 
         return run
+
+
+def _reverted_on_replicas(sound, before):
+    """Reverts variables, those with a value for each replica, and those with one."""
+    mirrored = [pair for pair in before if pair[0].synchronization != "on_read"]
+    own = [pair for pair in before if pair[0].synchronization == "on_read"]
+    operations = [v.assign(tf.where(sound, v, value)) for v, value in own]
+    if not _merges_calls():
+        operations += [v.assign(tf.where(sound, v, value)) for v, value in mirrored]
+        return operations
+    variables = [variable for variable, _ in mirrored]
+
+    def across_replicas(strategy, sound, values):
+        first = strategy.experimental_local_results(sound)[0]
+
+        def revert():
+            for variable, value in zip(variables, values, strict=True):
+                strategy.extended.update(
+                    variable.value, lambda own, old: own.assign(old), args=(value,)
+                )
+
+        tf.cond(first, lambda: None, revert)
+
+    context = tf.distribute.get_replica_context()
+    context.merge_call(across_replicas, args=(sound, [value for _, value in mirrored]))
+    return operations
 
 
 def _merges_calls():
