@@ -103,7 +103,8 @@ class Annealing(NamedTuple):
         if log_weights is None:
             raise ValueError(
                 f"Expected chains annealed {direction}. Received: an Annealing with "
-                "search=False, or of initial_visible. Call anneal() without it."
+                "search=False, or of initial_visible. Leave both out of anneal() "
+                "and log_partition()."
             )
         return log_weights
 
