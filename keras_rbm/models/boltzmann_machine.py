@@ -28,6 +28,7 @@ from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import export_model
 from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.initializers import keras_part, normal
+from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.training.defaults import (
     awaits_rate,
     check_compile_options,
@@ -61,17 +62,17 @@ _COMPLETION = -3
 class BoltzmannMachine(keras.Model):
     """A Keras model whose training step is a learning rule.
 
-    A subclass creates its variables in `build`, sets the unit types `visible` and
-    `hidden`, and implements
+    A subclass sets the unit types `visible` and `hidden`, and implements
 
+    * `_add_variables(width)`: creates the variables, for inputs with that many columns;
     * `potentials(features)`: the bipartite model, given its input;
     * `_gradients(features, positive, negative)`: dict of parameter name to gradient;
     * `_prediction(features, visible)`: what compiled metrics compare with v;
     * `_endpoints()`: dict of name to `Endpoint`, the exported functions, among them
       `"serving_default"`;
 
-    `build` sets `_visible_width`. A model with input also sets `conditional = True` and
-    `num_features`, and overrides `_form` and `_build_from_batch`.
+    A model with input also sets `conditional = True` and `num_features`, and overrides
+    `_form` and `_build_from_batch`; its `_add_variables` sets `_visible_width`.
 
     Args:
         seed: int or `None`. Seeds all random numbers of the model.
@@ -247,6 +248,20 @@ class BoltzmannMachine(keras.Model):
         }
 
     # Building
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        check_input_shape(input_shape, self)
+        if self.built:
+            return
+        width = input_shape[-1]
+        if not self.conditional:
+            self._visible_width = width
+        with self._strategy_scope():
+            self._add_variables(width)
+        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: width})
+        self.built = True
+        if self.rule is not None:
+            self._build_training()
 
     def _build_from_batch(self, x, y):
         """Builds the model for batches like this one."""

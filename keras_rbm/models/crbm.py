@@ -18,7 +18,6 @@ from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, r
 from keras_rbm.models.initializers import keras_part, normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
-    check_input_shape,
     layer_parameters,
     unit_types,
 )
@@ -137,45 +136,33 @@ class CRBM(WithInference, BoltzmannMachine):
         if num_visible is not None and num_features is not None:
             self.build((None, self.num_features))
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        check_input_shape(input_shape, self)
-        if self.built:
-            return
-        num_features = input_shape[-1]
+    def _add_variables(self, width):
         if self.num_visible is None:
             raise ValueError(
                 "Expected a known number of visible units. Received: a CRBM that has "
                 "seen no targets yet. Pass num_visible= to the constructor, or call "
                 "fit(x, y) first."
             )
-        self.num_features = num_features
-        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: num_features})
+        self.num_features = width
         self._visible_width = self.num_visible
         visible = self.visible.num_rows(self.num_visible)
         hidden = self.hidden.num_rows(self.hidden_units)
         kernels = {
             "kernel": ((visible, hidden), self._kernel_initializer),
-            "visible_kernel": ((num_features, visible), self._feature_initializer),
-            "hidden_kernel": (
-                (num_features, hidden),
-                reseeded(self._feature_initializer),
-            ),
+            "visible_kernel": ((width, visible), self._feature_initializer),
+            "hidden_kernel": ((width, hidden), reseeded(self._feature_initializer)),
         }
-        with self._strategy_scope():
-            for name, (shape, initializer) in kernels.items():
-                variable = self.add_weight(
-                    name=name,
-                    shape=shape,
-                    initializer=initializer,
-                    regularizer=self._kernel_regularizer,
-                )
-                setattr(self, name, variable)
-            start = self._visible_bias_initializer
-            add_units(self, "visible_{}", self.visible, self.num_visible, start)
-            add_units(self, "hidden_{}", self.hidden, self.hidden_units)
-        self.built = True
-        if self.rule is not None:
-            self._build_training()
+        for name, (shape, initializer) in kernels.items():
+            variable = self.add_weight(
+                name=name,
+                shape=shape,
+                initializer=initializer,
+                regularizer=self._kernel_regularizer,
+            )
+            setattr(self, name, variable)
+        start = self._visible_bias_initializer
+        add_units(self, "visible_{}", self.visible, self.num_visible, start)
+        add_units(self, "hidden_{}", self.hidden, self.hidden_units)
 
     def _build_from_batch(self, x, y):
         if self.num_visible is None:

@@ -28,7 +28,6 @@ from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.initializers import reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
-    check_input_shape,
     layer_parameters,
     unit_types,
 )
@@ -131,38 +130,29 @@ class DBM(WithInference, GenerativeModel):
         if num_visible is not None:
             self.build((None, self.num_visible))
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        check_input_shape(input_shape, self)
-        if self.built:
-            return
-        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
-        self._sizes = [input_shape[-1], *self.hidden_units]
-        self._visible_width = self._sizes[0]
+    def _add_variables(self, width):
+        self._sizes = [width, *self.hidden_units]
         types = [self.visible, *self.hidden]
         self._rows = [
             unit.num_rows(count) for unit, count in zip(types, self._sizes, strict=True)
         ]
         self.kernels = []
-        with self._strategy_scope():
-            start = self._visible_bias_initializer
-            add_units(self, layered.template(0), self.visible, self._sizes[0], start)
-            for layer, count in enumerate(self.hidden_units, 1):
-                kernel = self.add_weight(
-                    name=f"kernel_{layer}",
-                    shape=self._rows[layer - 1 : layer + 1],
-                    initializer=self._initializer(layer - 1),
-                    regularizer=self._kernel_regularizer,
-                )
-                self.kernels.append(kernel)
-                add_units(self, layered.template(layer), types[layer], count)
-            self.hidden_biases = [
-                getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
-            ]
-            self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
+        start = self._visible_bias_initializer
+        add_units(self, layered.template(0), self.visible, width, start)
+        for layer, count in enumerate(self.hidden_units, 1):
+            kernel = self.add_weight(
+                name=f"kernel_{layer}",
+                shape=self._rows[layer - 1 : layer + 1],
+                initializer=self._initializer(layer - 1),
+                regularizer=self._kernel_regularizer,
+            )
+            self.kernels.append(kernel)
+            add_units(self, layered.template(layer), types[layer], count)
+        self.hidden_biases = [
+            getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
+        ]
+        self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
         self._kernel_mask = layered.connections(self._rows)
-        self.built = True
-        if self.rule is not None:
-            self._build_training()
 
     def _each_layer(self):
         """Returns the parameters of all layers, from the data upwards."""

@@ -12,7 +12,6 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
-from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe, Phases
 from keras_rbm.rules.rule import Rule
@@ -89,14 +88,12 @@ class InfiniteRBM(RBM):
         )
         self.supports_jit = False  # XLA would compile again for each size
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        check_input_shape(input_shape, self)
-        if not self.built:
-            count = keras.initializers.Constant(self._first_units)
-            self._in_use = self.add_weight(
-                (), count, dtype="int32", trainable=False, name="hidden_units"
-            )
-        super().build(input_shape)
+    def _add_variables(self, width):
+        count = keras.initializers.Constant(self._first_units)
+        self._in_use = self.add_weight(
+            (), count, dtype="int32", trainable=False, name="hidden_units"
+        )
+        super()._add_variables(width)
 
     def _build_training(self):
         variables = self._learner.variables

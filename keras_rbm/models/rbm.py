@@ -21,7 +21,6 @@ from keras_rbm.models.files.exporting import (
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
-    check_input_shape,
     layer_parameters,
     unit_types,
 )
@@ -106,27 +105,18 @@ class RBM(GenerativeModel):
         if num_visible is not None:
             self.build((None, self.num_visible))
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        check_input_shape(input_shape, self)
-        if self.built:
-            return
-        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: input_shape[-1]})
-        num_visible = self._visible_width = input_shape[-1]
-        rows = self.visible.num_rows(num_visible)
-        with self._strategy_scope():
-            self.kernel = self.add_weight(
-                name="kernel",
-                shape=(rows, self.hidden.num_rows(self._hidden_width)),
-                initializer=self._kernel_initializer,
-                regularizer=self._kernel_regularizer,
-            )
-            start = self._visible_bias_initializer
-            add_units(self, "visible_{}", self.visible, num_visible, start)
-            add_units(self, "hidden_{}", self.hidden, self._hidden_width)
-            self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
-        self.built = True
-        if self.rule is not None:
-            self._build_training()
+    def _add_variables(self, width):
+        rows = self.visible.num_rows(width)
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=(rows, self.hidden.num_rows(self._hidden_width)),
+            initializer=self._kernel_initializer,
+            regularizer=self._kernel_regularizer,
+        )
+        start = self._visible_bias_initializer
+        add_units(self, "visible_{}", self.visible, width, start)
+        add_units(self, "hidden_{}", self.hidden, self._hidden_width)
+        self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
 
     @property
     def hidden_units(self) -> int:

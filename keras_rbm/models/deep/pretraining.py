@@ -41,15 +41,8 @@ class TiedRBM(BoltzmannMachine):
         if rbm.built:
             self.build((None, rbm._visible_width))
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if self.built:
-            return
-        self.rbm.build(input_shape)
-        self.input_spec = self.rbm.input_spec
-        self._visible_width = self.rbm._visible_width
-        self.built = True
-        if self.rule is not None:
-            self._build_training()
+    def _add_variables(self, width):
+        self.rbm.build((None, width))
 
     @property
     def visible_bias(self) -> keras.Variable:
