@@ -222,6 +222,13 @@ def test_bad_sizes(make, message):
         make()
 
 
+def test_joined_rows_belong_to_the_units_in_their_order():
+    """A mixed table is searched unit by unit: two with one number would be one unit."""
+    joined = units.Joined([(units.Categorical(3), 2), ("bernoulli", 2)])
+    layer = keras_rbm.RBM(1, visible=joined, num_visible=4).potentials().visible
+    assert layer.unit_of_row.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+
+
 @pytest.mark.parametrize("name", ["rectified", "double_rectified", "joined"])
 def test_precisions_stay_above_the_least_one(name):
     parts = [("bernoulli", 1), (units.Rectified(0.5), 1)]
