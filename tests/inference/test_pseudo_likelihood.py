@@ -40,6 +40,25 @@ def test_stochastic_form_is_unbiased(soft):
     assert abs(many.mean() - exact) < 4 * many.std() / np.sqrt(len(many))
 
 
+def test_only_the_observed_units_count():
+    """The loss of a deep model is of its data, given the layers that are no data."""
+    potentials = random_potentials(6, 4, scale=1.5)
+    state = binary_states(6)[37:38]
+
+    def log_weight(states):
+        states = tf.constant(states, tf.float32)
+        return -potentials.free_energy(states).numpy()[0]
+
+    expected = 0.0
+    for unit in np.eye(6)[:4]:
+        other = log_weight(np.abs(state - unit))
+        expected -= np.logaddexp(0.0, other - log_weight(state))
+    many = inference.stochastic_pseudo_log_likelihood(
+        potentials, tf.repeat(tf.constant(state, tf.float32), 5000, 0), 1, observed=4
+    ).numpy()
+    assert abs(many.mean() - expected) < 4 * many.std() / np.sqrt(len(many))
+
+
 def test_biases_with_a_batch_dimension():
     potentials = random_potentials(5, 3)
     visible = tf.constant(binary_states(5)[:6], tf.float32)
