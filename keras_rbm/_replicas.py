@@ -19,6 +19,29 @@ def all_sum(tensors: Any) -> Any:
     return tf.nest.map_structure(lambda t: context.all_reduce("sum", t), tensors)
 
 
+def add(variables: list[Any], changes: list[tf.Tensor]) -> None:
+    """Adds to variables what is the same on all replicas, from within one of them."""
+    if not must_meet():
+        for variable, change in zip(variables, changes, strict=True):
+            variable.assign_add(change)
+        return
+
+    def across_replicas(strategy, changes):
+        for variable, change in zip(variables, changes, strict=True):
+            strategy.extended.update(
+                variable.value, lambda own, new: own.assign_add(new), args=(change,)
+            )
+
+    context = tf.distribute.get_replica_context()
+    context.merge_call(across_replicas, args=(changes,))
+
+
+def must_meet() -> bool:
+    """Returns whether replicas have to meet before they change shared variables."""
+    several = num_replicas() > 1
+    return several and not tf.__internal__.distribute.strategy_supports_no_merge_call()
+
+
 def normalized(weights: tf.Tensor) -> tf.Tensor:
     """Returns weights divided by their total over all replicas."""
     return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))

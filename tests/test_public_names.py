@@ -20,9 +20,9 @@ FLOORS = (
     "units",
     "inference",
     "rules",
+    "optimizers",
     "models",
     "metrics",
-    "optimizers",
     "regularizers",
     "_images",
     "scoring",
@@ -63,7 +63,9 @@ def test_public_names():
         "pixel_error",
     }
     assert public(keras_rbm.optimizers) == {
+        "FallingRate",
         "StochasticSpectralDescent",
+        "falling_rate",
         "spectral_descent",
     }
 

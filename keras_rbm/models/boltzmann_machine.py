@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
-from keras_rbm._replicas import as_logs, is_single, normalized, num_replicas
+from keras_rbm._replicas import add, as_logs, is_single, normalized, num_replicas
 from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.models.data.batches import TrainingData, with_weights
 from keras_rbm.models.data.form import DataForm, warn_of_means
@@ -43,6 +43,7 @@ from keras_rbm.models.training.guard import (
     LOSS_BIT,
     StepGuard,
 )
+from keras_rbm.models.training.rate_fall import RateFall
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
@@ -51,6 +52,7 @@ from keras_rbm.models.training.resume import (
     gradients_given,
     inner_steps,
 )
+from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 
@@ -122,7 +124,7 @@ class BoltzmannMachine(keras.Model):
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
         *,
-        rule: str | dict[str, Any] | Rule = "cd",
+        rule: str | dict[str, Any] | Rule = "pcd",
         loss: None = None,
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
         weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
@@ -274,7 +276,7 @@ class BoltzmannMachine(keras.Model):
             if not self.optimizer.built:
                 if awaits_rate(self):
                     rate = default_rate(self._visible_width)
-                    self.optimizer.learning_rate = rate * self.rule.relative_rate
+                    self.optimizer.learning_rate = FallingRate(rate)
                 self.optimizer.build(self.trainable_variables)
             self._guard.build()
 
@@ -397,7 +399,8 @@ class BoltzmannMachine(keras.Model):
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        own = [ResumeCheck(initial_epoch), epoch_key, *self._fit_callbacks(data.start)]
+        own = [ResumeCheck(initial_epoch), epoch_key, RateFall(epochs)]
+        own += self._fit_callbacks(data.start)
         x, y, sample_weight = data.for_keras(batch_size)
         with explained():
             return super().fit(
@@ -515,7 +518,7 @@ class BoltzmannMachine(keras.Model):
         """Returns what the loss is of: potentials, states, and how many are data."""
         return potentials, visible, self._visible_width
 
-    def _descend(self, gradients):
+    def _descend(self, gradients, centering=None):
         """Descends along gradients of the potentials, see `Learner.descend`."""
         named, variables = self._by_variable(gradients), self.trainable_variables
         gradients = [_regularized(named[v.name], v) for v in variables]
@@ -523,8 +526,26 @@ class BoltzmannMachine(keras.Model):
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
-        apply = self.optimizer.apply
-        self._guard.if_sound(lambda own: apply(own, variables), gradients)
+
+        def apply(gradients):
+            if centering is None:
+                self.optimizer.apply(gradients, variables)
+                return
+            before = self._current_kernel()
+            self.optimizer.apply(gradients, variables)
+            shifts = centering.shifts(self._current_kernel() - before)
+            shifts = self._bias_changes(*shifts.values())
+            biases = [v for v in variables if v.name in shifts]
+            add(biases, [shifts[bias.name] for bias in biases])
+
+        self._guard.if_sound(apply, gradients)
+
+    def _current_kernel(self):
+        return tf.identity(self.potentials(dtype=self.variable_dtype).kernel)
+
+    def _bias_changes(self, visible, hidden):
+        """Returns changes of biases by the variables' names."""
+        return {"visible_bias": visible, "hidden_bias": hidden}
 
     def _by_variable(self, gradients):
         """Returns gradients by the variables' names, given those of the potentials."""

@@ -226,6 +226,11 @@ class DBM(WithInference, GenerativeModel):
         """Returns the layers' gradients, given those of the potentials."""
         return layered.by_layer(gradients, [self.visible, *self.hidden], self._rows)
 
+    def _bias_changes(self, visible, hidden):
+        layers = layered.both_sides(visible, hidden, self._rows)
+        names = (layered.template(layer).format("bias") for layer in range(len(layers)))
+        return dict(zip(names, layers, strict=True))
+
     def _mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
         even = self._each_layer()[2::2]
@@ -419,7 +424,7 @@ class DBM(WithInference, GenerativeModel):
         | keras.optimizers.Optimizer
         | Sequence[str | keras.optimizers.Optimizer]
         | None = None,
-        rule: str | Rule | Sequence[str | Rule] = "cd",
+        rule: str | Rule | Sequence[str | Rule] = "pcd",
         epochs: int | Sequence[int] = 1,
         **kwargs: Any,
     ) -> list[keras.callbacks.History]:

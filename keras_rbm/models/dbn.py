@@ -106,7 +106,7 @@ class DBN(keras.Model):
         | Sequence[str | keras.optimizers.Optimizer]
         | None = None,
         *,
-        rule: str | Rule | Sequence[str | Rule] = "cd",
+        rule: str | Rule | Sequence[str | Rule] = "pcd",
         **kwargs: Any,
     ) -> None:
         """Configures every RBM for training, as `RBM.compile` does.

@@ -40,11 +40,7 @@ class Centering:
     _learner: Learner | None
 
     def __init__(self, sliding_factor: float) -> None:
-        if not 0.0 <= sliding_factor <= 1.0:
-            raise ValueError(
-                "Expected sliding_factor between 0 and 1. Received: "
-                f"sliding_factor={sliding_factor}."
-            )
+        check_sliding_factor(sliding_factor)
         self.sliding_factor = sliding_factor
         self.visible_offset = self.hidden_offset = self._learner = None
 
@@ -87,25 +83,18 @@ class Centering:
         mask = self._learner.kernel_mask
         return kernel if mask is None else kernel * mask
 
-    def centered(
-        self, gradients: dict[str, tf.Tensor], positive: Moments, negative: Moments
-    ) -> dict[str, tf.Tensor]:
-        """Returns the centered gradients by variable name."""
-        return self.with_kernel(
-            gradients, self.kernel(negative) - self.kernel(positive)
-        )
-
-    def with_kernel(
-        self, gradients: dict[str, tf.Tensor], kernel: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """Returns gradients with a centered kernel's, and the biases' to match it."""
+    def shifts(self, kernel: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns what a change of the kernel adds to the ordinary biases, by name."""
         mu, lam = self._offsets()
-        return gradients | {
-            "kernel": kernel,
-            "visible_bias": gradients["visible_bias"] - tf.linalg.matvec(kernel, lam),
-            "hidden_bias": gradients["hidden_bias"]
-            - tf.linalg.matvec(kernel, mu, transpose_a=True),
+        return {
+            "visible_bias": -tf.linalg.matvec(kernel, lam),
+            "hidden_bias": -tf.linalg.matvec(kernel, mu, transpose_a=True),
         }
+
+    def ordinary(self, gradients: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns gradients of the ordinary parameters, given those of the centered."""
+        shifts = self.shifts(gradients["kernel"])
+        return gradients | {name: gradients[name] + shifts[name] for name in shifts}
 
     def _offsets(self):
         """Returns mu and lambda, 0 where what would have to move is frozen."""
@@ -113,6 +102,15 @@ class Centering:
         visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
         hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden
+
+
+def check_sliding_factor(sliding_factor: float) -> None:
+    """Raises a ValueError unless the factor is in [0, 1]."""
+    if not 0.0 <= sliding_factor <= 1.0:
+        raise ValueError(
+            "Expected sliding_factor between 0 and 1. Received: "
+            f"sliding_factor={sliding_factor}."
+        )
 
 
 def _starts(learner):

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_rbm.inference.potentials import Moments, Potentials
 
 if TYPE_CHECKING:
+    from keras_rbm.rules.centering import Centering
     from keras_rbm.rules.rule import Rule
 
 
@@ -121,13 +122,20 @@ class Learner:
         """
         return self.model._gradients(features, positive, negative)
 
-    def descend(self, gradients: dict[str, tf.Tensor]) -> None:
+    def descend(
+        self, gradients: dict[str, tf.Tensor], centering: "Centering | None" = None
+    ) -> None:
         """Descends along gradients given by name, and those of regularizers.
 
         Nothing happens if a gradient, or anything before it in this step, is not
         finite.
+
+        Args:
+            gradients: dict of names of `gradients` to tensors.
+            centering: `Centering` whose parameters they are of, or `None` for the
+                ordinary ones.
         """
-        self.model._descend(gradients)
+        self.model._descend(gradients, centering)
 
     def recenter(self) -> None:
         """Moves the rule's offsets to the data's mean, after it has been set."""

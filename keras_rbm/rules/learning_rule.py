@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.inference.potentials import Moments, Potentials
-from keras_rbm.rules.centering import Centering
+from keras_rbm.rules.centering import Centering, check_sliding_factor
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases, Step
@@ -27,8 +27,9 @@ class LearningRule(Rule):
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
-        centered: bool, whether the update is the centered gradient; for models without
-            input.
+        centered: bool or `None`, whether the update is the centered gradient, for which
+            it makes no difference if 0 and 1 are exchanged in the data. `None`: for
+            models without input, which is where it is defined.
         sliding_factor: float in [0, 1], how fast the centering offsets follow the
             batches' means.
 
@@ -59,14 +60,15 @@ class LearningRule(Rule):
         self,
         sparsity_target: float | None = None,
         sparsity_cost: float = 0.0,
-        centered: bool = False,
+        centered: bool | None = None,
         sliding_factor: float = 0.01,
     ) -> None:
         super().__init__()
         check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
         if sparsity_target is not None:
             check_numbers(sparsity_target=sparsity_target)
-        check_flags(centered=centered)
+        if centered is not None:
+            check_flags(centered=centered)
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
@@ -83,16 +85,16 @@ class LearningRule(Rule):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
-        self.centered = bool(centered)
+        self.centered = None if centered is None else bool(centered)
+        check_sliding_factor(sliding_factor)
         self.sliding_factor = sliding_factor
-        centering = Centering(sliding_factor)
-        self.centering = centering if centered else None
+        self.centering: Centering | None = None
 
     def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
-        if model.conditional and (self.centering or self.conditional is False):
-            name = type(self).__name__ + ("(centered=True)" if self.centering else "")
+        if model.conditional and (self.centered or self.conditional is False):
+            name = type(self).__name__ + ("(centered=True)" if self.centered else "")
             raise ValueError(
                 f"Expected a model without input for {name}: given x, each example has "
                 "its own model, and its chains and means cannot be used for others. "
@@ -107,7 +109,8 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        if self.centering is not None:
+        if self.centered or (self.centered is None and not learner.model.conditional):
+            self.centering = Centering(self.sliding_factor)
             self.centering.build(learner)
 
     def phases(self, step: Step) -> Phases:
@@ -151,8 +154,11 @@ class LearningRule(Rule):
         gradients = step.learner.gradients(step.features, positive, negative)
         if self.centering is not None:
             self.centering.slide(positive)
-            gradients = self.centering.centered(gradients, positive, negative)
-        step.learner.descend(self._sparse(gradients, positive))
+            kernel = self.centering.kernel(negative) - self.centering.kernel(positive)
+            gradients["kernel"] = kernel
+        step.learner.descend(self._sparse(gradients, positive), self.centering)
+        if self.centering is not None:
+            gradients = self.centering.ordinary(gradients)
         return gradients
 
     def _sparse(self, gradients, positive):

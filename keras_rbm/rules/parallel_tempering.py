@@ -69,7 +69,6 @@ class ParallelTempering(LearningRule):
     chains: keras.Variable | None
     betas: keras.Variable | None
     swap_rates: keras.Variable | None
-    relative_rate = 1 / 3
 
     def __init__(
         self,

@@ -48,7 +48,6 @@ class PersistentContrastiveDivergence(LearningRule):
     """
 
     conditional = False
-    relative_rate = 1 / 3
 
     def __init__(
         self, gibbs_steps: int = 1, num_chains: int = 100, **kwargs: Any

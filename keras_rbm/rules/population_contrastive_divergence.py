@@ -45,7 +45,6 @@ class PopulationContrastiveDivergence(LearningRule):
     """
 
     conditional = False
-    relative_rate = 1 / 3
 
     def __init__(self, gibbs_steps: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

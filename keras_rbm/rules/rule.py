@@ -10,11 +10,7 @@ class Rule(Serializable):
     Attributes:
         learner: `Learner`, what the rule may ask of its model, once it has one.
         built: bool, whether `build` was called.
-        relative_rate: float, a suitable learning rate, relative to that of contrastive
-            divergence.
     """
-
-    relative_rate = 1.0
 
     def __init__(self) -> None:
         self.learner: Learner | None = None

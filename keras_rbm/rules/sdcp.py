@@ -55,8 +55,6 @@ class SDCP(LearningRule):
         1. Upadhya, Sastry. Learning RBM with a DC programming approach. ACML 2017.
     """
 
-    relative_rate = 1 / 3
-
     def __init__(
         self, inner_steps: int = 6, gibbs_steps: int = 4, **kwargs: Any
     ) -> None:
@@ -99,9 +97,8 @@ class SDCP(LearningRule):
                 self.centering.slide(positive)
                 if positive_kernel is None:
                     positive_kernel = self.centering.kernel(positive)
-                kernel = self.centering.kernel(negative) - positive_kernel
-                gradients = self.centering.with_kernel(gradients, kernel)
-            learner.descend(self._sparse(gradients, positive))
+                gradients["kernel"] = self.centering.kernel(negative) - positive_kernel
+            learner.descend(self._sparse(gradients, positive), self.centering)
         return gradients
 
     def inner_phase(

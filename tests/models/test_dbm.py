@@ -294,7 +294,8 @@ def test_centered_gradient_is_that_of_each_layer():
             [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
         )
     gradients = dbm._gradients(None, *phases)
-    gradients = rule.centering.centered(gradients, *phases)
+    positive, negative = map(rule.centering.kernel, phases)
+    gradients = rule.centering.ordinary(gradients | {"kernel": negative - positive})
     kernels = layered.layer_kernels(gradients["kernel"], sizes)
     biases = layered.both_sides(
         gradients["visible_bias"], gradients["hidden_bias"], list(sizes)

@@ -116,6 +116,10 @@ class TiedRBM(BoltzmannMachine):
             for name, (shape, axes) in folded.items()
         }
 
+    def _bias_changes(self, visible, hidden):
+        width, units = self._visible_width, self.rbm.hidden_units
+        return super()._bias_changes(visible[:width], hidden[:units])  # of one copy
+
     def _state_of_a_step(self):
         return [*super()._state_of_a_step(), *self.rbm._recorded()]
 

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_rbm._replicas import all_sum, num_replicas
+from keras_rbm._replicas import all_sum, must_meet, num_replicas
 from keras_rbm.models.errors import END, MARK, explained
 from keras_rbm.models.training.resume import gradients_given, inner_steps
 
@@ -77,7 +77,7 @@ class StepGuard:
             change(gradients)  # returns nothing, as the other branch
 
         sound = tf.equal(tf.convert_to_tensor(self.reason), 0)
-        if not _merges_calls():
+        if not must_meet():
             tf.cond(sound, lambda: changed(gradients), lambda: None)
             return
 
@@ -152,7 +152,7 @@ def _reverted_on_replicas(sound, before):
     mirrored = [pair for pair in before if pair[0].synchronization != "on_read"]
     own = [pair for pair in before if pair[0].synchronization == "on_read"]
     operations = [v.assign(tf.where(sound, v, value)) for v, value in own]
-    if not _merges_calls():
+    if not must_meet():
         operations += [v.assign(tf.where(sound, v, value)) for v, value in mirrored]
         return operations
     variables = [variable for variable, _ in mirrored]
@@ -171,12 +171,6 @@ def _reverted_on_replicas(sound, before):
     context = tf.distribute.get_replica_context()
     context.merge_call(across_replicas, args=(sound, [value for _, value in mirrored]))
     return operations
-
-
-def _merges_calls():
-    """Returns whether replicas have to meet before an optimizer changes variables."""
-    several = num_replicas() > 1
-    return several and not tf.__internal__.distribute.strategy_supports_no_merge_call()
 
 
 def _error(model, reason):

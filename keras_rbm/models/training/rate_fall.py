@@ -1,0 +1,45 @@
+"""The callback that lets a `FallingRate` fall over the epochs of `fit`."""
+
+from typing import Any
+
+import keras
+
+from keras_rbm.models.training.resume import gradients_given, inner_steps
+from keras_rbm.optimizers.falling_rate import FallingRate
+
+
+class RateFall(keras.callbacks.Callback):
+    """Tells an optimizer's `FallingRate`, if it has one, how far `fit` goes.
+
+    It follows from the number of the first epoch, so a resumed run has the same rates.
+
+    Args:
+        epochs: int, the last epoch of `fit`.
+    """
+
+    def __init__(self, epochs: int) -> None:
+        super().__init__()
+        self._epochs, self._falls = epochs, False
+
+    def _rate(self):
+        optimizer = self.model.optimizer
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        rate = optimizer._learning_rate  # Keras' property returns its present value
+        return rate if isinstance(rate, FallingRate) else None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        rate, steps = self._rate(), self.params.get("steps")
+        if rate is None or self._falls:
+            return
+        if not steps:
+            rate.hold(1.0 - epoch / self._epochs)
+            return
+        updates = steps * inner_steps(self.model.rule)
+        first = gradients_given(self.model.optimizer) - epoch * updates
+        rate.fall(first, self._epochs * updates)
+        self._falls = True
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        rate = self._rate()
+        if rate is not None:
+            rate.hold()
