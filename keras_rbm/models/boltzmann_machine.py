@@ -35,7 +35,7 @@ from keras_rbm.models.training.defaults import (
     default_rate,
     optimizer_for,
 )
-from keras_rbm.models.training.divergence import Divergence
+from keras_rbm.models.training.diagnosis import Diagnosis
 from keras_rbm.models.training.first_fit import FirstFit, is_new
 from keras_rbm.models.training.guard import (
     DATA_BIT,
@@ -183,6 +183,7 @@ class BoltzmannMachine(keras.Model):
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule
         self._learner = rule.learner = learner
+        self._diagnosis = Diagnosis()
         if self.built:
             self._build_training()
 
@@ -393,14 +394,15 @@ class BoltzmannMachine(keras.Model):
             self._build_from_batch(x, y)
         self._build_training()
         data = data.with_checked_validation(self._form)
-        if is_array(data.x):
+        is_all = is_array(data.x)
+        if is_all:
             batch_size = self._batch_size_for(len(data.x), batch_size)
         if shuffle:
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
         own = [ResumeCheck(initial_epoch), epoch_key, RateFall(epochs)]
-        own += self._fit_callbacks(data.start)
+        own += self._fit_callbacks(data.start, is_all)
         x, y, sample_weight = data.for_keras(batch_size)
         with explained():
             return super().fit(
@@ -421,10 +423,16 @@ class BoltzmannMachine(keras.Model):
         """Returns the size of batches of an array with `count` rows."""
         return wanted
 
-    def _fit_callbacks(self, start):
-        """Returns the callbacks that `fit` adds; `start` is the first batches."""
+    def _fit_callbacks(self, start, is_all):
+        """Returns the callbacks that `fit` adds.
+
+        Args:
+            start: list of the first batches.
+            is_all: bool, whether these are all the data.
+        """
         x, y, _ = start[0]
-        return [FirstFit(start), Divergence(self._form.split(x, y)[1])]
+        visible = self._form.split(x, y)[1]
+        return [FirstFit(start), self._diagnosis.begin(visible, is_all)]
 
     def train_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)

@@ -224,7 +224,7 @@ class InfiniteRBM(RBM):
                 return size
             steps -= 1
 
-    def _fit_callbacks(self, start):
+    def _fit_callbacks(self, start, is_all):
         return [_Growing()]
 
     def _phases(self, step):

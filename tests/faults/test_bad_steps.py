@@ -293,9 +293,9 @@ def test_a_train_step_that_drops_logs():
 def test_divergence_is_named_once():
     model = RBM(4, seed=0)
     model.compile(keras.optimizers.SGD(1e6))
-    with pytest.warns(UserWarning, match="learning rate.*1e\\+06") as caught:
+    with pytest.warns(UserWarning, match="has diverged.*1e\\+06") as caught:
         model.fit(GOOD, epochs=3, verbose=0)
-    assert len([w for w in caught if "learning rate" in str(w.message)]) == 1
+    assert len([w for w in caught if "diverged" in str(w.message)]) == 1
 
 
 def test_no_false_alarm():

@@ -21,7 +21,9 @@ def make_rule(name, gibbs_steps, inner_steps, num_chains):
         inner_sweeps = gibbs_steps // inner_steps
         return kr.rules.SDCP(inner_steps, inner_sweeps, centered=name == "CS-DCP")
     if name == "PCD":
-        return kr.rules.PersistentContrastiveDivergence(gibbs_steps, num_chains)
+        return kr.rules.PersistentContrastiveDivergence(
+            gibbs_steps, num_chains, centered=False
+        )
     return kr.rules.ContrastiveDivergence(gibbs_steps, centered=name == "CG")
 
 

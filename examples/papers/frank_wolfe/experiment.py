@@ -218,7 +218,7 @@ def train(args, size, start, folder, records):
     else:
         rbm = kr.RBM(grown_units(records, args.set, size), seed=int(start))
         rbm.adapt(images)
-    rule = CHAINS[args.rule](10)
+    rule = CHAINS[args.rule](10, centered=False)
     steps = args.epochs * -(-len(images) // args.cd_batch_size)
     rate = keras.optimizers.schedules.PolynomialDecay(args.rate, steps, args.last_rate)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule, steps_per_execution=10)

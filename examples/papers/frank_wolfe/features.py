@@ -55,7 +55,9 @@ def error_of(kind, splits, grown):
 
 
 def _train_sparse(rbm, images, epochs=12):
-    rule = kr.rules.ContrastiveDivergence(1, sparsity_target=0.1, sparsity_cost=1.0)
+    rule = kr.rules.ContrastiveDivergence(
+        1, sparsity_target=0.1, sparsity_cost=1.0, centered=False
+    )
     rate = keras.optimizers.schedules.PolynomialDecay(
         0.1, epochs * -(-len(images) // 100), 0.0
     )

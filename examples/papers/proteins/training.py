@@ -71,7 +71,7 @@ def trained(sequences, weights, hidden, unit, penalty, epochs, rate):
         kernel_regularizer=kr.regularizers.L1Block(penalty),
         seed=0,
     )
-    rule = kr.rules.PersistentContrastiveDivergence(10, num_chains=200)
+    rule = kr.rules.PersistentContrastiveDivergence(10, num_chains=200, centered=False)
     steps = epochs * -(-len(sequences) // 100)
     schedule = keras.optimizers.schedules.CosineDecay(rate, steps)
     rbm.compile(keras.optimizers.Adam(schedule, beta_2=0.99), rule=rule)

@@ -1,0 +1,62 @@
+import warnings
+
+import keras
+import numpy as np
+import pytest
+
+from keras_rbm import DBM, DBN, RBM, InfiniteRBM, rules, units
+
+RNG = np.random.default_rng(0)
+#: Two halves that are equal, mostly 1.
+DENSE = np.tile(RNG.random((500, 32)) < 0.9, 2).astype("float32")
+
+
+def told(model, data=DENSE, epochs=3, fits=2, **options):
+    """Returns the warnings of several fits."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        model.compile(**options)
+        for _ in range(fits):
+            model.fit(data, epochs=epochs, verbose=0)
+    return [str(w.message) for w in caught if w.category is UserWarning]
+
+
+def test_hidden_units_that_died_are_counted_once():
+    rule = rules.ContrastiveDivergence(centered=False)
+    (message,) = told(RBM(20, seed=0), epochs=20, fits=2, rule=rule)
+    assert "of 20 hidden units are always off or always on" in message
+
+
+def test_a_model_worse_than_independent_units():
+    messages = told(RBM(20, seed=0), optimizer=keras.optimizers.Adam(1.0))
+    (message,) = [m for m in messages if "worse than independent" in m]
+    assert "smaller learning rate" in message
+
+
+@pytest.mark.parametrize("rows", [DENSE, 1.0 - DENSE, DENSE[:1], DENSE[:3]])
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: RBM(20, seed=0),
+        lambda: RBM(4, visible="gaussian", seed=0),
+        lambda: RBM(4, visible=units.Categorical(2), hidden="gaussian", seed=0),
+        lambda: DBM([5, 3], seed=0),
+        lambda: DBN([5, 3], seed=0),
+        lambda: InfiniteRBM(5, seed=0),
+    ],
+)
+def test_defaults_give_no_warning(model, rows):
+    assert [
+        m for m in told(model(), rows) if "units" in m and "Expected" not in m
+    ] == []
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1e-3])
+def test_a_model_that_has_not_learned_is_not_worse(rate):
+    """Its loss is that of independent units, but for the noise."""
+    sparse = (RNG.random((300, 50)) < 0.02).astype("float32")
+    for seed in range(5):
+        messages = told(
+            RBM(5, seed=seed), sparse, 1, 1, optimizer=keras.optimizers.SGD(rate)
+        )
+        assert messages == []
