@@ -140,6 +140,18 @@ def test_call(rbm, case):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize(
+    "labels", [np.arange(4), np.arange(4)[:, np.newaxis], np.array(list("abca"))]
+)
+def test_classes_are_no_states(labels):
+    """The error names the cure for classes, not the states of units."""
+    crbm = keras_rbm.CRBM(2, seed=0)
+    crbm.compile("sgd")
+    with pytest.raises(ValueError, match="keras.utils.to_categorical"):
+        crbm.fit(np.ones((4, 3), "float32"), labels, verbose=0)
+    assert not crbm.built
+
+
 @pytest.mark.parametrize("data", ["text", {"a": DATA}, 3, None, DATA.astype(complex)])
 def test_things_that_are_no_data(rbm, data):
     for call in (rbm.fit, rbm.predict, rbm.reconstruct, rbm.free_energy):
