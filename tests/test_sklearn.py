@@ -153,11 +153,13 @@ def test_pickled_in_the_middle_of_training():
 
 
 def test_partial_fit_goes_on():
-    rbm = brief(n_iter=3, batch_size=32)
+    rbm = brief(n_iter=3, batch_size=32, optimizer=keras.optimizers.SGD(0.1))
     for _ in range(3):
         rbm.partial_fit(DATA)
     assert int(rbm.model_.optimizer.iterations) == 9
-    whole = brief(n_iter=3, batch_size=32).fit(DATA)
+    whole = brief(n_iter=3, batch_size=32, optimizer=keras.optimizers.SGD(0.1)).fit(
+        DATA
+    )
     for one, other in zip(weights(rbm), weights(whole), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
     z = rbm.estimate_log_partition()

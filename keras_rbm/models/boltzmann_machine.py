@@ -33,6 +33,7 @@ from keras_rbm.models.training.defaults import (
     awaits_rate,
     check_compile_options,
     default_rate,
+    has_default_rate,
     optimizer_for,
 )
 from keras_rbm.models.training.diagnosis import Diagnosis
@@ -114,7 +115,7 @@ class BoltzmannMachine(keras.Model):
         self._visible_bias_initializer = None
         self._learner: Learner | None = None
         self._guard = StepGuard()
-        self._chooses_rate = False
+        self._named_optimizer: str | None = None  # whose rate is chosen by the model
         self._visible_width = None  # columns of visible states, once built
         self._fit_start = FitStart()
 
@@ -135,11 +136,12 @@ class BoltzmannMachine(keras.Model):
         """Configures the model for training.
 
         Args:
-            optimizer: str or `keras.optimizers.Optimizer`; by default Adam
-                with a learning rate of 0.03 for 64 visible units, less for more units,
-                and a third of that for rules, such as PCD, whose samples must keep up
-                with the weights.
-            rule: str or `keras_rbm.rules.Rule`. A rule object belongs to one model.
+            optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
+                by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
+                each `fit`: from 0.03 for 64 visible units, and less for more, or
+                from 0.2 for `"sgd"`. One that is an object has its own rate.
+            rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
+                divergence. A rule object belongs to one model.
             loss: not supported; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
@@ -161,8 +163,8 @@ class BoltzmannMachine(keras.Model):
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options([metrics, weighted_metrics], *modes)
         rule = rules.get(rule)
-        self._chooses_rate = optimizer is None
-        optimizer = optimizer_for(optimizer)
+        name = "adam" if optimizer is None else optimizer
+        optimizer = optimizer_for(name)
         learner = self._checked_learner(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
@@ -179,6 +181,8 @@ class BoltzmannMachine(keras.Model):
             steps_per_execution=steps_per_execution,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
         )
+        named = isinstance(name, str) and has_default_rate(name)
+        self._named_optimizer = name if named else None
         self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule
@@ -222,7 +226,7 @@ class BoltzmannMachine(keras.Model):
             config.pop(name, None)
         own = {"rule": rules.serialize(self.rule), "jit_compile": self._requested_jit}
         if awaits_rate(self):
-            own["optimizer"] = None
+            own["optimizer"] = self._named_optimizer
         return config | own
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -276,7 +280,7 @@ class BoltzmannMachine(keras.Model):
             self._learner.build()
             if not self.optimizer.built:
                 if awaits_rate(self):
-                    rate = default_rate(self._visible_width)
+                    rate = default_rate(self._named_optimizer, self._visible_width)
                     self.optimizer.learning_rate = FallingRate(rate)
                 self.optimizer.build(self.trainable_variables)
             self._guard.build()

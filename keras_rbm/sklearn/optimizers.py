@@ -4,6 +4,7 @@ import keras
 
 from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
+from keras_rbm.optimizers import FallingRate
 
 
 def optimizer_with_rate(
@@ -16,15 +17,16 @@ def optimizer_with_rate(
 
     Args:
         optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
-        learning_rate: float > 0 or Keras schedule, to replace its own, or `None`.
+        learning_rate: float > 0, from which it falls to 0, or Keras schedule, to
+            replace its own, or `None`. With one, the default is SGD, as in
+            `BernoulliRBM`.
 
     Raises:
         TypeError, ValueError: if the learning rate is neither.
     """
-    if optimizer is None and learning_rate is None:
-        return None
     if learning_rate is None:
-        return defaults.new_optimizer(optimizer)
+        named = optimizer is None or isinstance(optimizer, str)
+        return optimizer if named else defaults.new_optimizer(optimizer)
     if not callable(learning_rate):
         check_numbers(learning_rate=learning_rate)
         if learning_rate <= 0.0:
@@ -32,4 +34,6 @@ def optimizer_with_rate(
                 "Expected learning_rate > 0, or None for the optimizer's own. "
                 f"Received: learning_rate={learning_rate!r}."
             )
-    return defaults.new_optimizer(optimizer, learning_rate=learning_rate)
+        learning_rate = FallingRate(learning_rate)
+    rate = keras.optimizers.schedules.serialize(learning_rate)
+    return defaults.new_optimizer(optimizer or "sgd", learning_rate=rate)

@@ -56,9 +56,10 @@ class RBMEstimator(
         visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
         hidden: str or `keras_rbm.units` object, type of the hidden units.
         rule: str or `keras_rbm.rules` object, copied in each fit.
-        optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
-        learning_rate: float > 0 or Keras schedule, to replace the optimizer's own;
-            `None` keeps that.
+        optimizer: str, Keras optimizer, copied in each fit, or `None`: Adam, or SGD if
+            there is a `learning_rate`, which is that of `BernoulliRBM` then.
+        learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
+            schedule; `None` for the optimizer's own.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
@@ -107,7 +108,7 @@ class RBMEstimator(
         *,
         visible: str | Unit = "auto",
         hidden: str | Unit = "bernoulli",
-        rule: str | Rule = "cd",
+        rule: str | Rule = "pcd",
         optimizer: str | keras.optimizers.Optimizer | None = None,
         learning_rate: float
         | keras.optimizers.schedules.LearningRateSchedule

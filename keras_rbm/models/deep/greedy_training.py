@@ -20,12 +20,12 @@ def compile_each(
 ) -> None:
     """Compiles RBMs with copies of an optimizer and a rule, or one each from lists."""
     optimizers = [
-        None if each is None else new_optimizer(each)
+        each if each is None or isinstance(each, str) else new_optimizer(each)
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
     copies = [new_rule(each) for each in one_each(rule, "rule", len(rbms))]
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm._checked_learner(rule, optimizer_for(optimizer))
+        rbm._checked_learner(rule, optimizer_for(optimizer or "adam"))
     for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(optimizer, rule=rule, **options)
 

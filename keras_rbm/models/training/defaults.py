@@ -1,5 +1,6 @@
 """Default arguments of `compile`."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -14,17 +15,29 @@ from keras_rbm.rules.rule import Rule
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.
 _RATE, _LARGEST_RATE = 0.03, 0.05
-#: What Keras gives it.
-_ADAMS_RATE = 0.001
+#: Rate of plain gradient descent, for which the width makes no difference.
+_SGD_RATE = 0.2
+_LIKE_ADAM = ("adam", "adamw", "adamax", "nadam", "rmsprop")
 
 
-def default_rate(num_visible: int) -> float:
-    """Returns Adam's default learning rate.
+def default_rate(optimizer: str, num_visible: int) -> float:
+    """Returns the learning rate that an optimizer begins with by default.
 
-    The more visible units there are, the further a step moves the input of a hidden
-    unit, because early steps of all its weights have the same direction.
+    The more visible units there are, the further a step of Adam moves the input of a
+    hidden unit, because early steps of all its weights have the same direction.
+
+    Args:
+        optimizer: str, a name for which `has_default_rate`.
+        num_visible: int.
     """
+    if optimizer.lower() == "sgd":
+        return _SGD_RATE
     return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
+
+
+def has_default_rate(optimizer: str) -> bool:
+    """Returns whether `default_rate` is known for the name of an optimizer."""
+    return optimizer.lower() in (*_LIKE_ADAM, "sgd")
 
 
 def awaits_rate(model: keras.Model) -> bool:
@@ -32,29 +45,39 @@ def awaits_rate(model: keras.Model) -> bool:
 
     A rate that the user has set since `compile` stays.
     """
-    if not model._chooses_rate or model.optimizer.built:
+    if model._named_optimizer is None or model.optimizer.built:
         return False
     rate = tf.convert_to_tensor(model.optimizer.learning_rate)
-    return float(rate) == float(np.float32(_ADAMS_RATE))
+    return float(rate) == float(np.float32(_keras_rate(model.optimizer)))
+
+
+def _keras_rate(optimizer):
+    """Returns the learning rate that Keras gives an optimizer of this type."""
+    return type(optimizer)().get_config()["learning_rate"]
 
 
 def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
-    """Returns the optimizer that `compile` was given, or by default Adam.
-
-    The rate of the default, `default_rate`, is set when the model is built.
+    """Returns the optimizer that `compile` was given.
 
     Raises:
         ValueError: if it is a learning rule, or not a known optimizer.
     """
-    if identifier is None:
-        return keras.optimizers.Adam()
     named = isinstance(identifier, str) and rules.is_name(identifier)
     if named or isinstance(identifier, rules.Rule):
         raise ValueError(
             f"Expected an optimizer. Received: optimizer={identifier!r}, which is a "
             f"learning rule. Call compile(rule={identifier!r})."
         )
-    return keras_part(keras.optimizers.get, "optimizer", identifier)
+    optimizer = keras_part(keras.optimizers.get, "optimizer", identifier)
+    if isinstance(identifier, str) and not has_default_rate(identifier):
+        warnings.warn(
+            f"optimizer={identifier!r} has Keras' learning rate, "
+            f"{_keras_rate(optimizer):g}, and it does not fall. Only these get one "
+            f"that suits: {', '.join(_LIKE_ADAM)}, sgd. For others pass an object with "
+            "a rate, such as keras_rbm.optimizers.FallingRate(0.01).",
+            stacklevel=3,
+        )
+    return optimizer
 
 
 def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:
