@@ -246,7 +246,7 @@ def _base_rate():
 
 
 def _pcd(num_chains=100):
-    return kr.rules.PersistentContrastiveDivergence(num_chains=num_chains)
+    return kr.rules.PersistentContrastiveDivergence(1, num_chains, centered=False)
 
 
 def _legend(figure, axes, title=None):
@@ -310,7 +310,10 @@ def settings_rule():
     falling = keras.optimizers.schedules.PolynomialDecay(0.2, 40 * 60, 0.0)
     titles = ("rate 0.2", "rate 0.2, falling to 0")
     for axes, rate, title in zip(panels, (0.2, falling), titles, strict=True):
-        rules = {"CD-1": kr.rules.ContrastiveDivergence(), "PCD-1": _pcd()}
+        rules = {
+            "CD-1": kr.rules.ContrastiveDivergence(centered=False),
+            "PCD-1": _pcd(),
+        }
         for (name, rule), color in zip(rules.items(), _COLORS[::2], strict=True):
             curve = _trained(rate, rule)
             values = curve.values["held out"]
@@ -327,7 +330,7 @@ def settings_units():
     for units, color in zip((4, 16), _COLORS[::2], strict=True):
         curve = _trained(
             0.2,
-            kr.rules.ContrastiveDivergence(),
+            kr.rules.ContrastiveDivergence(centered=False),
             units=units,
             count=50,
             epochs=480,

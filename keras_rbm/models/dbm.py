@@ -47,8 +47,7 @@ class DBM(WithInference, GenerativeModel):
     this RBM, for learning rules, samplers and estimates of log Z. In the positive phase
     the layers above the data are inferred: layers 2, 4, … enter with their means or, if
     they are not all binary, with states drawn from mean field. Joint training,
-    without pretraining, needs the centered gradient [2, 3]:
-    `rule=PersistentContrastiveDivergence(centered=True)`.
+    without pretraining, needs the centered gradient [2, 3], which is the default.
 
     Called on data, the model returns `E[h | v]` of all hidden layers by its inference,
     side by side from below, (B, sum of hidden units). As a layer of another model it is

@@ -18,8 +18,7 @@ def optimizer_with_rate(
     Args:
         optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
         learning_rate: float > 0, from which it falls to 0, or Keras schedule, to
-            replace its own, or `None`. With one, the default is SGD, as in
-            `BernoulliRBM`.
+            replace its own, or `None`.
 
     Raises:
         TypeError, ValueError: if the learning rate is neither.
@@ -36,4 +35,4 @@ def optimizer_with_rate(
             )
         learning_rate = FallingRate(learning_rate)
     rate = keras.optimizers.schedules.serialize(learning_rate)
-    return defaults.new_optimizer(optimizer or "sgd", learning_rate=rate)
+    return defaults.new_optimizer(optimizer or "adam", learning_rate=rate)

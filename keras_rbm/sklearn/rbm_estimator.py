@@ -56,8 +56,7 @@ class RBMEstimator(
         visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
         hidden: str or `keras_rbm.units` object, type of the hidden units.
         rule: str or `keras_rbm.rules` object, copied in each fit.
-        optimizer: str, Keras optimizer, copied in each fit, or `None`: Adam, or SGD if
-            there is a `learning_rate`, which is that of `BernoulliRBM` then.
+        optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
         learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
             schedule; `None` for the optimizer's own.
         batch_size: int ≥ 1.

@@ -12,6 +12,9 @@ MEAN_MARGIN = 1e-3
 #: The same for means that a model expects, which are not those of a few examples.
 EXPECTED_MARGIN = 1e-6
 
+#: By how much a scaler's smallest and largest values may miss 0 and 1.
+_ROUNDING = 1e-6
+
 
 def logit(mean: tf.Tensor, margin: float = MEAN_MARGIN) -> tf.Tensor:
     """Returns the natural parameter of a binary unit with a mean, which is clipped."""
@@ -61,7 +64,7 @@ class Bernoulli(Unit):
         return BernoulliParameters(bias)
 
     def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
-        return (states >= 0) & (states <= 1)
+        return (states >= -_ROUNDING) & (states <= 1.0 + _ROUNDING)
 
     def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return (states == 0) | (states == 1)

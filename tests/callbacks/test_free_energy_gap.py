@@ -90,12 +90,12 @@ def test_early_stopping_acts_on_it(data):
 
 def test_a_deep_model_has_the_gap_of_its_bound(data):
     dbm = keras_rbm.DBM([4, 3], seed=0)
-    dbm.compile("sgd", rule="pcd")
+    dbm.compile(keras.optimizers.SGD(0.01), rule="pcd")
     callback = FreeEnergyGap(data[:25], data[25:], every=2)
     history = dbm.fit(data, epochs=3, callbacks=[callback], verbose=0).history
     assert len(history["free_energy_gap"]) == 1
     dbm = keras_rbm.DBM([4, 3], seed=0)
-    dbm.compile("sgd", rule="pcd")
+    dbm.compile(keras.optimizers.SGD(0.01), rule="pcd")
     dbm.fit(data, epochs=2, verbose=0)
     energies = dbm.variational_free_energy(data).numpy()
     expected = energies[25:].mean() - energies[:25].mean()

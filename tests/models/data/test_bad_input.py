@@ -298,3 +298,17 @@ def test_variables_are_data():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
     for variable in (tf.Variable(DATA), keras.Variable(DATA)):
         np.testing.assert_array_equal(rbm.free_energy(variable), rbm.free_energy(DATA))
+
+
+def test_rounded_values_of_a_scaler_are_states():
+    """`MinMaxScaler` gives 1 + 2e-16, `predict` took it, and `fit` did not."""
+    data = DATA.astype("float64")
+    data[0, 0], data[1, 0] = 1.0 + 2e-16, -1e-7
+    rbm = keras_rbm.RBM(3, seed=0)
+    rbm.compile()
+    rbm.fit(data, verbose=0)
+    rbm.evaluate(data, verbose=0)
+    assert np.all(np.isfinite(rbm.free_energy(data)))
+    assert rbm.predict(data, verbose=0).shape == (20, 3)
+    with pytest.raises(ValueError, match="Received: 1.01 in row 0"):
+        rbm.fit(data + 0.01 * (data > 0.5), verbose=0)
