@@ -4,7 +4,7 @@ import pytest
 from keras_rbm import RBM
 
 
-@pytest.mark.parametrize(("width", "rate"), [(16, 0.05), (64, 0.03), (1024, 0.00375)])
+@pytest.mark.parametrize(("width", "rate"), [(16, 0.05), (64, 0.05), (1024, 0.0075)])
 def test_wide_data_learn_slower(width, rate):
     rbm = RBM(2, num_visible=width)
     rbm.compile()
