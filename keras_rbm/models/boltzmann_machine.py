@@ -44,7 +44,7 @@ from keras_rbm.models.training.guard import (
     LOSS_BIT,
     StepGuard,
 )
-from keras_rbm.models.training.rate_fall import RateFall
+from keras_rbm.models.training.rate_fall import RateFall, falling_rate
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
@@ -53,7 +53,6 @@ from keras_rbm.models.training.resume import (
     gradients_given,
     inner_steps,
 )
-from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 
@@ -281,7 +280,7 @@ class BoltzmannMachine(keras.Model):
             if not self.optimizer.built:
                 if awaits_rate(self):
                     rate = default_rate(self._named_optimizer, self._visible_width)
-                    self.optimizer.learning_rate = FallingRate(rate)
+                    falling_rate(self.optimizer).initial_learning_rate = rate
                 self.optimizer.build(self.trainable_variables)
             self._guard.build()
 

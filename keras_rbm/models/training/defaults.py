@@ -4,12 +4,11 @@ import warnings
 from typing import Any
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from keras_rbm import rules
 from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.models.initializers import keras_part
+from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.rules.rule import Rule
 
 #: Adam's learning rate for 64 visible units, before the largest cuts it. Chosen by
@@ -41,14 +40,8 @@ def has_default_rate(optimizer: str) -> bool:
 
 
 def awaits_rate(model: keras.Model) -> bool:
-    """Returns whether a model's default learning rate waits for the data's width.
-
-    A rate that the user has set since `compile` stays.
-    """
-    if model._named_optimizer is None or model.optimizer.built:
-        return False
-    rate = tf.convert_to_tensor(model.optimizer.learning_rate)
-    return float(rate) == float(np.float32(_keras_rate(model.optimizer)))
+    """Returns whether a model's default learning rate waits for the data's width."""
+    return model._named_optimizer is not None and not model.optimizer.built
 
 
 def _keras_rate(optimizer):
@@ -58,6 +51,9 @@ def _keras_rate(optimizer):
 
 def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
     """Returns the optimizer that `compile` was given.
+
+    One given by name has a `FallingRate`, whose beginning the model sets when it is
+    built.
 
     Raises:
         ValueError: if it is a learning rule, or not a known optimizer.
@@ -69,14 +65,17 @@ def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
             f"learning rule. Call compile(rule={identifier!r})."
         )
     optimizer = keras_part(keras.optimizers.get, "optimizer", identifier)
-    if isinstance(identifier, str) and not has_default_rate(identifier):
-        warnings.warn(
-            f"optimizer={identifier!r} has Keras' learning rate, "
-            f"{_keras_rate(optimizer):g}, and it does not fall. Only these get one "
-            f"that suits: {', '.join(_LIKE_ADAM)}, sgd. For others pass an object with "
-            "a rate, such as keras_rbm.optimizers.FallingRate(0.01).",
-            stacklevel=3,
-        )
+    if not isinstance(identifier, str):
+        return optimizer
+    if has_default_rate(identifier):
+        return type(optimizer)(FallingRate(_keras_rate(optimizer)))
+    warnings.warn(
+        f"optimizer={identifier!r} has Keras' learning rate, "
+        f"{_keras_rate(optimizer):g}, and it does not fall. Only these get one that "
+        f"suits: {', '.join(_LIKE_ADAM)}, sgd. For others pass an object with a rate, "
+        "such as keras_rbm.optimizers.FallingRate(0.01).",
+        stacklevel=3,
+    )
     return optimizer
 
 

@@ -35,7 +35,8 @@ class Diagnosis(keras.callbacks.Callback):
     def __init__(self) -> None:
         super().__init__()
         self._told: set[str] = set()
-        self._rows = self._independent = None
+        self._rows: Any = None
+        self._independent: Any = None
 
     def begin(self, visible: Any, is_all: bool) -> "Diagnosis":
         """Takes the states (N, V) that `fit` begins with; returns itself.

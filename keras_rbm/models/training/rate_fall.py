@@ -8,6 +8,13 @@ from keras_rbm.models.training.resume import gradients_given, inner_steps
 from keras_rbm.optimizers.falling_rate import FallingRate
 
 
+def falling_rate(optimizer: keras.optimizers.Optimizer) -> FallingRate | None:
+    """Returns the `FallingRate` of an optimizer, or `None` if it has another rate."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = optimizer._learning_rate  # Keras' property returns its present value
+    return rate if isinstance(rate, FallingRate) else None
+
+
 class RateFall(keras.callbacks.Callback):
     """Tells an optimizer's `FallingRate`, if it has one, how far `fit` goes.
 
@@ -21,14 +28,8 @@ class RateFall(keras.callbacks.Callback):
         super().__init__()
         self._epochs, self._falls = epochs, False
 
-    def _rate(self):
-        optimizer = self.model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        rate = optimizer._learning_rate  # Keras' property returns its present value
-        return rate if isinstance(rate, FallingRate) else None
-
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        rate, steps = self._rate(), self.params.get("steps")
+        rate, steps = falling_rate(self.model.optimizer), self.params.get("steps")
         if rate is None or self._falls:
             return
         if not steps:
@@ -40,6 +41,6 @@ class RateFall(keras.callbacks.Callback):
         self._falls = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        rate = self._rate()
+        rate = falling_rate(self.model.optimizer)
         if rate is not None:
             rate.hold()

@@ -22,9 +22,32 @@ def test_a_model_from_its_config_chooses_its_rate_too():
     assert float(copy.optimizer.learning_rate) == pytest.approx(0.05)
 
 
-def test_a_rate_set_before_the_first_fit_stays():
+def test_a_default_rate_is_not_set():
+    """Keras says what to do; a rate that was set is that of an optimizer object."""
     rbm = RBM(3, seed=0)
     rbm.compile()
-    rbm.optimizer.learning_rate = 1e-4
-    rbm.fit(np.eye(4, dtype="float32"), verbose=0)
-    assert float(rbm.optimizer.learning_rate) == pytest.approx(1e-4)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="with a float"):
+            rbm.optimizer.learning_rate = 1e-4
+        rbm.fit(np.eye(4, dtype="float32"), verbose=0)
+
+
+@pytest.mark.filterwarnings("default")
+def test_other_names_keep_keras_rate_and_say_so():
+    rbm = RBM(3, seed=0)
+    with pytest.warns(UserWarning, match="'lion' has Keras' learning rate, 0.001"):
+        rbm.compile("lion")
+    assert float(rbm.optimizer.learning_rate) == pytest.approx(0.001)
+    for name, rate in (("sgd", 0.2), ("rmsprop", 0.05), ("adam", 0.05)):
+        rbm = RBM(3, num_visible=4, seed=0)
+        rbm.compile(name)
+        assert float(rbm.optimizer.learning_rate) == pytest.approx(rate)
+
+
+def test_in_half_precision():
+    """Keras wraps the optimizer then, to scale the loss."""
+    rbm = RBM(3, num_visible=64, dtype="mixed_float16", seed=0)
+    rbm.compile()
+    assert float(rbm.optimizer.learning_rate) == pytest.approx(0.05)
+    rbm.fit(np.eye(64, dtype="float32"), epochs=2, verbose=0)
+    assert rbm.optimizer.inner_optimizer._learning_rate._length == 0  # it has fallen
