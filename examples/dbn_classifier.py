@@ -38,7 +38,10 @@ def main():
         [kr.RBM(size, seed=args.seed + i) for i, size in enumerate(args.layers)]
     )
     dbn.adapt(images)
-    dbn.compile(keras.optimizers.SGD(args.learning_rate, momentum=0.5), rule="cd")
+    dbn.compile(
+        keras.optimizers.SGD(args.learning_rate, momentum=0.5),
+        rule=kr.rules.ContrastiveDivergence(centered=False),
+    )
     dbn.fit(
         images,
         epochs=args.epochs,

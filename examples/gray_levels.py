@@ -80,7 +80,7 @@ def trained(unit, rate, train, hidden, epochs):
     rbm = kr.RBM(hidden, visible=unit, seed=0)
     steps = epochs * -(-len(train) // 50)
     falling = keras.optimizers.schedules.CosineDecay(rate, steps)
-    rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5)
+    rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5, centered=False)
     rbm.compile(keras.optimizers.Adam(falling), rule=rule)
     rbm.fit(train, batch_size=50, epochs=epochs, verbose=0)
     return rbm

@@ -36,7 +36,7 @@ def trained(rows, visible, hidden, epochs, seed=0):
     rbm = kr.RBM(hidden, visible=visible, hidden="gaussian", seed=seed)
     steps = epochs * -(-len(rows) // 50)
     falling = keras.optimizers.schedules.CosineDecay(0.01, steps)
-    rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5)
+    rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5, centered=False)
     rbm.compile(keras.optimizers.Adam(falling), rule=rule)
     rbm.fit(rows, batch_size=50, epochs=epochs, verbose=0)
     return rbm

@@ -69,7 +69,9 @@ def trained(sequences, weights, args):
     )
     steps = args.epochs * -(-len(sequences) // 100)
     falling = keras.optimizers.schedules.CosineDecay(0.01, steps)
-    rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=10, num_chains=200)
+    rule = kr.rules.PersistentContrastiveDivergence(
+        gibbs_steps=10, num_chains=200, centered=False
+    )
     rbm.compile(keras.optimizers.Adam(falling, beta_2=0.99), rule=rule)
     rbm.fit(
         sequences,

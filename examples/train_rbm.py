@@ -60,9 +60,11 @@ def main():
 
     # Model.
     if args.rule == "pcd":
-        rule = kr.rules.PersistentContrastiveDivergence(args.gibbs_steps)
+        rule = kr.rules.PersistentContrastiveDivergence(
+            args.gibbs_steps, centered=False
+        )
     else:
-        rule = kr.rules.ContrastiveDivergence(args.gibbs_steps)
+        rule = kr.rules.ContrastiveDivergence(args.gibbs_steps, centered=False)
     rbm = kr.RBM(args.hidden, seed=args.seed)
     rbm.adapt(intensities)
     rbm.compile(optimizer, rule=rule)
