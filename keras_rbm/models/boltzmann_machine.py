@@ -137,7 +137,7 @@ class BoltzmannMachine(keras.Model):
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
                 by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
-                each `fit`: from 0.05 for 64 visible units, and less for more, or
+                each `fit`: from 0.03 for 64 visible units, and less for more, or
                 from 0.2 for `"sgd"`. One that is an object has its own rate.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
                 divergence. A rule object belongs to one model.

@@ -11,9 +11,9 @@ from keras_rbm.models.initializers import keras_part
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.rules.rule import Rule
 
-#: Adam's learning rate for 64 visible units, before the largest cuts it. Chosen by
+#: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.
-_RATE, _LARGEST_RATE = 0.06, 0.05
+_RATE, _LARGEST_RATE = 0.03, 0.05
 #: Rate of plain gradient descent, for which the width makes no difference.
 _SGD_RATE = 0.2
 _LIKE_ADAM = ("adam", "adamw", "adamax", "nadam", "rmsprop")
