@@ -35,6 +35,7 @@ from keras_rbm.models.training.defaults import (
     default_rate,
     has_default_rate,
     optimizer_for,
+    warn_of_rate,
 )
 from keras_rbm.models.training.diagnosis import Diagnosis
 from keras_rbm.models.training.first_fit import FirstFit, is_new
@@ -182,6 +183,8 @@ class BoltzmannMachine(keras.Model):
         )
         named = isinstance(name, str) and has_default_rate(name)
         self._named_optimizer = name if named else None
+        if isinstance(name, str) and not named:
+            warn_of_rate(name, optimizer)
         self._requested_jit = jit_compile
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule

@@ -65,18 +65,20 @@ def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
             f"learning rule. Call compile(rule={identifier!r})."
         )
     optimizer = keras_part(keras.optimizers.get, "optimizer", identifier)
-    if not isinstance(identifier, str):
-        return optimizer
-    if has_default_rate(identifier):
+    if isinstance(identifier, str) and has_default_rate(identifier):
         return type(optimizer)(FallingRate(_keras_rate(optimizer)))
+    return optimizer
+
+
+def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
+    """Warns that no suitable rate is known for an optimizer given by name."""
     warnings.warn(
-        f"optimizer={identifier!r} has Keras' learning rate, "
-        f"{_keras_rate(optimizer):g}, and it does not fall. Only these get one that "
-        f"suits: {', '.join(_LIKE_ADAM)}, sgd. For others pass an object with a rate, "
-        "such as keras_rbm.optimizers.FallingRate(0.01).",
+        f"optimizer={name!r} has Keras' learning rate, {_keras_rate(optimizer):g}, and "
+        f"it does not fall. Only these get one that suits: {', '.join(_LIKE_ADAM)}, "
+        "sgd. For others pass an object with a rate, such as "
+        "keras_rbm.optimizers.FallingRate(0.01).",
         stacklevel=3,
     )
-    return optimizer
 
 
 def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.models.data.rows import as_rows, moments, some_rows
+from keras_rbm.models.training.rate_fall import falling_rate
 from keras_rbm.units.bernoulli import are_binary
 
 #: Nats per visible unit by which a loss may exceed that of independent units at once.
@@ -62,20 +63,31 @@ class Diagnosis(keras.callbacks.Callback):
         mean = width * np.mean(self._independent)
         self._loss = loss = (logs or {}).get("loss", 0.0)
         if loss > mean + _MARGIN * width:
-            rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
+            optimizer = self.model.optimizer
+            falling = falling_rate(optimizer)
+            rate = (
+                optimizer.learning_rate
+                if falling is None
+                else falling.initial_learning_rate
+            )
             self._told.add("worse")
             self._tell(
                 "diverged",
                 f"Training has diverged: the loss is {loss:.4g} nats in epoch "
                 f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "
-                f"independent units. The learning rate is {rate:g}: use a smaller "
-                "one, and start from new weights.",
+                f"independent units. The learning rate is {float(rate):g}: use a "
+                "smaller one, and start from new weights.",
             )
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        few = self._count < _FEWEST
-        if self._independent is None or few or self.model.conditional:
-            return
+        enough = self._independent is not None and self._count >= _FEWEST
+        if enough and not self.model.conditional:
+            self._compare()
+            self._look_at_units()
+        self._rows = self._independent = None
+
+    def _compare(self):
+        """Warns of a model worse than independent units."""
         # The loss looks at one unit of each example, V times as heavy.
         width = self._rows.shape[1]
         mean = width * np.mean(self._independent)
@@ -87,8 +99,6 @@ class Diagnosis(keras.callbacks.Callback):
                 f"{self._loss:.4g} nats, theirs is {mean:.4g}. Use a smaller learning "
                 "rate, or none: compile() chooses one. Start from new weights.",
             )
-        self._look_at_units()
-        self._rows = self._independent = None
 
     def _look_at_units(self):
         """Warns of hidden units that do not answer to the data."""

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_rbm import DBM, DBN, RBM, InfiniteRBM, rules, units
+from keras_rbm.optimizers import FallingRate
 
 RNG = np.random.default_rng(0)
 #: Two halves that are equal, mostly 1.
@@ -60,3 +61,13 @@ def test_a_model_that_has_not_learned_is_not_worse(rate):
             RBM(5, seed=seed), sparse, 1, 1, optimizer=keras.optimizers.SGD(rate)
         )
         assert messages == []
+
+
+def test_the_rate_that_is_named_is_where_it_began():
+    """In the last epoch it has fallen to 0, of which there is none smaller."""
+    optimizer = keras.optimizers.SGD(FallingRate(1e6))
+    (message,) = [
+        m for m in told(RBM(20, seed=0), fits=1, epochs=1, optimizer=optimizer)
+        if "diverged" in m
+    ]  # fmt: skip
+    assert "The learning rate is 1e+06" in message
