@@ -63,19 +63,17 @@ class Diagnosis(keras.callbacks.Callback):
         mean = width * np.mean(self._independent)
         self._loss = loss = (logs or {}).get("loss", 0.0)
         if loss > mean + _MARGIN * width:
-            optimizer = self.model.optimizer
-            falling = falling_rate(optimizer)
-            rate = (
-                optimizer.learning_rate
-                if falling is None
-                else falling.initial_learning_rate
-            )
+            falling = falling_rate(self.model.optimizer)
+            if falling is None:
+                rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
+            else:
+                rate = falling.initial_learning_rate
             self._told.add("worse")
             self._tell(
                 "diverged",
                 f"Training has diverged: the loss is {loss:.4g} nats in epoch "
                 f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "
-                f"independent units. The learning rate is {float(rate):g}: use a "
+                f"independent units. The learning rate is {rate:g}: use a "
                 "smaller one, and start from new weights.",
             )
 
