@@ -31,6 +31,8 @@ from keras_rbm.units.unit import Unit
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
+#: Adam's learning rate for up to so many binary columns; beyond, it falls with V.
+_RATE, _WIDTH = 0.1, 64
 #: Number of steps from which compilation by XLA, which takes seconds, pays off.
 _COMPILED_STEPS = 5000
 
@@ -58,7 +60,9 @@ class RBMEstimator(
         rule: str or `keras_rbm.rules` object, copied in each fit.
         optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
         learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
-            schedule; `None` for the optimizer's own.
+            schedule; `None` for the optimizer's own. Adam's for binary columns is 0.1,
+            or 6.4/V if there are more than 64: more than in `RBM.compile`, since few
+            epochs have to give features that a classifier can use.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
@@ -288,7 +292,11 @@ class RBMEstimator(
             "hidden": units.get(self.hidden),
         }
         model = RBM(self.n_components, **kinds, seed=seed)
-        optimizer = optimizer_with_rate(self.optimizer, self.learning_rate)
+        rate = self.learning_rate
+        binary = isinstance(kinds["visible"], units.Bernoulli)
+        if rate is None and self.optimizer is None and binary:
+            rate = _RATE * min(1.0, _WIDTH / X.shape[1])
+        optimizer = optimizer_with_rate(self.optimizer, rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)
         jit_compile = "auto" if steps >= _COMPILED_STEPS else False
         model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)
