@@ -1,16 +1,17 @@
 """What do `compile()` and `fit` without arguments learn, beside a tuned run?
 
-    python examples/defaults.py --news 20news_w100.mat --manual-dir folder
+    python examples/defaults.py --files FOLDER
 
-Trains RBMs for ten epochs by each rule and optimizer of a grid, and by the defaults.
-Prints of each data set the gain in test log-likelihood over the base rate, in nats: of
-the defaults, of the run that validation data choose, and what the defaults reach of it.
-The last table says which one setting is best on the data set where it does worst.
-`--model` takes another model: of deep ones the gain is that of the variational bound,
-of a conditional one, which restores rows with 10 % of the bits flipped, that of the
-Bethe likelihood.
-The news are https://cs.nyu.edu/~roweis/data/20news_w100.mat; the folder has the file of
-Caltech Silhouettes.
+Trains by the defaults and by each setting of a grid, for several lengths. The setting
+that is best on validation data is the *tuned* run of that length; it and the defaults
+are repeated with more seeds. Prints test log-likelihoods, and the default's share of
+what the tuned run gains over the base rate, for which every column is independent of
+the others. Writes each run into a file of results, and goes on from it after a cut.
+`--model` takes another model: the score of deep ones is the variational bound, that of
+a conditional one, which restores rows with 10 % of their bits flipped, is Bethe's.
+
+FOLDER holds 20news_w100.mat (https://cs.nyu.edu/~roweis/data), the file of Caltech
+Silhouettes and ww.fasta, an aligned protein family.
 """
 
 import argparse
@@ -21,32 +22,50 @@ import warnings
 import keras
 import numpy as np
 import scipy.io
+import tensorflow as tf
 from sklearn import datasets as tables
 
 import keras_rbm as kr
+from keras_rbm.optimizers import FallingRate
 
-SETS = ("digits", "mnist", "caltech", "news", "breast_cancer", "wine")
-RATES = {
-    "SGD": (0.03, 0.1, 0.3),
-    "Adam": (0.001, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05),
+#: Hidden units of each data set: of real-valued data few, so that log Z is exact.
+HIDDEN = {
+    "digits": 64,
+    "digits_flipped": 64,
+    "wine": 16,
+    "breast_cancer": 16,
+    "news": 64,
+    "small_mnist": 200,
+    "small_mnist_flipped": 200,
+    "caltech": 128,
+    "mnist": 128,
+    "ww": 50,
 }
-GRID = [
-    (rule, optimizer, rate)
-    for rule in ("cd", "pcd")
-    for optimizer, rates in RATES.items()
-    for rate in rates
-]
-#: Hidden units: of real-valued data few, so that log Z is exact.
-HIDDEN = {"digits": 64, "mnist": 128, "caltech": 128, "news": 64}
+REAL = ("wine", "breast_cancer")
+#: Settings: rule, sweeps, optimizer, and the rate, which falls to 0.
+GRID = {
+    f"{rule.upper()}-{k}, {optimizer} {rate}": (rule, k, optimizer, rate)
+    for rule, k, optimizer, rate in [
+        ("pcd", 1, "SGD", 0.05),
+        ("pcd", 1, "SGD", 0.2),
+        ("pcd", 5, "SGD", 0.05),
+        ("pcd", 1, "Adam", 0.003),
+        ("pcd", 1, "Adam", 0.01),
+        ("pcd", 1, "Adam", 0.03),
+        ("cd", 1, "Adam", 0.01),
+    ]
+}
 MODELS = {
-    "rbm": lambda hidden, **kwargs: kr.RBM(hidden, seed=0, **kwargs),
-    "infinite_rbm": lambda hidden: kr.InfiniteRBM(hidden, seed=0),
-    "dbn": lambda hidden: kr.DBN([hidden, hidden // 2], seed=0),
-    "dbm": lambda hidden: kr.DBM([hidden, hidden // 2], seed=0),
-    "crbm": lambda hidden: kr.CRBM(hidden, seed=0),
+    "rbm": lambda hidden, **kwargs: kr.RBM(hidden, **kwargs),
+    "infinite_rbm": lambda hidden, **kwargs: kr.InfiniteRBM(hidden, **kwargs),
+    "dbn": lambda hidden, **kwargs: kr.DBN([hidden, hidden // 2], **kwargs),
+    "dbm": lambda hidden, **kwargs: kr.DBM([hidden, hidden // 2], **kwargs),
+    "crbm": lambda hidden, **kwargs: kr.CRBM(hidden, **kwargs),
 }
 #: Of the growing model: penalties.
 PENALTIES = (0.001, 0.01, 0.03, 0.1)
+#: Numbers of rows to learn from, to choose by and to score.
+SIZES = {"mnist": (10_000, 2_000, 2_000), "small_mnist": (6_291, 2_000, 2_000)}
 
 
 def main():
@@ -55,84 +74,143 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", choices=MODELS, default="rbm")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--news", help="20news_w100.mat")
-    parser.add_argument("--manual-dir", help="folder of Caltech Silhouettes")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--sets", nargs="+", choices=HIDDEN, default=HIDDEN)
+    parser.add_argument("--files", type=pathlib.Path, help="folder with data")
+    parser.add_argument("--epochs", nargs="+", type=int, default=[5, 20, 100, 200])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--defaults-only", action="store_true")
-    parser.add_argument("--out", default="defaults.json")
+    parser.add_argument("--out", type=pathlib.Path, default="defaults.json")
     args = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
-    path = pathlib.Path(args.out)
-    results = json.loads(path.read_text()) if path.exists() else {}
+    results = json.loads(args.out.read_text()) if args.out.exists() else {}
+
+    def done(name, parts, epochs, setting, seed):
+        key = f"{name} | {epochs} | {setting} | {seed}"
+        if key not in results:
+            results[key] = run(args.model, name, parts, epochs, setting, seed)
+            print(key, results[key], flush=True)
+            part = args.out.with_suffix(".part")
+            part.write_text(json.dumps(results, indent=0) + "\n")
+            part.replace(args.out)
+        return results[key]
+
     for name in args.sets:
-        parts = load(name, args)
-        grid = GRID
-        if args.model == "infinite_rbm":
-            grid = [(penalty,) for penalty in PENALTIES]
-        elif args.model == "crbm":
-            grid = [setting for setting in GRID if setting[0] == "cd"]
-        for setting in [*([] if args.defaults_only else grid), ("default",)]:
-            key = " ".join(map(str, (name, *setting)))
-            if key not in results:
-                results[key] = run(args.model, name, parts, setting, args.epochs)
-                print(key, results[key], flush=True)
-                path.write_text(json.dumps(results, indent=0) + "\n")
+        parts = load(name, args.files)
+        for epochs in args.epochs:
+            here = name, parts, epochs
+            chosen = ["default"]
+            if not (args.defaults_only or name.endswith("_flipped")):
+                found = {
+                    setting: done(*here, setting, args.seeds[0])["validation"]
+                    for setting in grid_of(args.model)
+                }
+                chosen.append(max(found, key=lambda setting: found[setting]))
+            for setting in chosen:
+                for seed in args.seeds:
+                    done(*here, setting, seed)
     print(table(results))
 
 
-def load(name, args):
+def grid_of(kind):
+    """Returns the names of a model's settings."""
+    if kind == "infinite_rbm":
+        return [f"penalty {penalty}" for penalty in PENALTIES]
+    if kind == "crbm":
+        return [name for name, setting in GRID.items() if setting[:2] == ("pcd", 1)]
+    return [*GRID]
+
+
+def load(name, files):
     """Returns the training, validation and test rows of a data set."""
-    if name in ("breast_cancer", "wine"):
-        rows = getattr(tables, f"load_{name}")().data.astype("float32")
-    elif name == "news":
-        rows = scipy.io.loadmat(args.news)["documents"]
-        rows = rows.toarray().T.astype("float32")
-    else:
-        name = {"caltech": "caltech101_silhouettes"}.get(name, name)
-        options = {} if name.startswith("caltech") else {"binarize": "sample"}
-        if options:
-            options |= {"redraw": False}
-        else:
-            options = {"manual_dir": args.manual_dir}
-        splits = [
-            kr.datasets.load(name, split, **options)
+    if name.endswith("_flipped"):
+        return [1.0 - rows for rows in load(name.removesuffix("_flipped"), files)]
+    if name == "caltech":
+        splits = ("train", "validation", "test")
+        return [
+            whole(
+                kr.datasets.load("caltech101_silhouettes", split, manual_dir=str(files))
+            )
+            for split in splits
+        ]
+    if name in ("digits", "mnist", "small_mnist"):
+        drawn = {"binarize": None}
+        if name != "small_mnist":
+            drawn = {"binarize": "sample", "redraw": False}
+        source = name.removeprefix("small_")
+        parts = [
+            whole(kr.datasets.load(source, split, **drawn))
             for split in ("train", "validation", "test")
         ]
-        sizes = (10_000, 2_000, 2_000) if name == "mnist" else (10_000,) * 3
-        return [
-            np.concatenate(list(part.take(size).batch(1000).as_numpy_iterator()))
-            for part, size in zip(splits, sizes, strict=True)
-        ]
+        sizes = SIZES.get(name, (None,) * 3)
+        parts = [rows[:size] for rows, size in zip(parts, sizes, strict=True)]
+        return [*map(small, parts)] if name == "small_mnist" else parts
+    if name in REAL:
+        rows = getattr(tables, f"load_{name}")().data.astype("float32")
+    elif name == "news":
+        rows = scipy.io.loadmat(files / "20news_w100.mat")["documents"]
+        rows = rows.toarray().T.astype("float32")
+    else:
+        rows = kr.datasets.fasta(files / "ww.fasta")[0]
     order = np.random.default_rng(0).permutation(len(rows))[:10_000]
     return np.split(rows[order], [int(0.7 * len(order)), int(0.85 * len(order))])
 
 
-def run(kind, name, parts, setting, epochs):
-    """Returns the gains over the base rate in validation and test data, in nats."""
+def whole(data):
+    """Returns all rows of a pipeline."""
+    return np.concatenate([*data.batch(1000).as_numpy_iterator()])
+
+
+def small(digits):
+    """Returns MNIST's digits as 16×16 black and white pixels, like those of USPS."""
+    images = digits.reshape(-1, 28, 28, 1)[:, 4:24, 4:24]
+    images = tf.image.resize(images, (16, 16), antialias=True).numpy()
+    return (images.reshape(-1, 256) > 0.5).astype("float32")
+
+
+def run(kind, name, parts, epochs, setting, seed):
+    """Trains and scores a model; returns a dict of what came out."""
     train, *held_out = parts
-    real = {"visible": "gaussian"} if name in ("breast_cancer", "wine") else {}
-    hidden = HIDDEN.get(name, 16)
-    base = kr.RBM(1, **real)
+    visible = {}
+    if name in REAL:
+        visible["visible"] = "gaussian"
+    elif name == "ww":
+        visible["visible"] = kr.units.Categorical(21)
+    base = kr.RBM(1, **visible)
     base.adapt(train)
     base.kernel.assign(np.zeros(base.kernel.shape))
-    model = MODELS[kind](hidden, **real)
-    if setting == ("default",):
-        model.compile()
-    elif kind == "infinite_rbm":
-        model.compile(rule=kr.rules.FrankWolfe(l2=setting[0]))
-    else:
-        rule, optimizer, rate = setting
-        rule = "maximum_likelihood" if kind == "crbm" else rule
-        model.compile(getattr(keras.optimizers, optimizer)(rate), rule=rule)
+    model = MODELS[kind](HIDDEN[name], seed=seed, **visible)
+    model.compile(**compiled(kind, setting), steps_per_execution=16)
     inputs = (noisy(train),) if kind == "crbm" else ()
+    scored = train[:2000], *held_out
     try:
         model.fit(*inputs, train, epochs=epochs, verbose=0)
-        gains = np.subtract(scores(model, held_out), scores(base, held_out))
-    except ValueError as error:  # diverged
-        print(error)
-        return [float("-inf")] * len(held_out)
-    return gains.tolist()
+        found, error = scores(model, scored)
+    except ValueError as problem:  # diverged
+        print(problem)
+        found, error = [float("-inf")] * 3, float("inf")
+    names = ("train", "validation", "test")
+    record = dict(zip(names, found, strict=True)) | {"error": error}
+    return record | {
+        "base": scores(base, scored)[0][-1],
+        "constant": constant(model, train),
+    }
+
+
+def compiled(kind, setting):
+    """Returns the arguments of `compile` for a setting."""
+    if setting == "default":
+        return {}
+    if kind == "infinite_rbm":
+        return {"rule": kr.rules.FrankWolfe(l2=float(setting.split()[1]))}
+    rule, k, optimizer, rate = GRID[setting]
+    if kind == "crbm":
+        rule = "maximum_likelihood"
+    elif rule == "cd":
+        rule = kr.rules.ContrastiveDivergence(k)
+    else:
+        rule = kr.rules.PersistentContrastiveDivergence(k)
+    optimizer = getattr(keras.optimizers, optimizer)(FallingRate(rate))
+    return {"optimizer": optimizer, "rule": rule}
 
 
 def noisy(rows):
@@ -141,42 +219,62 @@ def noisy(rows):
 
 
 def scores(model, parts):
-    """Returns mean log-likelihoods of data sets, or lower bounds of them."""
+    """Returns mean log-likelihoods of data sets, and half the interval of log Z."""
     if isinstance(model, kr.CRBM):
-        return [np.mean(model.log_likelihood(noisy(rows), rows)) for rows in parts]
+        return [mean(model.log_likelihood(noisy(rows), rows)) for rows in parts], 0.0
     top = model.rbms[-1] if isinstance(model, kr.DBN) else model
     small = isinstance(model, kr.RBM) and model.hidden_units <= 16
     z = top.log_partition("exact" if small else "bidirectional")
     deep = isinstance(model, (kr.DBN, kr.DBM))
     score = model.log_likelihood_bound if deep else model.log_likelihood
-    return [np.mean(score(rows, log_partition=z)) for rows in parts]
+    found = [mean(score(rows, log_partition=z)) for rows in parts]
+    return found, float(z.upper - z.lower) / 2.0
+
+
+def mean(values):
+    return float(np.mean(values))
+
+
+def constant(model, rows):
+    """Returns the share of hidden units of an RBM that are always on or off."""
+    if not isinstance(model, kr.RBM):
+        return 0.0
+    features = model.predict(rows, verbose=0)
+    return mean((features.max(0) < 0.01) | (features.min(0) > 0.99))
 
 
 def table(results):
-    """Returns the tables of all results so far, as Markdown."""
-    gains = {}
-    for key, (validation, test) in results.items():
-        name, setting = key.split(" ", 1)
-        gains.setdefault(name, {})[setting] = validation, test
-    lines = ["| data | default | tuned | setting | reached |", "|---|---|---|---|---|"]
-    shares = {}
-    for name, runs in gains.items():
-        grid = {k: v for k, v in runs.items() if k != "default"}
-        best = max(grid, key=lambda setting: grid[setting][0], default=None)
-        default = runs.get("default", (np.nan, np.nan))[1]
-        tuned = grid[best][1] if grid else np.nan
-        lines.append(
-            f"| {name} | {default:.2f} | {tuned:.2f} | {best} | {default / tuned:.2f} |"
-        )
-        for setting, (_, test) in grid.items():
-            shares.setdefault(setting, []).append(test / tuned)
-    lines += ["", "| setting | least share | " + " | ".join(gains) + " |"]
-    lines.append("|---" * (2 + len(gains)) + "|")
-    for setting in sorted(shares, key=lambda setting: -min(shares[setting])):
-        each = shares[setting]
-        row = " | ".join(f"{share:.2f}" for share in each)
-        lines.append(f"| {setting} | {min(each):.2f} | {row} |")
+    """Returns all results so far, as Markdown."""
+    runs = {}
+    for key, record in results.items():
+        name, epochs, setting, _ = key.split(" | ")
+        runs.setdefault((name, int(epochs)), {}).setdefault(setting, []).append(record)
+    lines = [
+        "| data | epochs | base | default: test | validation | tuned: test | setting "
+        "| share of the gain |",
+        "|---" * 8 + "|",
+    ]
+    for (name, epochs), settings in sorted(runs.items()):
+        grid = {key: found for key, found in settings.items() if key != "default"}
+        best = max(grid, key=lambda key: grid[key][0]["validation"], default=None)
+        base = settings["default"][0]["base"]
+        default = [record["test"] for record in settings["default"]]
+        validation = [record["validation"] for record in settings["default"]]
+        row = [name, epochs, f"{base:.2f}", spread(default), spread(validation)]
+        if best is not None:
+            tuned = [record["test"] for record in grid[best]]
+            share = (mean(default) - base) / (mean(tuned) - base)
+            row += [spread(tuned), best, f"{share:.2f}"]
+        else:
+            row += ["", "", ""]
+        lines.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(lines)
+
+
+def spread(values):
+    """Returns mean and standard deviation over seeds."""
+    deviation = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{mean(values):.2f}{deviation}"
 
 
 if __name__ == "__main__":
