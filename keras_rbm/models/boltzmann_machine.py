@@ -45,7 +45,11 @@ from keras_rbm.models.training.guard import (
     LOSS_BIT,
     StepGuard,
 )
-from keras_rbm.models.training.rate_fall import RateFall, falling_rate
+from keras_rbm.models.training.rate_fall import (
+    RateFall,
+    check_rate_is_free,
+    falling_rate,
+)
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
@@ -390,6 +394,7 @@ class BoltzmannMachine(keras.Model):
             batch_size = int(batch_size)
         check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
         check_flags(shuffle=shuffle)
+        check_rate_is_free(self.optimizer, callbacks)
         epoch_key = EpochKey()
         split = validation_split, validation_data
         data = TrainingData.of(

@@ -20,10 +20,18 @@ def is_new(model: keras.Model) -> bool:
         return True
     if gradients_given(model.optimizer):
         return False
-    return not model._knows_data() and all(
-        np.all(np.asarray(variable) == initializer((1,)))
-        for variable, initializer in _variables(model).values()
-    )
+    units = _variables(model).values()
+    untouched = all(np.all(np.asarray(own) == start((1,))) for own, start in units)
+    return not model._knows_data() and untouched and not _has_set_kernel(model)
+
+
+def _has_set_kernel(model):
+    """Returns whether a kernel is larger than what its initializer draws."""
+    draw = getattr(model, "_kernel_initializer", None)
+    if draw is None:
+        return False
+    largest = np.abs(draw(model.kernel.shape)).max()
+    return np.abs(model.kernel).max() > 2.0 * largest
 
 
 class FirstFit(keras.callbacks.Callback):

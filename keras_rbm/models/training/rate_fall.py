@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import tree
 
 from keras_rbm.models.training.resume import gradients_given, inner_steps
 from keras_rbm.optimizers.falling_rate import FallingRate
@@ -13,6 +14,28 @@ def falling_rate(optimizer: keras.optimizers.Optimizer) -> FallingRate | None:
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     rate = optimizer._learning_rate  # Keras' property returns its present value
     return rate if isinstance(rate, FallingRate) else None
+
+
+def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) -> None:
+    """Raises a ValueError if a callback sets a rate that follows a schedule.
+
+    Keras raises a TypeError, too, but not before the callback acts.
+
+    Args:
+        optimizer: Keras optimizer.
+        callbacks: callbacks as `fit` takes them.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    schedule = optimizer._learning_rate
+    setters = keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler
+    given = [each for each in tree.flatten(callbacks) if isinstance(each, setters)]
+    if given and isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        raise ValueError(
+            f"Expected an optimizer whose learning rate {type(given[0]).__name__} can "
+            f"set. Received: a rate that follows {type(schedule).__name__}, as that of "
+            "the default optimizer does. Leave the callback out, or pass an optimizer "
+            "with a number, such as compile(keras.optimizers.Adam(0.01))."
+        )
 
 
 class RateFall(keras.callbacks.Callback):

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -51,3 +52,20 @@ def test_in_half_precision():
     assert float(rbm.optimizer.learning_rate) == pytest.approx(0.03)
     rbm.fit(np.eye(64, dtype="float32"), epochs=2, verbose=0)
     assert rbm.optimizer.inner_optimizer._learning_rate._length == 0  # it has fallen
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        keras.callbacks.ReduceLROnPlateau(monitor="loss"),
+        keras.callbacks.LearningRateScheduler(lambda epoch: 0.1),
+    ],
+)
+def test_callbacks_that_set_the_rate_need_one_that_can_be_set(callback):
+    rbm = RBM(3, seed=0)
+    rbm.compile()
+    with pytest.raises(ValueError, match=r"Adam\(0\.01\)"):
+        rbm.fit(np.eye(4, dtype="float32"), callbacks=callback)
+    assert not rbm.built
+    rbm.compile(keras.optimizers.Adam(0.01))
+    rbm.fit(np.eye(4, dtype="float32"), callbacks=[callback], verbose=0)

@@ -46,3 +46,14 @@ def test_frozen_variables_stay(frozen):
     np.testing.assert_array_equal(getattr(rbm, f"visible_{frozen}"), [0.0, 0.0])
     if frozen == "log_precision":  # the units' means are right at this precision
         np.testing.assert_allclose(rbm.visible_bias, data.mean(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1.0, 0.001])
+def test_a_zero_bias_of_weights_that_were_set_stays(size):
+    """Only weights that no initializer draws are known to be set."""
+    data = np.tile([[1.0, 1.0, 0.0]], (50, 1)).astype("float32")
+    rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
+    rbm.kernel.assign(size * np.ones((3, 2)))
+    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    rbm.fit(data, verbose=0)
+    assert np.any(rbm.visible_bias) == (size < 0.01)
