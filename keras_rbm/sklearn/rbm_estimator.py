@@ -33,6 +33,8 @@ from keras_rbm.units.unit import Unit
 _ENUMERATED = 20
 #: Adam's learning rate for up to so many binary columns; beyond, it falls with V.
 _RATE, _WIDTH = 0.1, 64
+#: Epochs beyond which it would kill hidden units.
+_FEW_EPOCHS = 20
 #: Number of steps from which compilation by XLA, which takes seconds, pays off.
 _COMPILED_STEPS = 5000
 
@@ -60,9 +62,9 @@ class RBMEstimator(
         rule: str or `keras_rbm.rules` object, copied in each fit.
         optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
         learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
-            schedule; `None` for the optimizer's own. Adam's for binary columns is 0.1,
-            or 6.4/V if there are more than 64: more than in `RBM.compile`, since few
-            epochs have to give features that a classifier can use.
+            schedule; `None` for the optimizer's own. Adam's for binary columns and at
+            most 20 epochs is 0.1, or 6.4/V if there are more than 64: more than in
+            `RBM.compile`, so that few epochs give features for a classifier.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
@@ -294,7 +296,8 @@ class RBMEstimator(
         model = RBM(self.n_components, **kinds, seed=seed)
         rate = self.learning_rate
         binary = isinstance(kinds["visible"], units.Bernoulli)
-        if rate is None and self.optimizer is None and binary:
+        few = epochs <= _FEW_EPOCHS
+        if rate is None and self.optimizer is None and binary and few:
             rate = _RATE * min(1.0, _WIDTH / X.shape[1])
         optimizer = optimizer_with_rate(self.optimizer, rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)

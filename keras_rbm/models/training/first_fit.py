@@ -30,8 +30,9 @@ def _has_set_kernel(model):
     draw = getattr(model, "_kernel_initializer", None)
     if draw is None:
         return False
-    largest = np.abs(draw(model.kernel.shape)).max()
-    return np.abs(model.kernel).max() > 2.0 * largest
+    drawn = draw(model.kernel.shape, dtype=model.kernel.dtype)
+    largest, own = (np.abs(values).max(initial=0.0) for values in (drawn, model.kernel))
+    return own > 2.0 * largest
 
 
 class FirstFit(keras.callbacks.Callback):

@@ -11,9 +11,13 @@ from keras_rbm.optimizers.falling_rate import FallingRate
 
 def falling_rate(optimizer: keras.optimizers.Optimizer) -> FallingRate | None:
     """Returns the `FallingRate` of an optimizer, or `None` if it has another rate."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = optimizer._learning_rate  # Keras' property returns its present value
+    rate = _rate_or_schedule(optimizer)
     return rate if isinstance(rate, FallingRate) else None
+
+
+def _rate_or_schedule(optimizer):
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    return optimizer._learning_rate  # Keras' property returns its present value
 
 
 def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) -> None:
@@ -25,8 +29,7 @@ def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) ->
         optimizer: Keras optimizer.
         callbacks: callbacks as `fit` takes them.
     """
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    schedule = optimizer._learning_rate
+    schedule = _rate_or_schedule(optimizer)
     setters = keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler
     given = [each for each in tree.flatten(callbacks) if isinstance(each, setters)]
     if given and isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):

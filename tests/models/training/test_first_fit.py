@@ -57,3 +57,13 @@ def test_a_zero_bias_of_weights_that_were_set_stays(size):
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     rbm.fit(data, verbose=0)
     assert np.any(rbm.visible_bias) == (size < 0.01)
+
+
+def test_an_initializer_may_be_a_function():
+    """Keras calls it with a dtype, which need not have a default."""
+    rbm = keras_rbm.RBM(
+        2, kernel_initializer=lambda shape, dtype: np.ones(shape, dtype), num_visible=3
+    )
+    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    rbm.fit(np.eye(3, dtype="float32"), verbose=0)
+    assert np.all(np.asarray(rbm.visible_bias) != 0.0)
