@@ -44,6 +44,7 @@ from keras_rbm.models.training.guard import (
     GRADIENT_BIT,
     LOSS_BIT,
     StepGuard,
+    zeros_unless,
 )
 from keras_rbm.models.training.rate_fall import (
     RateFall,
@@ -453,6 +454,10 @@ class BoltzmannMachine(keras.Model):
             before = self._guard.begin(self._state_of_a_step())
             sound = self._form.soundness(features, visible, weights)
             self._guard.look_at(*sound, first_bit=DATA_BIT)
+            # An error of the pipeline may come before the step is reverted.
+            features, visible, weights = zeros_unless(
+                tf.reduce_all(sound), features, visible, weights
+            )
             seed = self._next_seed()
             seeds = seed, random.fold_in(seed, 0)
             step = self._step(features, visible, normalized(weights), *seeds)

@@ -147,6 +147,14 @@ class StepGuard:
         return run
 
 
+def zeros_unless(sound: tf.Tensor, *parts: tf.Tensor | None) -> list[Any]:
+    """Returns a batch's tensors, or zeros of their shapes if it is not sound.
+
+    Rows of zeros with weight 0 leave a model's state finite, whatever stands in them.
+    """
+    return [p if p is None else tf.where(sound, p, tf.zeros_like(p)) for p in parts]
+
+
 def _reverted_on_replicas(sound, before):
     """Reverts variables, those with a value for each replica, and those with one."""
     mirrored = [pair for pair in before if pair[0].synchronization != "on_read"]
