@@ -39,17 +39,17 @@ from keras_rbm.models.training.defaults import (
 )
 from keras_rbm.models.training.diagnosis import Diagnosis
 from keras_rbm.models.training.first_fit import FirstFit, is_new
+from keras_rbm.models.training.fit_length import (
+    FitLength,
+    check_rate_is_free,
+    falling_rate,
+)
 from keras_rbm.models.training.guard import (
     DATA_BIT,
     GRADIENT_BIT,
     LOSS_BIT,
     StepGuard,
     zeros_unless,
-)
-from keras_rbm.models.training.rate_fall import (
-    RateFall,
-    check_rate_is_free,
-    falling_rate,
 )
 from keras_rbm.models.training.resume import (
     EpochKey,
@@ -413,7 +413,9 @@ class BoltzmannMachine(keras.Model):
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        own = [ResumeCheck(initial_epoch), epoch_key, RateFall(epochs)]
+        rows = len(x) if is_all else None
+        length = FitLength(epochs, len(x), rows)
+        own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)
         x, y, sample_weight = data.for_keras(batch_size)
         with explained():
@@ -443,8 +445,8 @@ class BoltzmannMachine(keras.Model):
             is_all: bool, whether these are all the data.
         """
         x, y, _ = start[0]
-        visible = self._form.split(x, y)[1]
-        return [FirstFit(start), self._diagnosis.begin(visible, is_all)]
+        features, visible = self._form.split(x, y)
+        return [FirstFit(start), self._diagnosis.begin(features, visible, is_all)]
 
     def train_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm._checks import check_counts
+from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm
@@ -23,6 +24,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.with_inference import WithInference
+from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
@@ -42,19 +44,23 @@ class CRBM(WithInference, BoltzmannMachine):
         hidden_units: int ≥ 1, H.
         visible, hidden: str or `keras_rbm.units` object, types of the units.
         inference: `keras_rbm.inference.Inference` or its name, with which the model
-            predicts and rules such as `MaximumLikelihood` learn. By default
-            sum-product belief propagation for binary units and `MeanField`, the only
-            choice, for others. Train and predict with the same.
+            predicts and rules such as `MaximumLikelihood` learn. By default `Exact`
+            if a binary layer has at most 8 units and sum-product belief propagation if
+            both have more, chosen when the model is built; `MeanField`, the only
+            choice, for other units. Train and predict with the same.
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
         feature_initializer: Keras initializer of `visible_kernel` and
-            `hidden_kernel`; by default normal, 0.01.
+            `hidden_kernel`. With `None` they are normal, 0.01, and the first `fit`
+            sets `visible_kernel` to the logistic regressions of binary visible units
+            on at most 4096 features, with the prior's penalty.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
-            part of the update, not of the reported loss.
+            part of the update, not of the reported loss. `"auto"` is
+            `keras_rbm.regularizers.NormalPrior()`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -107,14 +113,15 @@ class CRBM(WithInference, BoltzmannMachine):
         kernel_initializer: str | Callable[..., Any] | None = None,
         feature_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
-        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         **kwargs: Any,
     ) -> None:
         check_counts(hidden_units=hidden_units)
         if num_features is not None:
             check_counts(num_features=num_features)
         visible, hidden = unit_types(visible, hidden)
-        if inference is None:
+        chooses = inference is None
+        if chooses:
             binary = are_binary(visible, hidden)
             inference = "belief_propagation" if binary else "mean_field"
         inference = inference_module.get(inference)
@@ -124,10 +131,14 @@ class CRBM(WithInference, BoltzmannMachine):
         self.hidden = hidden
         self._check_inference(inference)
         self._inference = inference
+        self._awaits_inference = chooses and are_binary(visible, hidden)
         self.num_features = None if num_features is None else int(num_features)
+        if kernel_regularizer == "auto":
+            kernel_regularizer = NormalPrior()
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
+        self._starts_at_regressions = feature_initializer is None
         if feature_initializer is None:
             feature_initializer = reseeded(normal(self.seed))
         self._feature_initializer = keras_part(
@@ -145,6 +156,10 @@ class CRBM(WithInference, BoltzmannMachine):
             )
         self.num_features = width
         self._visible_width = self.num_visible
+        if self._awaits_inference:
+            if min(self.num_visible, self.hidden_units) <= CHEAP_UNITS:
+                self.inference = inference_module.Exact()
+            self._awaits_inference = False
         visible = self.visible.num_rows(self.num_visible)
         hidden = self.hidden.num_rows(self.hidden_units)
         kernels = {
@@ -479,13 +494,15 @@ class CRBM(WithInference, BoltzmannMachine):
             "hidden_units": self.hidden_units,
             "visible": units.serialize(self.visible),
             "hidden": units.serialize(self.hidden),
-            "inference": keras.saving.serialize_keras_object(self.inference),
+            "inference": None
+            if self._awaits_inference
+            else keras.saving.serialize_keras_object(self.inference),
             "num_visible": self.num_visible,
             "num_features": self.num_features,
             "seed": self.seed,
-            "feature_initializer": keras.initializers.serialize(
-                self._feature_initializer
-            ),
+            "feature_initializer": None
+            if self._starts_at_regressions
+            else keras.initializers.serialize(self._feature_initializer),
         }
 
 

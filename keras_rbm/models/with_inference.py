@@ -12,6 +12,8 @@ from keras_rbm.units.bernoulli import are_binary
 class WithInference:
     """Adds to a Boltzmann machine an inference that can be replaced at any time."""
 
+    _awaits_inference = False  # whether it is chosen when the model is built
+
     def _check_inference(self, inference):
         """Raises a ValueError if the model cannot predict by this inference."""
         inference.check_input(self.conditional)
@@ -44,6 +46,7 @@ class WithInference:
     ) -> None:
         inference = inference_module.get(inference)
         self._check_inference(inference)
+        self._awaits_inference = False
         previous, self._inference = self._inference, inference
         if self.rule is not None:
             try:

@@ -157,7 +157,8 @@ def test_other_models(name):
 
 def test_conditional_model():
     def make():
-        return CRBM(4, inference="mean_field", seed=0)
+        options = {"inference": "mean_field", "kernel_regularizer": None}
+        return CRBM(4, seed=0, **options)
 
     for x, y in ((BAD, GOOD), (GOOD, BAD)):
         model, other = (

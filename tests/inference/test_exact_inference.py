@@ -6,6 +6,9 @@ from message_passing import random_batch, rows
 
 from keras_rbm.inference import Exact
 
+#: Both of more units than are enumerated for many models at once.
+LARGE = 13, 14
+
 
 def assert_exact(beliefs, model):
     truth = Enumerated(model)
@@ -17,18 +20,29 @@ def assert_exact(beliefs, model):
     assert beliefs.converged
 
 
-@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), (1, 1)], ids=str)
+@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), (1, 1), LARGE], ids=str)
 def test_equals_enumeration(sizes):
     model = random_potentials(*sizes)
     assert_exact(Exact()(model), model)
 
 
-def test_equals_enumeration_in_batches():
-    potentials = random_batch(9, 5, batch_size=6)
+@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), LARGE], ids=str)
+def test_equals_enumeration_in_batches(sizes):
+    potentials = random_batch(*sizes, batch_size=6)
     beliefs = Exact()(potentials, pairwise="each")
     for n, model in enumerate(rows(potentials)):
         row = type(beliefs)(*(np.asarray(leaf)[n] for leaf in beliefs))
         assert_exact(row, model)
+
+
+def test_many_models_are_enumerated_in_several_chunks():
+    """A chunk holds 2^20 numbers: 170 models of 2^9 states by 12 units."""
+    potentials = random_batch(12, 9, batch_size=200)
+    whole, models = Exact()(potentials), list(rows(potentials))
+    for n in (0, 169, 170, 199):
+        one = Exact()(models[n])
+        np.testing.assert_allclose(whole.visible[n], one.visible, atol=1e-5)
+        np.testing.assert_allclose(whole.log_partition[n], one.log_partition, 1e-5)
 
 
 def test_either_bias_may_have_the_batch():

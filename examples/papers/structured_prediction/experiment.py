@@ -127,6 +127,7 @@ def make_model(learner, optimizer, hidden_units):
             hidden_units,
             inference=make_inference(),
             visible_bias_initializer="zeros",
+            kernel_regularizer=None,  # the optimizer decays weights
             seed=0,
         )
         model.compile(optimizer, rule=make_rule())

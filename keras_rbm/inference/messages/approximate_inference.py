@@ -19,6 +19,7 @@ from keras_rbm.inference.messages.beliefs import (
     check_options,
     without_batch,
 )
+from keras_rbm.inference.messages.enumeration import MOST_UNITS, enumerated
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
@@ -332,7 +333,10 @@ def _checked(starts):
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class Exact(Inference):
-    """Exact inference by enumerating the smaller layer, for tiny models.
+    """Exact inference by enumerating the smaller layer, for small models.
+
+    A layer of 8 units costs no more than the sweeps of belief propagation, so a
+    binary `CRBM` with such a layer has it by default. Each more doubles the cost.
 
     Example:
 
@@ -350,30 +354,36 @@ class Exact(Inference):
     ) -> Beliefs:
         check_options(1, pairwise=pairwise)
         models = BinaryModels.of(potentials, weights)
-        batch = models.potentials()
-        moments = exact_moments(batch)
-        visible, hidden, pairs, log_partition = (
-            tf.cast(value, tf.float32)
-            for value in (
-                moments.visible.bias,
-                moments.hidden.bias,
-                moments.kernel,
-                exact_log_partition(batch),
-            )
-        )
-        if pairwise == "mean":
-            pairs = tf.einsum("n,nvh->vh", models.weights, pairs)
-        elif pairwise is None:
-            pairs = None
-        iterations = tf.ones_like(log_partition, tf.int32)
-        converged = tf.ones_like(log_partition, tf.bool)
-        residual = tf.zeros_like(log_partition)
-        beliefs = Beliefs(
-            visible, hidden, pairs, log_partition, iterations, converged, residual
-        )
+        small = min(models.kernel.shape) <= MOST_UNITS
+        beliefs = (enumerated if small else _one_by_one)(models, pairwise)
         if potentials.batch_size is None:
             return without_batch(beliefs, pairwise)
         return beliefs
+
+
+def _one_by_one(models, pairwise):
+    """Returns the exact `Beliefs` of models of which each takes long."""
+    batch = models.potentials()
+    moments = exact_moments(batch)
+    visible, hidden, pairs, log_partition = (
+        tf.cast(value, tf.float32)
+        for value in (
+            moments.visible.bias,
+            moments.hidden.bias,
+            moments.kernel,
+            exact_log_partition(batch),
+        )
+    )
+    if pairwise == "mean":
+        pairs = tf.einsum("n,nvh->vh", models.weights, pairs)
+    elif pairwise is None:
+        pairs = None
+    iterations = tf.ones_like(log_partition, tf.int32)
+    converged = tf.ones_like(log_partition, tf.bool)
+    residual = tf.zeros_like(log_partition)
+    return Beliefs(
+        visible, hidden, pairs, log_partition, iterations, converged, residual
+    )
 
 
 _BY_NAME: dict[str, Callable[[], Inference]] = {

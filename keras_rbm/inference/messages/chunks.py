@@ -16,6 +16,7 @@ def in_chunks(
     function: Callable[[BinaryModels], Beliefs],
     models: BinaryModels,
     pairwise: str | None,
+    row_size: int | None = None,
 ) -> Beliefs:
     """Applies inference to a few models at a time, so that memory stays bounded.
 
@@ -26,14 +27,14 @@ def in_chunks(
         function: takes the `BinaryModels` of one chunk and returns their `Beliefs`.
         models: `BinaryModels`.
         pairwise: `"mean"`, `"each"` or `None`, what `function` returns for pairs.
+        row_size: int, numbers that it computes with for a model, by default V · H.
 
     Returns:
         `Beliefs` of all models.
     """
     sizes = num_visible, num_hidden = models.kernel.shape
-    rows = min(
-        CHUNK_SIZE // (num_visible * num_hidden), models.weights.shape[0] or _MOST_ROWS
-    )
+    row_size = row_size or num_visible * num_hidden
+    rows = min(CHUNK_SIZE // row_size, models.weights.shape[0] or _MOST_ROWS)
     rows = max(1, rows)
     mean = pairwise == "mean"
     count = tf.shape(models.visible_bias)[0]

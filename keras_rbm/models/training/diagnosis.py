@@ -8,27 +8,35 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.models.data.rows import as_rows, moments, some_rows
-from keras_rbm.models.training.rate_fall import falling_rate
+from keras_rbm.models.training.fit_length import falling_rate
 from keras_rbm.units.bernoulli import are_binary
 
 #: Nats per visible unit by which a loss may exceed that of independent units at once.
 _MARGIN = 5.0
 #: Nats per unit, and standard errors, by which it may exceed it at the end.
 _LAST_MARGIN, _ERRORS = 0.01, 4.0
+#: Nats per visible unit by which a validation loss may rise.
+_RISE = 0.005
 #: Largest share of constant hidden units; probabilities of on of those that are not.
 _LARGEST_SHARE, _OFF, _ON = 0.1, 0.01, 0.99
+#: Least standard deviation and largest root mean square that suit the default rate.
+_LEAST_DEVIATION, _LARGEST_SIZE = 0.1, 5.0
+#: Epochs from which a validation loss is judged.
+_FEWEST_EPOCHS = 5
 #: Rows that are compared, at most and at least.
 _ROWS, _FEWEST = 1000, 100
 
 
 class Diagnosis(keras.callbacks.Callback):
-    """Warns if `fit` has left a model no better than independent units.
+    """Warns if `fit` has left a model worse than it might be.
 
+    * If features of a conditional model are far from standardized ones.
     * If an epoch's loss is far above that of independent units: it diverges.
     * If the last epoch's loss is above it by more than its error; this needs an array
       of at least a hundred rows, of which a sample can be drawn.
     * If more than a tenth of the binary hidden units of an RBM are always off or always
       on in those rows, so that they only shift biases.
+    * If the validation loss has risen while the training loss fell.
 
     Each warning is given once for a model that has been compiled.
     """
@@ -39,16 +47,20 @@ class Diagnosis(keras.callbacks.Callback):
         self._rows: Any = None
         self._independent: Any = None
 
-    def begin(self, visible: Any, is_all: bool) -> "Diagnosis":
-        """Takes the states (N, V) that `fit` begins with; returns itself.
+    def begin(self, features: Any, visible: Any, is_all: bool) -> "Diagnosis":
+        """Takes the rows that `fit` begins with; returns itself.
 
         Args:
+            features: array (N, X), or `None`.
             visible: array (N, V).
             is_all: bool, whether these are all the data, not the first batches.
         """
         self._count = len(visible) if is_all else 0
         self._rows = as_rows(some_rows(visible, _ROWS))
         self._independent = None
+        self._losses: list[tuple[float, float]] = []
+        if features is not None:
+            self._look_at_features(as_rows(some_rows(features, _ROWS)))
         return self
 
     def _tell(self, what: str, message: str) -> None:
@@ -61,7 +73,10 @@ class Diagnosis(keras.callbacks.Callback):
             self._independent = _independent_losses(self.model.visible, self._rows)
         width = self._rows.shape[1]
         mean = width * np.mean(self._independent)
-        self._loss = loss = (logs or {}).get("loss", 0.0)
+        logs = logs or {}
+        self._loss = loss = logs.get("loss", 0.0)
+        if "val_loss" in logs:
+            self._losses.append((loss, logs["val_loss"]))
         if loss > mean + _MARGIN * width:
             falling = falling_rate(self.model.optimizer)
             if falling is None:
@@ -82,6 +97,8 @@ class Diagnosis(keras.callbacks.Callback):
         if enough and not self.model.conditional:
             self._compare()
             self._look_at_units()
+        if self._independent is not None and not self.model.stop_training:
+            self._look_at_validation()
         self._rows = self._independent = None
 
     def _compare(self):
@@ -96,6 +113,45 @@ class Diagnosis(keras.callbacks.Callback):
                 "The model is worse than independent units: a loss of "
                 f"{self._loss:.4g} nats, theirs is {mean:.4g}. Use a smaller learning "
                 "rate, or none: compile() chooses one. Start from new weights.",
+            )
+
+    def _look_at_features(self, features):
+        """Warns of features whose weights would learn too fast or too slowly."""
+        deviation = np.std(features, 0).max(initial=0.0)
+        size = np.sqrt(np.mean(np.square(features), 0)).max(initial=0.0)
+        if len(features) < _FEWEST or not deviation:
+            return
+        if deviation < _LEAST_DEVIATION or size > _LARGEST_SIZE:
+            self._tell(
+                "features",
+                f"Features have standard deviations of up to {deviation:.3g} and root "
+                f"mean squares of up to {size:.3g}; all weights learn at one rate, "
+                "which suits features near 1. Standardize them, with "
+                "sklearn.preprocessing.StandardScaler or a keras.layers.Normalization "
+                "in the pipeline.",
+            )
+
+    def _look_at_validation(self):
+        """Warns of a validation loss that has risen for long, beyond its noise."""
+        if len(self._losses) < _FEWEST_EPOCHS:
+            return
+        losses = np.transpose(self._losses)
+        length = max(2, len(self._losses) // 5)
+        window = np.ones(length) / length
+        train, smooth = (np.convolve(part, window, "valid") for part in losses)
+        best = int(np.argmin(smooth))
+        noise = np.std(np.diff(losses[1])) / np.sqrt(length)
+        margin = max(_RISE * self._rows.shape[1], _ERRORS * noise)
+        if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
+            epoch = best + (length + 1) // 2
+            self._tell(
+                "overfits",
+                "The model overfits: the validation loss has risen from "
+                f"{smooth[best]:.4g} near epoch {epoch} to {smooth[-1]:.4g}, while "
+                "the training loss fell. Stop there, with "
+                "keras.callbacks.EarlyStopping(restore_best_weights=True), penalize "
+                "the weights, kernel_regularizer=keras_rbm.regularizers.NormalPrior(), "
+                "or use fewer hidden units.",
             )
 
     def _look_at_units(self):

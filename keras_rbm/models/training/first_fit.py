@@ -8,7 +8,13 @@ import numpy as np
 
 from keras_rbm.models.data.rows import moments, row_chunks, some_rows
 from keras_rbm.models.layer_variables import layer_parameters
+from keras_rbm.models.training.logistic_start import (
+    MOST_FEATURES,
+    logistic_regressions,
+)
 from keras_rbm.models.training.resume import gradients_given
+from keras_rbm.regularizers.normal_prior import NormalPrior
+from keras_rbm.units.bernoulli import are_binary
 
 #: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
@@ -27,12 +33,16 @@ def is_new(model: keras.Model) -> bool:
 
 def _has_set_kernel(model):
     """Returns whether a kernel is larger than what its initializer draws."""
-    draw = getattr(model, "_kernel_initializer", None)
-    if draw is None:
-        return False
-    drawn = draw(model.kernel.shape, dtype=model.kernel.dtype)
-    largest, own = (np.abs(values).max(initial=0.0) for values in (drawn, model.kernel))
-    return own > 2.0 * largest
+    names = {"kernel": "_kernel_initializer", "visible_kernel": "_feature_initializer"}
+    for name, initializer in names.items():
+        kernel, draw = getattr(model, name, None), getattr(model, initializer, None)
+        if kernel is None or draw is None:
+            continue
+        drawn = draw(kernel.shape, dtype=kernel.dtype)
+        largest, own = (np.abs(values).max(initial=0.0) for values in (drawn, kernel))
+        if own > 2.0 * largest:
+            return True
+    return False
 
 
 class FirstFit(keras.callbacks.Callback):
@@ -76,7 +86,35 @@ def _start_at_data(model, batches):
         parameters = layer_parameters(model, "visible_{}", unit)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
     model._set_data_mean(mean)
+    if model.conditional and "bias" in free and are_binary(unit):
+        _start_at_regressions(model, batches)
     model._learner.recenter()
+
+
+def _start_at_regressions(model, batches):
+    """Starts the visible side of a new CRBM at logistic regressions on its features."""
+    kernel = model.visible_kernel
+    narrow = model.num_features <= MOST_FEATURES
+    if not (narrow and model._starts_at_regressions and kernel.trainable):
+        return
+    x, visible, weights = (np.concatenate(parts) for parts in _weighted_rows(batches))
+    rows = len(visible)
+    x, visible, weights = (some_rows(part, _ROWS) for part in (x, visible, weights))
+    prior = kernel.regularizer
+    stddev = (prior if isinstance(prior, NormalPrior) else NormalPrior()).stddev
+    found = logistic_regressions(x, visible, weights, 1.0 / (stddev**2 * rows))
+    for variable, values in zip((kernel, model.visible_bias), found, strict=True):
+        variable.assign(values)
+
+
+def _weighted_rows(batches):
+    """Returns lists of features, states and weights of the rows that count."""
+    parts = []
+    for x, y, given in batches:
+        weights = np.ones(len(y)) if given is None else np.ravel(given)
+        counts = weights > 0.0
+        parts.append([np.asarray(part)[counts] for part in (x, y, weights)])
+    return zip(*parts, strict=True)
 
 
 def _variables(model):

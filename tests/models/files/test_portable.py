@@ -81,6 +81,12 @@ def exact():
     return crbm("exact")
 
 
+def exact_of_many_units():
+    """Of layers that are enumerated for one model at a time."""
+    options = {"num_visible": 13, "num_features": 6, "seed": 0}
+    return with_weights(CRBM(13, inference="exact", **options), 0.5)
+
+
 def large_weights():
     return crbm(scale=9.0)
 
@@ -173,7 +179,9 @@ def test_every_endpoint(name, endpoint, format, tmp_path, compiled_inference):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [mixed, mean_field, large_weights, very_large_weights])
+@pytest.mark.parametrize(
+    "make", [exact, mixed, mean_field, large_weights, very_large_weights]
+)
 def test_other_inference(make, format, tmp_path, compiled_inference):
     """Weights beyond 10 take another way, of ratios without products.
 
@@ -252,7 +260,7 @@ def test_what_a_format_cannot_hold(tmp_path):
     check_nothing_is_written(rectified, tmp_path, message)
 
 
-@pytest.mark.parametrize("make", [exact, very_large_weights])
+@pytest.mark.parametrize("make", [exact_of_many_units, very_large_weights])
 def test_litert_has_no_float64(make, tmp_path):
     needed("litert")
     message = "LiteRT can hold.*endpoint='serving_default'.*SavedModel"

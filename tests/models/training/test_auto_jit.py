@@ -41,7 +41,7 @@ def test_what_cannot_be_compiled_is_left_alone():
 
 
 def test_belief_propagation_compiles_itself():
-    crbm = keras_rbm.CRBM(4, num_visible=6, num_features=6)
+    crbm = keras_rbm.CRBM(4, num_visible=6, num_features=6, inference="sum_product")
     crbm.compile(rule="maximum_likelihood")
     assert not crbm.jit_compile
     crbm.inference = "mean_field"

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_rbm import DBM, DBN, RBM, InfiniteRBM, rules, units
+from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM, rules, units
 from keras_rbm.optimizers import FallingRate
 
 RNG = np.random.default_rng(0)
@@ -71,3 +71,42 @@ def test_the_rate_that_is_named_is_where_it_began():
         if "diverged" in m
     ]  # fmt: skip
     assert "The learning rate is 1e+06" in message
+
+
+X = RNG.normal(size=(300, 20)).astype("float32")
+Y = (X[:, :5] + RNG.normal(size=(300, 5)) > 0.0).astype("float32")
+
+
+def told_of_pairs(x=X, y=Y, validation=None, epochs=1, hidden_units=2, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        crbm = CRBM(hidden_units, seed=0, **options)
+        crbm.compile()
+        for _ in range(2):
+            crbm.fit(x, y, validation_data=validation, epochs=epochs, verbose=0)
+    return [str(w.message) for w in caught if w.category is UserWarning]
+
+
+@pytest.mark.parametrize(
+    "x", [0.01 * X, X + 100.0, 1e4 * X], ids=["small", "far", "large"]
+)
+def test_features_of_another_scale(x):
+    messages = told_of_pairs(x)
+    assert ["Standardize" in message for message in messages].count(True) == 1
+
+
+@pytest.mark.parametrize("x", [X, X + 2.0, 0.0 * X, X > 2.0, X[:1]])
+def test_features_that_suit(x):
+    assert told_of_pairs(x.astype("float32"), Y[: len(x)]) == []
+
+
+def test_a_model_that_overfits():
+    held_out = X[200:], Y[200:]
+    options = {"validation": held_out, "epochs": 40, "hidden_units": 30}
+    free = {"kernel_regularizer": None, "feature_initializer": "zeros"}
+    (message,) = told_of_pairs(X[:40], Y[:40], **options, **free)
+    assert "overfits" in message and "EarlyStopping" in message
+
+
+def test_a_model_that_does_not_overfit():
+    assert told_of_pairs(validation=(X[:100], Y[:100]), epochs=10) == []

@@ -1,4 +1,4 @@
-"""The callback that lets a `FallingRate` fall over the epochs of `fit`."""
+"""The callback that tells a falling rate and a prior how long `fit` is."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from keras import tree
 
 from keras_rbm.models.training.resume import gradients_given, inner_steps
 from keras_rbm.optimizers.falling_rate import FallingRate
+from keras_rbm.regularizers.normal_prior import NormalPrior
 
 
 def falling_rate(optimizer: keras.optimizers.Optimizer) -> FallingRate | None:
@@ -41,32 +42,51 @@ def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) ->
         )
 
 
-class RateFall(keras.callbacks.Callback):
-    """Tells an optimizer's `FallingRate`, if it has one, how far `fit` goes.
+class FitLength(keras.callbacks.Callback):
+    """Tells a `FallingRate` and a `NormalPrior`, if there are any, how long `fit` is.
 
-    It follows from the number of the first epoch, so a resumed run has the same rates.
+    The rate follows from the number of the first epoch, so a resumed run has the same
+    rates. The rows are those of an epoch.
 
     Args:
         epochs: int, the last epoch of `fit`.
+        batch: int, rows of a batch.
+        rows: int, or `None` if it is not known.
     """
 
-    def __init__(self, epochs: int) -> None:
+    def __init__(self, epochs: int, batch: int, rows: int | None) -> None:
         super().__init__()
-        self._epochs, self._falls = epochs, False
+        self._epochs, self._batch, self._rows = epochs, batch, rows
+        self._falls = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        rate, steps = falling_rate(self.model.optimizer), self.params.get("steps")
+        self._given = gradients_given(self.model.optimizer)
+        steps = self.params.get("steps")
+        if self._rows is None and steps:
+            self._rows = steps * self._batch
+        self._count(self._rows or 0)
+        rate = falling_rate(self.model.optimizer)
         if rate is None or self._falls:
             return
         if not steps:
             rate.hold(1.0 - epoch / self._epochs)
             return
         updates = steps * inner_steps(self.model.rule)
-        first = gradients_given(self.model.optimizer) - epoch * updates
-        rate.fall(first, self._epochs * updates)
+        rate.fall(self._given - epoch * updates, self._epochs * updates)
         self._falls = True
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self._rows is None:
+            updates = gradients_given(self.model.optimizer) - self._given
+            self._rows = self._batch * updates // inner_steps(self.model.rule)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         rate = falling_rate(self.model.optimizer)
         if rate is not None:
             rate.hold()
+
+    def _count(self, rows):
+        for variable in self.model.trainable_variables:
+            prior = getattr(variable, "regularizer", None)
+            if isinstance(prior, NormalPrior):
+                prior.count(rows)

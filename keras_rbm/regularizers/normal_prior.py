@@ -1,0 +1,52 @@
+"""The penalty of a normal prior on weights, which counts as much as one data set."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_rbm._checks import check_numbers
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class NormalPrior(keras.regularizers.Regularizer):
+    """Minus the log-density of weights under N(0, s²), for each of N training rows.
+
+    `sum_ij w_ij² / (2 s² N)`: with it, `fit` maximizes the posterior density of the
+    weights given the data. The more rows there are, the less the prior matters, so one
+    deviation s suits small data and large. It is the penalty of logistic regression in
+    scikit-learn with `C = s²`. `fit` of this library's models says how many rows there
+    are; before it has, and in other models, there is no penalty. Of a pipeline that
+    does not say how long it is, N is known after the first epoch.
+
+    Args:
+        stddev: float > 0, s. By default C = 0.3, about the best of logistic
+            regressions that restore noisy digits, from 300 images to 2,000.
+
+    Raises:
+        TypeError, ValueError: if `stddev` is not a number > 0.
+
+    Example:
+
+    >>> prior = keras_rbm.regularizers.NormalPrior(0.5)
+    >>> crbm = keras_rbm.CRBM(8, kernel_regularizer=prior)
+    """
+
+    def __init__(self, stddev: float = 0.55) -> None:
+        check_numbers(stddev=stddev)
+        if not stddev > 0:
+            raise ValueError(f"Expected stddev > 0. Received: stddev={stddev!r}.")
+        self.stddev = float(stddev)
+        # A variable: a step that has been traced sees each new fit.
+        self._rows = tf.Variable(0.0, trainable=False)
+
+    def count(self, rows: float) -> None:
+        """Takes the number of rows that a model is trained on."""
+        self._rows.assign(rows)
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        each = tf.math.divide_no_nan(0.5 / self.stddev**2, self._rows)
+        return tf.cast(each, x.dtype) * tf.reduce_sum(tf.square(x))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"stddev": self.stddev}

@@ -1,0 +1,74 @@
+"""Where the first `fit` of a CRBM starts its features' weights."""
+
+import keras
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import keras_rbm
+from keras_rbm.models.training.logistic_start import logistic_regressions
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4)).astype("float32") * [1.0, 3.0, 0.2, 1.0] + [0, 2, 0, 0]
+Y = (RNG.random((200, 2)) < 0.5 + 0.4 * np.tanh(X[:, :2] - [0, 2])).astype("float32")
+
+
+def expected(x, y, weights=None):
+    found = [
+        LogisticRegression(C=0.3, tol=1e-8, max_iter=1000).fit(x, column, weights)
+        for column in y.T
+    ]
+    kernel = np.stack([each.coef_[0] for each in found], 1)
+    return kernel, np.concatenate([each.intercept_ for each in found])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_regressions_are_those_of_scikit_learn(weighted):
+    weights = RNG.random(200) if weighted else np.ones(200)
+    weights *= 200 / weights.sum()
+    found = logistic_regressions(X, Y, weights, 1.0 / (0.3 * 200))
+    for own, theirs in zip(found, expected(X, Y, weights), strict=True):
+        np.testing.assert_allclose(own, theirs, rtol=0.02, atol=0.02)
+
+
+def test_constant_columns_and_equal_features():
+    x, y = np.repeat(X[:, :1], 3, 1), np.stack([np.ones(200), np.zeros(200)], 1)
+    kernel, bias = logistic_regressions(x, y, np.ones(200), 0.01)
+    assert np.isfinite(kernel).all()
+    np.testing.assert_allclose(bias, [np.log(399), -np.log(399)], rtol=0.2)
+
+
+def started(**kwargs):
+    crbm = keras_rbm.CRBM(2, seed=0, **kwargs)
+    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    crbm.fit(X, Y, batch_size=200, verbose=0)
+    return crbm
+
+
+def test_the_first_fit_starts_there():
+    crbm = started()
+    kernel, bias = expected(X, Y)
+    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
+    crbm.visible_kernel.assign(kernel + 1.0)
+    crbm.fit(X, Y, batch_size=200, verbose=0)
+    np.testing.assert_allclose(crbm.visible_kernel, kernel + 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"feature_initializer": "zeros"},
+        {"visible_bias_initializer": "zeros"},
+        {"visible": "gaussian"},
+    ],
+)
+def test_a_chosen_start_stays(kwargs):
+    assert np.abs(started(**kwargs).visible_kernel).max() < 0.1
+
+
+def test_a_model_from_its_config_starts_there_too():
+    crbm = keras_rbm.CRBM.from_config(keras_rbm.CRBM(2, seed=0).get_config())
+    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    crbm.fit(X, Y, batch_size=200, verbose=0)
+    np.testing.assert_array_equal(crbm.visible_kernel, started().visible_kernel)

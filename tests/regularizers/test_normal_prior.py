@@ -1,0 +1,68 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm.regularizers import NormalPrior
+
+ROWS = np.tile(np.eye(4, dtype="float32"), (3, 1))
+
+
+def fitted(data, stddev=0.5, **kwargs):
+    rbm = keras_rbm.RBM(
+        2, num_visible=4, seed=0, kernel_regularizer=NormalPrior(stddev)
+    )
+    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    rbm.fit(data, verbose=0, **kwargs)
+    return rbm.kernel.regularizer
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize(
+    "data",
+    [
+        ROWS,
+        tf.data.Dataset.from_tensor_slices(ROWS).batch(4),
+        tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True),
+    ],
+    ids=["array", "pipeline", "unknown length"],
+)
+def test_counts_each_row_once(data):
+    prior = fitted(data, batch_size=None, epochs=2)
+    weights = tf.constant([[1.0, -2.0], [0.5, 0.0]])
+    np.testing.assert_allclose(prior(weights), 5.25 / (2 * 0.5**2 * 12))
+
+
+def test_no_penalty_before_fit():
+    assert NormalPrior()(tf.ones((3, 2))) == 0.0
+
+
+def test_the_maximum_is_that_of_scikit_learn():
+    """Of the posterior density, for a model without hidden units' influence."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3)).astype("float32")
+    y = (rng.random((60, 1)) < 0.5 + 0.3 * np.tanh(x[:, :1])).astype("float32")
+    crbm = keras_rbm.CRBM(
+        1, kernel_regularizer=NormalPrior(0.5), kernel_initializer="zeros", seed=0
+    )
+    crbm.compile(keras.optimizers.SGD(0.5))
+    crbm.fit(x, y, batch_size=60, epochs=300, verbose=0)
+    expected = LogisticRegression(C=0.25, tol=1e-8).fit(x, y[:, 0])
+    np.testing.assert_allclose(crbm.visible_kernel[:, 0], expected.coef_[0], atol=1e-3)
+    np.testing.assert_allclose(crbm.visible_bias, expected.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize("stddev", [0.0, -1.0, "a", np.nan])
+def test_bad_deviations(stddev):
+    with pytest.raises((TypeError, ValueError), match="stddev"):
+        NormalPrior(stddev)
+
+
+def test_config_round_trip():
+    prior = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(NormalPrior(0.3))
+    )
+    assert prior.stddev == 0.3
