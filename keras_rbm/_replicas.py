@@ -37,9 +37,11 @@ def add(variables: list[Any], changes: list[tf.Tensor]) -> None:
 
 
 def must_meet() -> bool:
-    """Returns whether replicas have to meet before they change shared variables."""
-    several = num_replicas() > 1
-    return several and not tf.__internal__.distribute.strategy_supports_no_merge_call()
+    """Returns whether replicas have to meet before they change shared variables.
+
+    Even the only replica of a strategy may have to.
+    """
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()
 
 
 def normalized(weights: tf.Tensor) -> tf.Tensor:

@@ -288,6 +288,7 @@ class BoltzmannMachine(keras.Model):
             if not self.optimizer.built:
                 if awaits_rate(self):
                     rate = default_rate(self._named_optimizer, self._visible_width)
+                    rate *= self.rule.rate_share
                     falling_rate(self.optimizer).initial_learning_rate = rate
                 self.optimizer.build(self.trainable_variables)
             self._guard.build()

@@ -46,6 +46,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
     """
 
     conditional = True
+    rate_share = 0.1  # few examples have a gradient, and Adam makes full steps of it
 
     def __init__(self, gibbs_steps: int = 10, **kwargs: Any) -> None:
         super().__init__(**kwargs)

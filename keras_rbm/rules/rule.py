@@ -10,7 +10,10 @@ class Rule(Serializable):
     Attributes:
         learner: `Learner`, what the rule may ask of its model, once it has one.
         built: bool, whether `build` was called.
+        rate_share: float, share of the default learning rate that suits the rule.
     """
+
+    rate_share = 1.0
 
     def __init__(self) -> None:
         self.learner: Learner | None = None

@@ -5,6 +5,7 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from brute_force import random_potentials, rbm_like
 from model_test_case import two_cpus
 from workers import start_workers
@@ -20,6 +21,26 @@ def doubled(make):
         double = make()
     double.set_weights(single.get_weights())
     return single, double
+
+
+ROWS = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+
+
+@pytest.mark.parametrize("rule", ["pcd", "sdcp"])
+def test_a_strategy_with_one_device(traced, rule):
+    """`MirroredStrategy()` on a machine with one GPU, or none."""
+    alone = keras_rbm.RBM(4, num_visible=6, seed=0)
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = keras_rbm.RBM(4, num_visible=6, seed=0)
+        mirrored.compile("sgd", rule=rule)
+    alone.compile("sgd", rule=rule)
+    bad = tf.data.Dataset.from_tensor_slices([ROWS[:10], np.nan * ROWS[:10]])
+    for model in (alone, mirrored):
+        model.fit(ROWS, batch_size=10, verbose=0)
+        with pytest.raises(ValueError, match="The step has changed nothing"):
+            model.fit(bad, verbose=0)
+    for own, other in zip(mirrored.get_weights(), alone.get_weights(), strict=True):
+        np.testing.assert_array_equal(own, other)
 
 
 def random_dbm():

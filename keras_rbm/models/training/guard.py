@@ -98,7 +98,7 @@ class StepGuard:
         """
         reason = tf.convert_to_tensor(self.reason)
         sound = tf.equal(reason, 0)
-        if num_replicas() > 1:
+        if must_meet() or num_replicas() > 1:
             reverted = _reverted_on_replicas(sound, before)
         else:
 
