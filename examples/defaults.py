@@ -258,6 +258,8 @@ def table(results):
     for (name, epochs), settings in sorted(runs.items()):
         grid = {key: found for key, found in settings.items() if key != "default"}
         best = max(grid, key=lambda key: grid[key][0]["validation"], default=None)
+        if "default" not in settings:
+            continue
         base = settings["default"][0]["base"]
         default = [record["test"] for record in settings["default"]]
         validation = [record["validation"] for record in settings["default"]]

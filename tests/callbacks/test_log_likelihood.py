@@ -7,6 +7,7 @@ from watched_training import assert_training_unchanged
 
 import keras_rbm
 from keras_rbm.callbacks import LogLikelihood
+from keras_rbm.inference.annealing import annealing
 
 
 @pytest.fixture
@@ -41,6 +42,66 @@ def test_is_what_the_model_itself_says(data):
     z = rbm.log_partition("ais", num_chains=30, betas=50, seed=3)
     expected = np.mean(rbm.log_likelihood(data, z))
     np.testing.assert_allclose(history["log_likelihood"], [expected], rtol=1e-6)
+
+
+class Exact(keras.callbacks.Callback):
+    """Logs the exact likelihood."""
+
+    def __init__(self, data):
+        super().__init__()
+        self.data = data
+
+    def on_epoch_end(self, epoch, logs):
+        z = self.model.log_partition("exact")
+        logs["exact"] = np.mean(self.model.log_likelihood(self.data, z))
+
+
+@pytest.mark.parametrize("method", ["ais", "bidirectional"])
+def test_intervals_between_two_searches_hold(monkeypatch, data, method):
+    searches = []
+    search = annealing.starting_point
+
+    def counted(*args):
+        searches.append(args)
+        return search(*args)
+
+    monkeypatch.setattr(annealing, "starting_point", counted)
+    data = np.repeat(data[:, :3], 3, 1)  # which can be learned
+    rbm = compiled()
+    rbm.optimizer.learning_rate = 1.0
+    callbacks = [LogLikelihood(data, method=method), Exact(data)]
+    options = {"batch_size": 4, "epochs": 13, "verbose": 0}
+    logs = rbm.fit(data, callbacks=callbacks, **options).history
+    lower, upper = (np.array(logs[f"log_likelihood_{e}"]) for e in ("lower", "upper"))
+    assert np.max(upper - lower) < 1.0
+    held = (lower - 1e-4 <= logs["exact"]) & (logs["exact"] <= upper + 1e-4)
+    assert np.sum(held) >= 12
+    assert np.ptp(logs["exact"]) > 1.0
+    assert len(searches) == 3  # the first, the eleventh, the last
+
+
+@pytest.mark.filterwarnings("ignore:Training has diverged")
+def test_an_open_interval_is_searched_again(data):
+    """As after an epoch in which the model has become another."""
+
+    class Jump(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                kernel = np.full((9, 5), -4.0)
+                kernel[:4, :2] = 12.0
+                self.model.kernel.assign(kernel)
+
+    rbm = compiled()
+    rbm.optimizer.learning_rate = 0.0
+    callbacks = [LogLikelihood(data), Jump(), Exact(data)]
+    logs = rbm.fit(data, epochs=3, callbacks=callbacks, verbose=0).history
+    for lower, exact, upper in zip(
+        logs["log_likelihood_lower"],
+        logs["exact"],
+        logs["log_likelihood_upper"],
+        strict=True,
+    ):
+        assert lower - 1e-3 <= exact <= upper + 1e-3
 
 
 def test_every_leaves_the_other_epochs_without_keys(data):

@@ -13,6 +13,7 @@ from keras_rbm.inference.annealing.bridge_sampling import bridge
 from keras_rbm.inference.annealing.search import (
     StartingPoint,
     checked_search,
+    continued,
     num_models,
     seeds_of,
     starting_point,
@@ -120,6 +121,7 @@ def anneal(
     steps: int | None = None,
     seed: int | tf.Tensor = 0,
     search: bool = True,
+    start: StartingPoint | None = None,
     progress: bool = False,
     spread: Callable[..., tf.Tensor] | None = None,
 ) -> Annealing:
@@ -133,6 +135,10 @@ def anneal(
             annealed forward. By default those of the search.
         search: bool. With `False` chains are annealed forward only, from `base`, at
             equal steps.
+        start: `StartingPoint` of an earlier `Annealing` of nearly the same model, such
+            as before an epoch of training. Its states move with the model instead of a
+            new search, which takes most of the time. A mode that has arisen since is
+            then found only if they meet it.
 
     Returns:
         `Annealing`.
@@ -165,7 +171,11 @@ def anneal(
                 f"{len(initial_visible)} initial_visible."  # type: ignore[arg-type]
             )
     seeds = seeds_of(seed)
-    start = starting_point(potentials, base, chains, num_chains, seeds["start"], search)
+    if start is None:
+        searched = base, chains, num_chains, seeds["start"], search
+        start = starting_point(potentials, *searched)
+    else:
+        start = continued(potentials, start, seeds["start"])
     betas = start.temperatures(betas)
     path = start.base, betas
 

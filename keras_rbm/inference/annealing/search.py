@@ -149,6 +149,29 @@ def starting_point(
     )
 
 
+def continued(
+    potentials: Potentials, start: StartingPoint, seed: tf.Tensor
+) -> StartingPoint:
+    """Returns a starting point for a model that has changed a little since a search.
+
+    Its base and temperatures are those of before, and its states move with the model.
+    What was known of log Z is not true any more.
+
+    Raises:
+        ValueError: if there was no search, or it was in a model of another shape.
+    """
+    models = num_models(potentials)
+    if start.visible is None or np.shape(start.ancestors)[1] != models:
+        raise ValueError(
+            f"Expected a start that was searched for, in {models} models. Received: "
+            f"start={start!r:.200}. Leave it out."
+        )
+    states = checked_states(potentials, "start.visible", start.visible)
+    rows = potentials.repeat(len(states) // models)
+    _, states = _means(rows, states, tf.constant(SEARCH.fewer_sweeps), seed)
+    return start._replace(visible=states, lower_bound=np.full(models, -np.inf))
+
+
 def checked_search(
     potentials: Potentials,
     base: ArrayLike | None,

@@ -157,3 +157,24 @@ def test_given_states_are_annealed_back_alone():
         _ = annealing.ais
     with pytest.raises(ValueError, match="two chains for each model.*Received: 1 init"):
         inference.anneal(potentials, initial_visible=states[:1])
+
+
+def test_an_earlier_start_goes_on_with_the_model():
+    model = random_potentials(8, 5)
+    before = inference.anneal(model)
+    truth = inference.exact_log_partition(model)
+    after = inference.anneal(model, start=before.start, betas=300)
+    assert after.start.base is before.start.base
+    for z in (after.ais, after.bidirectional):
+        assert z.lower <= truth <= z.upper
+    other = inference.anneal(random_potentials(8, 5, scale=3.0), start=before.start)
+    assert np.all(np.isneginf(other.start.lower_bound))
+
+
+def test_starts_that_do_not_fit():
+    model = random_potentials(8, 5)
+    blind = inference.anneal(model, search=False)
+    with pytest.raises(ValueError, match="Expected a start that was searched for"):
+        inference.anneal(model, start=blind.start)
+    with pytest.raises(ValueError, match="start.visible"):
+        inference.anneal(random_potentials(7, 5), start=inference.anneal(model).start)
