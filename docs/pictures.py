@@ -256,6 +256,35 @@ def _legend(figure, axes, title=None):
     figure.legend(lines, names, loc=place, frameon=False, title=title)
 
 
+def settings_default():
+    """The default, and Adam at a constant rate, on 5,000 images. Takes minutes."""
+    data = kr.datasets.load("mnist", "train", binarize="threshold")
+    images = data.batch(6000).take(1).get_single_element()
+    train, held_out = images[:5000], images[5000:]
+    uncentered = {"rule": kr.rules.PersistentContrastiveDivergence(centered=False)}
+    runs = {
+        "compile()": {},
+        "Adam, constant rate": {"optimizer": keras.optimizers.Adam(0.01)},
+        "the same, uncentered": {
+            "optimizer": keras.optimizers.Adam(0.01),
+            **uncentered,
+        },
+    }
+    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
+    for (name, options), color in zip(runs.items(), _COLORS, strict=True):
+        score = kr.callbacks.LogLikelihood(held_out, every=2)
+        rbm = kr.RBM(200, seed=0)
+        rbm.compile(**options)
+        history = rbm.fit(train, epochs=60, verbose=0, callbacks=[score]).history
+        values = history["log_likelihood"]
+        axes.plot(2 * np.arange(1, 1 + len(values)), values, color=color, label=name)
+        print(f"  {name}:", *np.round(values, 1))
+    axes.set(xlabel="epochs", ylim=(-160.0, None))
+    axes.set_title("log-likelihood, held out, nats", fontsize=10)
+    _legend(figure, axes)
+    save(figure, "settings_default")
+
+
 def settings_rate():
     """A learning rate that is too low, one that falls to 0, one that is too high."""
     falling = keras.optimizers.schedules.PolynomialDecay(0.3, 40 * 60, 0.0)
@@ -352,6 +381,7 @@ PICTURES = {
         units,
         digits,
         covered,
+        settings_default,
         settings_rate,
         settings_chains,
         settings_batch,

@@ -16,6 +16,8 @@ from keras_rbm.models.data.form import warn_of_means
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.random import as_seed
 
+#: Temperatures of annealing.
+_BETAS = 200
 #: Estimates from one search for the model's mass to the next.
 _SEARCH_EVERY = 10
 
@@ -31,8 +33,9 @@ class LogLikelihood(keras.callbacks.Callback):
 
     The first estimate of a `fit`, the last and each tenth search for the model's mass;
     the others begin where the last search ended, with its states moved along, and
-    search only if their interval is infinite. So an estimate takes a tenth of the time
-    of `log_partition`.
+    search only if their interval is infinite. So an estimate by annealing takes a tenth
+    of the time of `log_partition`. Other methods take as long as there, and `"bethe"`
+    and `"mean_field"` have no interval.
 
     The keys are written only in epochs `every`, `2 * every`, …. `History` keeps the
     values that exist. `keras.callbacks.CSVLogger` fixes its columns in the first epoch
@@ -44,8 +47,8 @@ class LogLikelihood(keras.callbacks.Callback):
             once, when the callback is created.
         every: int ≥ 1, epochs from one estimate to the next.
         num_chains: int ≥ 2, number of annealed chains.
-        betas: int or a sequence, see `keras_rbm.inference.temperatures`. The error
-            falls as one over its root.
+        betas: int or a sequence, see `keras_rbm.inference.temperatures`; by default 200
+            for annealing. The error falls as one over its root.
         seed: int, the same for every estimate, so differences between estimates come
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
@@ -74,7 +77,7 @@ class LogLikelihood(keras.callbacks.Callback):
         data: ArrayLike | tf.data.Dataset,
         every: int = 1,
         num_chains: int = 100,
-        betas: ArrayLike = 200,
+        betas: ArrayLike | None = None,
         seed: int = 0,
         name: str = "log_likelihood",
         method: str = "ais",
@@ -82,7 +85,8 @@ class LogLikelihood(keras.callbacks.Callback):
         super().__init__()
         check_counts(1, every=every)
         check_counts(2, num_chains=num_chains)
-        inference.temperatures(betas)
+        if betas is not None:
+            inference.temperatures(betas)
         if method not in inference.METHODS:
             raise ValueError(
                 f"Expected method one of {inference.METHODS}. Received: {method!r}."
@@ -122,9 +126,9 @@ class LogLikelihood(keras.callbacks.Callback):
     def _log_partition(self, is_last):
         """Returns log Z of the model."""
         options = {"num_chains": self.num_chains, "seed": self.seed}
-        options["betas"] = self.betas
         if not hasattr(inference.Annealing, self.method):
-            return self.model.log_partition(self.method, **options)
+            return self.model.log_partition(self.method, betas=self.betas, **options)
+        options["betas"] = _BETAS if self.betas is None else self.betas
         searches = is_last or self._estimates % _SEARCH_EVERY == 0
         self._estimates += 1
         for start in [None] if searches else [self._start, None]:

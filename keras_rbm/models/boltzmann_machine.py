@@ -402,7 +402,7 @@ class BoltzmannMachine(keras.Model):
         data = TrainingData.of(
             self._form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
-        x, y, _ = data.start[0]
+        x, y, given = data.start[0]
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
@@ -414,7 +414,8 @@ class BoltzmannMachine(keras.Model):
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        rows = len(x) if is_all else None
+        counted = len(x) if given is None else int(np.count_nonzero(given))
+        rows = counted if is_all else None
         length = FitLength(epochs, len(x), rows)
         own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)

@@ -66,3 +66,14 @@ def test_config_round_trip():
         keras.saving.serialize_keras_object(NormalPrior(0.3))
     )
     assert prior.stddev == 0.3
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_fits_of_one_epoch_of_unknown_length_keep_what_is_known():
+    data = tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True)
+    prior = NormalPrior(0.5)
+    rbm = keras_rbm.RBM(2, num_visible=4, seed=0, kernel_regularizer=prior)
+    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    for _ in range(2):
+        rbm.fit(data, verbose=0)
+        assert rbm.kernel.regularizer._rows == 12

@@ -136,9 +136,9 @@ def anneal(
         search: bool. With `False` chains are annealed forward only, from `base`, at
             equal steps.
         start: `StartingPoint` of an earlier `Annealing` of nearly the same model, such
-            as before an epoch of training. Its states move with the model instead of a
-            new search, which takes most of the time. A mode that has arisen since is
-            then found only if they meet it.
+            as before an epoch of training, with as many chains. Its states move with
+            the model instead of a new search, which takes most of the time. A mode that
+            has arisen since is then found only if they meet it.
 
     Returns:
         `Annealing`.
@@ -157,6 +157,10 @@ def anneal(
     5.0000
     """
     check_flags(search=search)
+    if not search and start is not None:
+        raise ValueError(
+            "Expected a start of an earlier search, or search=False. Received both."
+        )
     base, chains = checked_search(potentials, base, chains, num_chains)
     if betas is not None:
         temperatures(betas)
@@ -175,7 +179,7 @@ def anneal(
         searched = base, chains, num_chains, seeds["start"], search
         start = starting_point(potentials, *searched)
     else:
-        start = continued(potentials, start, seeds["start"])
+        start = continued(potentials, start, num_chains, seeds["start"])
     betas = start.temperatures(betas)
     path = start.base, betas
 

@@ -57,6 +57,7 @@ class StartingPoint(NamedTuple):
         missed_mass: array (B,), share of the mass that is known to lie in regions
             without any of the states.
         note: str, a remark for the estimates, or `""`.
+        age: int, how often the states have moved with the model since the search.
     """
 
     base: tf.Tensor
@@ -67,6 +68,7 @@ class StartingPoint(NamedTuple):
     lower_bound: np.ndarray
     missed_mass: np.ndarray
     note: str = ""
+    age: int = 0
 
     def temperatures(
         self, betas: ArrayLike | None = None, default: int = 1000
@@ -150,7 +152,7 @@ def starting_point(
 
 
 def continued(
-    potentials: Potentials, start: StartingPoint, seed: tf.Tensor
+    potentials: Potentials, start: StartingPoint, num_chains: int, seed: tf.Tensor
 ) -> StartingPoint:
     """Returns a starting point for a model that has changed a little since a search.
 
@@ -158,18 +160,22 @@ def continued(
     What was known of log Z is not true any more.
 
     Raises:
-        ValueError: if there was no search, or it was in a model of another shape.
+        ValueError: if it is not a starting point that was searched for, in a model of
+            this shape, with as many chains.
     """
     models = num_models(potentials)
-    if start.visible is None or np.shape(start.ancestors)[1] != models:
+    sound = isinstance(start, StartingPoint) and start.visible is not None
+    if not sound or np.shape(start.ancestors) != (num_chains, models):
         raise ValueError(
-            f"Expected a start that was searched for, in {models} models. Received: "
-            f"start={start!r:.200}. Leave it out."
+            f"Expected a start that was searched for, of {models} models with "
+            f"{num_chains} chains each. Received: start={start!r:.200}. Leave it out."
         )
     states = checked_states(potentials, "start.visible", start.visible)
     rows = potentials.repeat(len(states) // models)
+    seed = random.fold_in(seed, start.age)  # the same noise would not mix the states
     _, states = _means(rows, states, tf.constant(SEARCH.fewer_sweeps), seed)
-    return start._replace(visible=states, lower_bound=np.full(models, -np.inf))
+    unknown = np.full(models, -np.inf)
+    return start._replace(visible=states, lower_bound=unknown, age=start.age + 1)
 
 
 def checked_search(

@@ -149,9 +149,9 @@ class Diagnosis(keras.callbacks.Callback):
                 "The model overfits: the validation loss has risen from "
                 f"{smooth[best]:.4g} near epoch {epoch} to {smooth[-1]:.4g}, while "
                 "the training loss fell. Stop there, with "
-                "keras.callbacks.EarlyStopping(restore_best_weights=True), penalize "
-                "the weights, kernel_regularizer=keras_rbm.regularizers.NormalPrior(), "
-                "or use fewer hidden units.",
+                "keras.callbacks.EarlyStopping(restore_best_weights=True), use fewer "
+                "hidden units, or a stronger penalty of the weights, such as "
+                "kernel_regularizer=keras_rbm.regularizers.NormalPrior(0.3).",
             )
 
     def _look_at_units(self):

@@ -5,12 +5,13 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm.models.data.rows import moments, row_chunks, some_rows
 from keras_rbm.models.layer_variables import layer_parameters
 from keras_rbm.models.training.logistic_start import (
-    MOST_FEATURES,
     logistic_regressions,
+    most_rows,
 )
 from keras_rbm.models.training.resume import gradients_given
 from keras_rbm.regularizers.normal_prior import NormalPrior
@@ -80,41 +81,50 @@ def _start_at_data(model, batches):
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
+    regressions = None
+    if model.conditional and "bias" in free and are_binary(unit):
+        regressions = _regressions(model, batches)
     for name in free:
         variables[name][0].assign(fitted[name])
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
         parameters = layer_parameters(model, "visible_{}", unit)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
     model._set_data_mean(mean)
-    if model.conditional and "bias" in free and are_binary(unit):
-        _start_at_regressions(model, batches)
+    if regressions is not None:
+        model.visible_kernel.assign(regressions[0])
+        model.visible_bias.assign(regressions[1])
     model._learner.recenter()
 
 
-def _start_at_regressions(model, batches):
-    """Starts the visible side of a new CRBM at logistic regressions on its features."""
+def _regressions(model, batches):
+    """Returns the visible side of a new CRBM as logistic regressions, or `None`.
+
+    They are its weights and biases, if these are free and not too many.
+    """
     kernel = model.visible_kernel
-    narrow = model.num_features <= MOST_FEATURES
-    if not (narrow and model._starts_at_regressions and kernel.trainable):
-        return
-    x, visible, weights = (np.concatenate(parts) for parts in _weighted_rows(batches))
-    rows = len(visible)
-    x, visible, weights = (some_rows(part, _ROWS) for part in (x, visible, weights))
+    if not (model._starts_at_regressions and kernel.trainable):
+        return None
+    counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
+    rows = sum(np.count_nonzero(each) for each in counts)
+    share = min(_ROWS, most_rows(*kernel.shape)) / rows
+    if share == 0.0:
+        return None
+    parts = []
+    for (x, y, _), weights in zip(batches, counts, strict=True):
+        chosen = np.flatnonzero(weights)
+        chosen = some_rows(chosen, max(1, int(share * len(chosen))))
+        parts.append([_gathered(part, chosen) for part in (x, y, weights)])
+    x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     prior = kernel.regularizer
     stddev = (prior if isinstance(prior, NormalPrior) else NormalPrior()).stddev
-    found = logistic_regressions(x, visible, weights, 1.0 / (stddev**2 * rows))
-    for variable, values in zip((kernel, model.visible_bias), found, strict=True):
-        variable.assign(values)
+    found = logistic_regressions(x, y, weights, 1.0 / (stddev**2 * rows))
+    return found if all(np.isfinite(part).all() for part in found) else None
 
 
-def _weighted_rows(batches):
-    """Returns lists of features, states and weights of the rows that count."""
-    parts = []
-    for x, y, given in batches:
-        weights = np.ones(len(y)) if given is None else np.ravel(given)
-        counts = weights > 0.0
-        parts.append([np.asarray(part)[counts] for part in (x, y, weights)])
-    return zip(*parts, strict=True)
+def _gathered(part, chosen):
+    if hasattr(part, "iloc"):
+        part = part.iloc
+    return np.asarray(tf.gather(part, chosen) if tf.is_tensor(part) else part[chosen])
 
 
 def _variables(model):

@@ -64,7 +64,7 @@ class FitLength(keras.callbacks.Callback):
         steps = self.params.get("steps")
         if self._rows is None and steps:
             self._rows = steps * self._batch
-        self._count(self._rows or 0)
+        self._count()
         rate = falling_rate(self.model.optimizer)
         if rate is None or self._falls:
             return
@@ -79,14 +79,18 @@ class FitLength(keras.callbacks.Callback):
         if self._rows is None:
             updates = gradients_given(self.model.optimizer) - self._given
             self._rows = self._batch * updates // inner_steps(self.model.rule)
+            self._count()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         rate = falling_rate(self.model.optimizer)
         if rate is not None:
             rate.hold()
 
-    def _count(self, rows):
+    def _count(self):
+        """Tells priors the rows; unknown, those of an earlier `fit` stay."""
+        if self._rows is None:
+            return
         for variable in self.model.trainable_variables:
             prior = getattr(variable, "regularizer", None)
             if isinstance(prior, NormalPrior):
-                prior.count(rows)
+                prior.count(self._rows)

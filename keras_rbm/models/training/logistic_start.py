@@ -6,7 +6,17 @@ import tensorflow as tf
 #: Steps at most; the largest mean gradient, in nats, at which they end.
 _STEPS, _TOLERANCE = 100, 1e-3
 #: Features beyond which the factor would be too large.
-MOST_FEATURES = 4096
+_MOST_FEATURES = 4096
+#: Most products of a step, half a second, and the fewest rows that they must allow.
+_PRODUCTS, _FEWEST_ROWS = 2e9, 500
+
+
+def most_rows(num_features: int, num_targets: int) -> int:
+    """Returns how many rows regressions of this size can take in, 0 if too few."""
+    if num_features > _MOST_FEATURES:
+        return 0
+    rows = int(_PRODUCTS / (num_features * num_targets)) - num_features
+    return rows if rows >= _FEWEST_ROWS else 0
 
 
 def logistic_regressions(
@@ -29,6 +39,9 @@ def logistic_regressions(
         1. Böhning. Multinomial logistic regression algorithm. Annals of the Institute
            of Statistical Mathematics, 1992.
     """
+    features, targets, weights = (
+        np.asarray(part, np.float64) for part in (features, targets, weights)
+    )
     count = len(features)
     weights = weights / np.sum(weights)
     center, share = (weights @ part for part in (features, targets))
@@ -36,7 +49,9 @@ def logistic_regressions(
     x, y = (tf.constant(part, tf.float64) for part in (features - center, targets))
     weighted = tf.constant(weights[:, np.newaxis]) * x
     bound = 0.25 * tf.matmul(x, weighted, transpose_a=True)
-    factor = tf.linalg.cholesky(bound + penalty * np.eye(len(center)))
+    # Equal features make it singular, but for the penalty and this; it stays a bound.
+    extra = penalty + 1e-10 * tf.linalg.trace(bound) / len(center)
+    factor = tf.linalg.cholesky(bound + extra * tf.eye(len(center), dtype=tf.float64))
     kernel = tf.zeros((len(center), len(share)), tf.float64)
     bias = tf.constant(np.log(share / (1.0 - share)))
     free = (share > 0.5 / count) & (share < 1.0 - 0.5 / count)  # others have no end

@@ -8,6 +8,7 @@ from scipy.special import expit
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.annealing.annealing import bidirectional, checked
+from keras_rbm.inference.annealing.search import continued
 from keras_rbm.inference.estimates import LogPartition
 
 
@@ -176,5 +177,24 @@ def test_starts_that_do_not_fit():
     blind = inference.anneal(model, search=False)
     with pytest.raises(ValueError, match="Expected a start that was searched for"):
         inference.anneal(model, start=blind.start)
+    start = inference.anneal(model, betas=20).start
+    for options in ({"start": start, "num_chains": 50}, {"start": "start"}):
+        with pytest.raises(ValueError, match="Expected a start that was searched for"):
+            inference.anneal(model, **options)
+    with pytest.raises(ValueError, match="Received both"):
+        inference.anneal(model, start=start, search=False)
     with pytest.raises(ValueError, match="start.visible"):
-        inference.anneal(random_potentials(7, 5), start=inference.anneal(model).start)
+        inference.anneal(random_potentials(7, 5), start=start)
+
+
+def test_states_that_move_again_and_again_mix():
+    """The same noise each time would send a state round in a circle."""
+    kernel = np.full((12, 12), 0.5, "float32")
+    biases = np.full(12, -3.0, "float32")
+    model = Potentials(kernel, biases, biases)  # two modes of equal mass
+    start = inference.anneal(model, num_chains=400, betas=20).start
+    start = start._replace(visible=tf.zeros((400, 12)))
+    for _ in range(9):
+        start = continued(model, start, 400, random.as_seed(0))
+    share = np.mean(start.visible.numpy().mean(1) > 0.5)
+    assert 0.35 < share < 0.65

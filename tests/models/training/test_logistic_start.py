@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from sklearn.linear_model import LogisticRegression
 
 import keras_rbm
-from keras_rbm.models.training.logistic_start import logistic_regressions
+from keras_rbm.models.training.logistic_start import logistic_regressions, most_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4)).astype("float32") * [1.0, 3.0, 0.2, 1.0] + [0, 2, 0, 0]
@@ -72,3 +73,36 @@ def test_a_model_from_its_config_starts_there_too():
     crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     crbm.fit(X, Y, batch_size=200, verbose=0)
     np.testing.assert_array_equal(crbm.visible_kernel, started().visible_kernel)
+
+
+@pytest.mark.parametrize("as_pipeline", [False, True])
+def test_rows_of_weight_0_do_not_count(as_pipeline):
+    weights = np.repeat([1.0, 0.0], 100).astype("float32")
+    crbm = keras_rbm.CRBM(2, seed=0)
+    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    data = X, np.where(weights[:, np.newaxis] > 0, Y, 1.0), weights
+    if as_pipeline:
+        data = tf.data.Dataset.from_tensors(data)
+        crbm.fit(data, verbose=0)
+    else:
+        crbm.fit(*data[:2], sample_weight=weights, batch_size=200, verbose=0)
+        assert crbm.kernel.regularizer._rows == 100
+    kernel, bias = expected(X[:100], Y[:100])
+    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:Features have", "ignore:Training has diverged")
+def test_features_of_any_size_leave_the_model_finite():
+    for scale in (1e-8, 1e8, 1e12):
+        crbm = keras_rbm.CRBM(2, seed=0)
+        crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+        x = np.concatenate([X * scale] * 3, 1)
+        crbm.fit(x, Y, batch_size=200, verbose=0)
+        assert np.isfinite(crbm.visible_kernel).all()
+
+
+def test_too_many_features_do_not_start_there():
+    assert most_rows(64, 64) > 10_000
+    assert most_rows(784, 784) > 1000
+    assert most_rows(2048, 784) == most_rows(5000, 1) == 0
