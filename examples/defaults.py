@@ -63,6 +63,10 @@ MODELS = {
     "dbm": lambda hidden, **kwargs: kr.DBM([hidden, hidden // 2], **kwargs),
     "crbm": lambda hidden, **kwargs: kr.CRBM(hidden, **kwargs),
 }
+HEADER = (
+    "| data | epochs | base | default: test | validation | tuned: test | setting "
+    "| share of the gain |"
+)
 #: Of the growing model: penalties.
 PENALTIES = (0.001, 0.01, 0.03, 0.1)
 #: Numbers of rows to learn from, to choose by and to score.
@@ -244,33 +248,35 @@ def constant(model, rows):
     return mean((features.max(0) < 0.01) | (features.min(0) > 0.99))
 
 
-def table(results):
-    """Returns all results so far, as Markdown."""
-    runs = {}
+def rows(results):
+    """Returns a list of rows of the table, of what has been run by default."""
+    runs, found = {}, []
     for key, record in results.items():
         name, epochs, setting, _ = key.split(" | ")
         runs.setdefault((name, int(epochs)), {}).setdefault(setting, []).append(record)
-    lines = [
-        "| data | epochs | base | default: test | validation | tuned: test | setting "
-        "| share of the gain |",
-        "|---" * 8 + "|",
-    ]
     for (name, epochs), settings in sorted(runs.items()):
-        grid = {key: found for key, found in settings.items() if key != "default"}
-        best = max(grid, key=lambda key: grid[key][0]["validation"], default=None)
-        if "default" not in settings:
+        default = settings.pop("default", None)
+        if default is None:
             continue
-        base = settings["default"][0]["base"]
-        default = [record["test"] for record in settings["default"]]
-        validation = [record["validation"] for record in settings["default"]]
-        row = [name, epochs, f"{base:.2f}", spread(default), spread(validation)]
-        if best is not None:
-            tuned = [record["test"] for record in grid[best]]
-            share = (mean(default) - base) / (mean(tuned) - base)
-            row += [spread(tuned), best, f"{share:.2f}"]
-        else:
-            row += ["", "", ""]
-        lines.append(f"| {' | '.join(map(str, row))} |")
+        base = default[0]["base"]
+        row = [name, epochs, f"{base:.2f}"]
+        row += [spread([run[key] for run in default]) for key in ("test", "validation")]
+        best = max(
+            settings, key=lambda key: settings[key][0]["validation"], default=None
+        )
+        if best is None:
+            found.append([*row, "", "", ""])
+            continue
+        tuned = [run["test"] for run in settings[best]]
+        share = (mean([run["test"] for run in default]) - base) / (mean(tuned) - base)
+        found.append([*row, spread(tuned), best, f"{share:.2f}"])
+    return found
+
+
+def table(results):
+    """Returns all results so far, as Markdown."""
+    lines = [HEADER, "---".join("|" * (HEADER.count("|")))]
+    lines += [f"| {' | '.join(map(str, row))} |" for row in rows(results)]
     return "\n".join(lines)
 
 
