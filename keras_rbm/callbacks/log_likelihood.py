@@ -16,8 +16,8 @@ from keras_rbm.models.data.form import warn_of_means
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.random import as_seed
 
-#: Temperatures of annealing.
-_BETAS = 200
+#: Temperatures of annealing, at first and where these are too few.
+_BETAS = 200, 1000
 #: Estimates from one search for the model's mass to the next.
 _SEARCH_EVERY = 10
 
@@ -48,7 +48,8 @@ class LogLikelihood(keras.callbacks.Callback):
         every: int ≥ 1, epochs from one estimate to the next.
         num_chains: int ≥ 2, number of annealed chains.
         betas: int or a sequence, see `keras_rbm.inference.temperatures`; by default 200
-            for annealing. The error falls as one over its root.
+            for annealing, and 1000 where the interval is infinite with these. The error
+            falls as one over its root.
         seed: int, the same for every estimate, so differences between estimates come
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
@@ -106,12 +107,13 @@ class LogLikelihood(keras.callbacks.Callback):
         self.method = method
         self._start: inference.StartingPoint | None = None
         self._estimates = 0
+        self._told = False
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         check_generative(self, self.model, self.data, "data")
         warn_of_means([self.data], self.model.visible, "data")
         check_method(self.model.potentials(), self.method)
-        self._start, self._estimates = None, 0
+        self._start, self._estimates, self._told = None, 0, False
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every or logs is None:
@@ -128,15 +130,18 @@ class LogLikelihood(keras.callbacks.Callback):
         options = {"num_chains": self.num_chains, "seed": self.seed}
         if not hasattr(inference.Annealing, self.method):
             return self.model.log_partition(self.method, betas=self.betas, **options)
-        options["betas"] = _BETAS if self.betas is None else self.betas
         searches = is_last or self._estimates % _SEARCH_EVERY == 0
         self._estimates += 1
-        for start in [None] if searches else [self._start, None]:
-            annealing = self.model.anneal(start=start, **options)
+        betas = _BETAS if self.betas is None else (self.betas,)
+        tries = [(None if searches else self._start, betas[0]), (None, betas[-1])]
+        for start, count in tries:
+            annealing = self.model.anneal(start=start, betas=count, **options)
             result = getattr(annealing, self.method)
             if np.all(result.is_finite):
                 break
         else:
-            warnings.warn(f"log Z by {self.method!r}: {result.note}", stacklevel=2)
+            if not self._told:
+                warnings.warn(f"log Z by {self.method!r}: {result.note}", stacklevel=2)
+            self._told = True
         self._start = annealing.start
         return result
