@@ -55,7 +55,7 @@ class CRBM(WithInference, BoltzmannMachine):
         feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`. With `None` they are normal, 0.01, and the first `fit`
             sets `visible_kernel` to the logistic regressions of binary visible units
-            on at most 4096 features, with the prior's penalty.
+            on the features, with the prior's penalty, unless they take seconds a step.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
