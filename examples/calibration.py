@@ -98,7 +98,8 @@ def train(settings, manual_dir=None):
         return grown.to_rbm()
     real = settings["set"] == "grey_digits"
     gaussian = kr.units.Gaussian(standardize=settings["adapt"])
-    rbm = kr.RBM(units, visible=gaussian if real else "bernoulli", seed=seed)
+    visible = gaussian if real else "bernoulli"
+    rbm = kr.RBM(units, visible=visible, kernel_regularizer=None, seed=seed)
     if settings["adapt"]:
         rbm.adapt(data)
     rate = 0.01 if real else settings["rate"]

@@ -48,7 +48,9 @@ def main():
     train = kr.datasets.binarize(train, "sample", **order)
 
     mean_field = kr.inference.MeanField(max_iterations=args.mean_field)
-    dbm = kr.DBM(args.layers, inference=mean_field, seed=args.seed)
+    dbm = kr.DBM(
+        args.layers, inference=mean_field, kernel_regularizer=None, seed=args.seed
+    )
     dbm.adapt(intensities)
     rule = kr.rules.PersistentContrastiveDivergence(
         args.gibbs_steps, num_chains=args.chains, centered=True

@@ -35,7 +35,10 @@ def main():
 
     # Without labels: each RBM on what the one below makes of the images.
     dbn = kr.DBN(
-        [kr.RBM(size, seed=args.seed + i) for i, size in enumerate(args.layers)]
+        [
+            kr.RBM(size, kernel_regularizer=None, seed=args.seed + i)
+            for i, size in enumerate(args.layers)
+        ]
     )
     dbn.adapt(images)
     dbn.compile(

@@ -2,7 +2,8 @@
 
     python examples/defaults.py --files FOLDER
 
-Trains by the defaults and by each setting of a grid, for several lengths. The setting
+Trains by the defaults and by each setting of a grid, for several lengths; those of the
+grid are rules, rates and sweeps, without a penalty of the weights. The setting
 that is best on validation data is the *tuned* run of that length; it and the defaults
 are repeated with more seeds. Prints test log-likelihoods, and the default's share of
 what the tuned run gains over the base rate, for which every column is independent of
@@ -183,7 +184,7 @@ def run(kind, name, parts, epochs, setting, seed):
     base = kr.RBM(1, **visible)
     base.adapt(train)
     base.kernel.assign(np.zeros(base.kernel.shape))
-    model = MODELS[kind](HIDDEN[name], seed=seed, **visible)
+    model = MODELS[kind](HIDDEN[name], seed=seed, **visible, **penalty(kind, setting))
     model.compile(**compiled(kind, setting), steps_per_execution=16)
     inputs = (noisy(train),) if kind == "crbm" else ()
     scored = train[:2000], *held_out
@@ -199,6 +200,12 @@ def run(kind, name, parts, epochs, setting, seed):
         "base": scores(base, scored)[0][-1],
         "constant": constant(model, train),
     }
+
+
+def penalty(kind, setting):
+    """Returns the arguments of a model for a setting of the grid: without a penalty."""
+    fixed = setting == "default" or kind in ("dbn", "infinite_rbm")
+    return {} if fixed else {"kernel_regularizer": None}
 
 
 def compiled(kind, setting):

@@ -77,7 +77,7 @@ def independent_bits(train, test):
 
 
 def trained(unit, rate, train, hidden, epochs):
-    rbm = kr.RBM(hidden, visible=unit, seed=0)
+    rbm = kr.RBM(hidden, visible=unit, kernel_regularizer=None, seed=0)
     steps = epochs * -(-len(train) // 50)
     falling = keras.optimizers.schedules.CosineDecay(rate, steps)
     rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5, centered=False)

@@ -33,7 +33,9 @@ def table():
 
 def trained(rows, visible, hidden, epochs, seed=0):
     """Returns an RBM of the table's rows, trained by PCD."""
-    rbm = kr.RBM(hidden, visible=visible, hidden="gaussian", seed=seed)
+    rbm = kr.RBM(
+        hidden, visible=visible, hidden="gaussian", kernel_regularizer=None, seed=seed
+    )
     steps = epochs * -(-len(rows) // 50)
     falling = keras.optimizers.schedules.CosineDecay(0.01, steps)
     rule = kr.rules.PersistentContrastiveDivergence(gibbs_steps=5, centered=False)

@@ -44,7 +44,7 @@ def main():
 
 def trained(data, rule, rate, epochs, adapt=False):
     """Returns an RBM whose log Z can be enumerated."""
-    rbm = kr.RBM(12, visible_bias_initializer="zeros", seed=0)
+    rbm = kr.RBM(12, visible_bias_initializer="zeros", kernel_regularizer=None, seed=0)
     if adapt:
         rbm.adapt(data)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule)

@@ -65,7 +65,7 @@ def main():
         )
     else:
         rule = kr.rules.ContrastiveDivergence(args.gibbs_steps, centered=False)
-    rbm = kr.RBM(args.hidden, seed=args.seed)
+    rbm = kr.RBM(args.hidden, kernel_regularizer=None, seed=args.seed)
     rbm.adapt(intensities)
     rbm.compile(optimizer, rule=rule)
     history = rbm.fit(

@@ -42,7 +42,7 @@ def main():
 
     grow()
 
-    trained = kr.RBM(units, seed=0)
+    trained = kr.RBM(units, kernel_regularizer=None, seed=0)
     trained.adapt(train)
     trained.compile(
         keras.optimizers.SGD(0.05), rule=kr.rules.ContrastiveDivergence(10),

@@ -42,7 +42,7 @@ def main():
     print("| hidden | by | temperatures | mean | rms error | seconds | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for hidden in args.hidden:
-        rbm = kr.RBM(hidden, seed=0)
+        rbm = kr.RBM(hidden, kernel_regularizer=None, seed=0)
         rbm.adapt(data)
         rbm.compile(keras.optimizers.SGD(0.05), rule=args.rule)
         rbm.fit(data, batch_size=50, epochs=args.epochs, verbose=0)

@@ -59,6 +59,7 @@ from keras_rbm.models.training.resume import (
     gradients_given,
     inner_steps,
 )
+from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 
@@ -144,7 +145,8 @@ class BoltzmannMachine(keras.Model):
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
                 by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
                 each `fit`: from 0.03 for 64 visible units, and less for more, or
-                from 0.2 for `"sgd"`. One that is an object has its own rate.
+                from 0.2 for `"sgd"`; those like Adam have `beta_1=0.5`. One that is an
+                object has its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
                 divergence. A rule object belongs to one model.
             loss: not supported; the rule takes its place.
@@ -246,6 +248,8 @@ class BoltzmannMachine(keras.Model):
         self._kernel_initializer = keras_part(get, "kernel_initializer", initializer)
         name = "visible_bias_initializer"
         self._visible_bias_initializer = keras_part(get, name, visible_bias)
+        if regularizer == "auto":
+            regularizer = NormalPrior()
         name = "kernel_regularizer"
         self._kernel_regularizer = keras_part(regularizers, name, regularizer)
 

@@ -24,7 +24,6 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.with_inference import WithInference
-from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
@@ -133,8 +132,6 @@ class CRBM(WithInference, BoltzmannMachine):
         self._inference = inference
         self._awaits_inference = chooses and are_binary(visible, hidden)
         self.num_features = None if num_features is None else int(num_features)
-        if kernel_regularizer == "auto":
-            kernel_regularizer = NormalPrior()
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )

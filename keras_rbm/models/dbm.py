@@ -65,7 +65,8 @@ class DBM(WithInference, GenerativeModel):
         kernel_initializer: Keras initializer; by default normal, 0.01.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regularizer or `None`.
+        kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior()`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -110,7 +111,7 @@ class DBM(WithInference, GenerativeModel):
         seed: int | None = None,
         kernel_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
-        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         **kwargs: Any,
     ) -> None:
         hidden_units = layered.checked_sizes(hidden_units)

@@ -84,6 +84,7 @@ class InfiniteRBM(RBM):
             num_visible=num_visible,
             seed=seed,
             kernel_initializer="zeros",
+            kernel_regularizer=None,
             **kwargs,
         )
         self.supports_jit = False  # XLA would compile again for each size

@@ -46,7 +46,8 @@ class RBM(GenerativeModel):
         kernel_initializer: Keras initializer; by default normal, 0.01.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
-        kernel_regularizer: Keras regularizer or `None`.
+        kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior()`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -90,7 +91,7 @@ class RBM(GenerativeModel):
         seed: int | None = None,
         kernel_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
-        kernel_regularizer: str | keras.regularizers.Regularizer | None = None,
+        kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         **kwargs: Any,
     ) -> None:
         check_counts(hidden_units=hidden_units)

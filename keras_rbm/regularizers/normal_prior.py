@@ -16,7 +16,7 @@ class NormalPrior(keras.regularizers.Regularizer):
     weights given the data. The more rows there are, the less the prior matters, so one
     deviation s suits small data and large. It is the penalty of logistic regression in
     scikit-learn with `C = s²`. `fit` of this library's models says how many rows there
-    are, those of weight 0 not counted; before it has, and in other models, there is no
+    are, those of weight 0 not counted; outside of it, and in other models, there is no
     penalty. Of a pipeline N is its number of batches times the rows of the first; if it
     does not say how many there are, N is known after the first epoch of the first fit.
 
@@ -38,15 +38,21 @@ class NormalPrior(keras.regularizers.Regularizer):
         if not stddev > 0:
             raise ValueError(f"Expected stddev > 0. Received: stddev={stddev!r}.")
         self.stddev = float(stddev)
+        self.rows = 0.0  # of the last fit
         # A variable: a step that has been traced sees each new fit.
-        self._rows = tf.Variable(0.0, trainable=False)
+        self._counted = tf.Variable(0.0, trainable=False)
 
-    def count(self, rows: float) -> None:
-        """Takes the number of rows that a model is trained on."""
-        self._rows.assign(rows)
+    def count(self, rows: float | None) -> None:
+        """Begins to count for so many rows, or for those of the last fit if `None`."""
+        self.rows = self.rows if rows is None else float(rows)
+        self._counted.assign(self.rows)
+
+    def rest(self) -> None:
+        """Has no penalty until the next `count`."""
+        self._counted.assign(0.0)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        each = tf.math.divide_no_nan(0.5 / self.stddev**2, self._rows)
+        each = tf.math.divide_no_nan(0.5 / self.stddev**2, self._counted)
         return tf.cast(each, x.dtype) * tf.reduce_sum(tf.square(x))
 
     def get_config(self) -> dict[str, Any]:

@@ -9,13 +9,16 @@ from keras_rbm.regularizers import NormalPrior
 ROWS = np.tile(np.eye(4, dtype="float32"), (3, 1))
 
 
-def fitted(data, stddev=0.5, **kwargs):
-    rbm = keras_rbm.RBM(
-        2, num_visible=4, seed=0, kernel_regularizer=NormalPrior(stddev)
-    )
+def fitted(data, **kwargs):
+    """Returns a trained model, and its penalty in the last epoch of `fit`."""
+    rbm = keras_rbm.RBM(2, num_visible=4, seed=0, kernel_regularizer=NormalPrior(0.5))
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    rbm.fit(data, verbose=0, **kwargs)
-    return rbm.kernel.regularizer
+    penalties = []
+    look = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: penalties.append(rbm.losses[0])
+    )
+    rbm.fit(data, verbose=0, callbacks=[look], **kwargs)
+    return rbm, penalties[-1]
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
@@ -29,13 +32,17 @@ def fitted(data, stddev=0.5, **kwargs):
     ids=["array", "pipeline", "unknown length"],
 )
 def test_counts_each_row_once(data):
-    prior = fitted(data, batch_size=None, epochs=2)
-    weights = tf.constant([[1.0, -2.0], [0.5, 0.0]])
-    np.testing.assert_allclose(prior(weights), 5.25 / (2 * 0.5**2 * 12))
+    rbm, penalty = fitted(data, batch_size=None, epochs=2)
+    squares = np.sum(np.square(rbm.kernel))
+    np.testing.assert_allclose(penalty, squares / (2 * 0.5**2 * 12), rtol=1e-5)
 
 
-def test_no_penalty_before_fit():
-    assert NormalPrior()(tf.ones((3, 2))) == 0.0
+def test_no_penalty_outside_of_fit():
+    rbm, penalty = fitted(ROWS)
+    assert penalty > 0.0
+    network = keras.Sequential([rbm, keras.layers.Dense(1)])
+    network.build((None, 4))
+    assert sum(network.losses) == NormalPrior()(rbm.kernel) == 0.0
 
 
 def test_the_maximum_is_that_of_scikit_learn():
@@ -76,4 +83,4 @@ def test_fits_of_one_epoch_of_unknown_length_keep_what_is_known():
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     for _ in range(2):
         rbm.fit(data, verbose=0)
-        assert rbm.kernel.regularizer._rows == 12
+        assert rbm.kernel.regularizer.rows == 12

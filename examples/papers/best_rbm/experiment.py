@@ -36,7 +36,7 @@ def main():
     train = kr.datasets.shuffled_batches(intensities, args.batch_size, **order)
     train = kr.datasets.binarize(train, "sample", **order)
 
-    rbm = kr.RBM(500, seed=0)
+    rbm = kr.RBM(500, kernel_regularizer=None, seed=0)
     rbm.adapt(intensities)
     rule = kr.rules.PersistentContrastiveDivergence(
         args.gibbs_steps, args.chains, centered=not args.plain

@@ -33,7 +33,9 @@ def make_model(data, hidden_units, seed, deviation=0.01, base_rate=True):
     W ~ N(0, deviation²), c = 0, b the logit of the mean pixel, or 0.
     """
     normal = keras.initializers.RandomNormal(stddev=deviation, seed=seed)
-    rbm = kr.RBM(hidden_units, kernel_initializer=normal, seed=seed)
+    rbm = kr.RBM(
+        hidden_units, kernel_initializer=normal, kernel_regularizer=None, seed=seed
+    )
     rbm.adapt(data)
     if not base_rate:
         rbm.visible_bias.assign(keras.ops.zeros_like(rbm.visible_bias))

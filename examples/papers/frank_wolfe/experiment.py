@@ -214,9 +214,13 @@ def train(args, size, start, folder, records):
     splits = load(args.set)
     images = splits["train"][0]
     if start == "fw":
-        rbm = load_grown(folder, args.set, size)
+        grown = load_grown(folder, args.set, size)
+        plain = grown.get_config() | {"kernel_regularizer": None}
+        rbm = kr.RBM.from_config(plain)
+        rbm.set_weights(grown.get_weights())
     else:
-        rbm = kr.RBM(grown_units(records, args.set, size), seed=int(start))
+        units = grown_units(records, args.set, size)
+        rbm = kr.RBM(units, kernel_regularizer=None, seed=int(start))
         rbm.adapt(images)
     rule = CHAINS[args.rule](10, centered=False)
     steps = args.epochs * -(-len(images) // args.cd_batch_size)

@@ -47,7 +47,7 @@ def error_of(kind, splits, grown):
         return test_error(features(_hidden_layer(splits, grown.hidden_units), splits))
     rbm = grown
     if kind == "sparse":
-        rbm = kr.RBM(grown.hidden_units, seed=0)
+        rbm = kr.RBM(grown.hidden_units, kernel_regularizer=None, seed=0)
         rbm.adapt(splits["train"][0])
     if kind != "grown":
         _train_sparse(rbm, splits["train"][0])

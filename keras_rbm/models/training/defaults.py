@@ -16,7 +16,10 @@ from keras_rbm.rules.rule import Rule
 _RATE, _LARGEST_RATE = 0.03, 0.05
 #: Rate of plain gradient descent, for which the width makes no difference.
 _SGD_RATE = 0.2
-_LIKE_ADAM = ("adam", "adamw", "adamax", "nadam", "rmsprop")
+#: Adam's momentum. Samples follow the model with a delay, and more momentum overshoots.
+_BETA_1 = 0.5
+_WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
+_LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 
 
 def default_rate(optimizer: str, num_visible: int) -> float:
@@ -53,7 +56,7 @@ def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
     """Returns the optimizer that `compile` was given.
 
     One given by name has a `FallingRate`, whose beginning the model sets when it is
-    built.
+    built, and the momentum that suits samples.
 
     Raises:
         ValueError: if it is a learning rule, or not a known optimizer.
@@ -66,7 +69,8 @@ def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
         )
     optimizer = keras_part(keras.optimizers.get, "optimizer", identifier)
     if isinstance(identifier, str) and has_default_rate(identifier):
-        return type(optimizer)(FallingRate(_keras_rate(optimizer)))
+        momentum = {"beta_1": _BETA_1} if identifier.lower() in _WITH_MOMENTUM else {}
+        return type(optimizer)(FallingRate(_keras_rate(optimizer)), **momentum)
     return optimizer
 
 

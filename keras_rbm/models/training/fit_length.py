@@ -85,12 +85,16 @@ class FitLength(keras.callbacks.Callback):
         rate = falling_rate(self.model.optimizer)
         if rate is not None:
             rate.hold()
+        for prior in self._priors():
+            prior.rest()
 
     def _count(self):
-        """Tells priors the rows; unknown, those of an earlier `fit` stay."""
-        if self._rows is None:
-            return
+        """Tells priors the rows."""
+        for prior in self._priors():
+            prior.count(self._rows)
+
+    def _priors(self):
         for variable in self.model.trainable_variables:
             prior = getattr(variable, "regularizer", None)
             if isinstance(prior, NormalPrior):
-                prior.count(self._rows)
+                yield prior
