@@ -418,9 +418,10 @@ class BoltzmannMachine(keras.Model):
             data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        counted = len(x) if given is None else int(np.count_nonzero(given))
-        rows = counted if is_all else None
-        length = FitLength(epochs, len(x), rows)
+        size = float(min(batch_size or 32, len(x)) if is_all else len(x))
+        if is_all and given is not None:
+            size *= np.count_nonzero(given) / len(given)
+        length = FitLength(epochs, size)
         own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)
         x, y, sample_weight = data.for_keras(batch_size)

@@ -17,8 +17,8 @@ class NormalPrior(keras.regularizers.Regularizer):
     deviation s suits small data and large. It is the penalty of logistic regression in
     scikit-learn with `C = s²`. `fit` of this library's models says how many rows there
     are, those of weight 0 not counted; outside of it, and in other models, there is no
-    penalty. Of a pipeline N is its number of batches times the rows of the first; if it
-    does not say how many there are, N is known after the first epoch of the first fit.
+    penalty. N is the number of batches times the rows of the first. If a pipeline does
+    not say how many there are, N is known after the first epoch of the first fit.
 
     Args:
         stddev: float > 0, s. By default C = 0.3, about the best of logistic

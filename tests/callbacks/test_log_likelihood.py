@@ -16,7 +16,7 @@ def data():
 
 
 def compiled():
-    rbm = keras_rbm.RBM(5, num_visible=9, seed=0)
+    rbm = keras_rbm.RBM(5, num_visible=9, kernel_regularizer=None, seed=0)
     rbm.compile(keras.optimizers.SGD(0.1), rule="pcd")
     return rbm
 

@@ -47,7 +47,7 @@ def assert_same(one, other):
 def made(rule="pcd", model=None, **kwargs):
     keras.utils.set_random_seed(0)
     rule = rule() if callable(rule) else rule
-    rbm = model() if model else RBM(4, seed=0)
+    rbm = model() if model else RBM(4, kernel_regularizer=None, seed=0)
     rbm.compile(keras.optimizers.Adam(0.01), rule=rule, **kwargs)
     return rbm
 
@@ -135,7 +135,7 @@ def test_two_replicas(bad):
 
 
 MODELS = {
-    "DBM": (lambda: DBM([4, 3], seed=0), "pcd"),
+    "DBM": (lambda: DBM([4, 3], kernel_regularizer=None, seed=0), "pcd"),
     "InfiniteRBM": (
         lambda: InfiniteRBM(8, seed=0),
         lambda: rules.FrankWolfe(num_samples=50, lbfgs_iterations=3, bias_steps=2),

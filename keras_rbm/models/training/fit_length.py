@@ -46,24 +46,25 @@ class FitLength(keras.callbacks.Callback):
     """Tells a `FallingRate` and a `NormalPrior`, if there are any, how long `fit` is.
 
     The rate follows from the number of the first epoch, so a resumed run has the same
-    rates. The rows are those of an epoch.
+    rates. The rows are those of an epoch: its batches times `size`, so arrays and
+    pipelines have the same.
 
     Args:
         epochs: int, the last epoch of `fit`.
-        batch: int, rows of a batch.
-        rows: int, or `None` if it is not known.
+        size: float, rows of a batch that count.
     """
 
-    def __init__(self, epochs: int, batch: int, rows: int | None) -> None:
+    def __init__(self, epochs: int, size: float) -> None:
         super().__init__()
-        self._epochs, self._batch, self._rows = epochs, batch, rows
+        self._epochs, self._size = epochs, size
+        self._rows: float | None = None  # not known yet
         self._falls = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._given = gradients_given(self.model.optimizer)
         steps = self.params.get("steps")
         if self._rows is None and steps:
-            self._rows = steps * self._batch
+            self._rows = steps * self._size
         self._count()
         rate = falling_rate(self.model.optimizer)
         if rate is None or self._falls:
@@ -78,7 +79,7 @@ class FitLength(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._rows is None:
             updates = gradients_given(self.model.optimizer) - self._given
-            self._rows = self._batch * updates // inner_steps(self.model.rule)
+            self._rows = self._size * updates / inner_steps(self.model.rule)
             self._count()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
