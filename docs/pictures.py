@@ -277,7 +277,7 @@ def settings_default():
         axes.plot(10 * np.arange(1, 1 + len(values)), values, color=color, label=name)
         print(f"  {name}:", *np.round(values, 1))
     axes.axhline(_base_rate(), color=_GRAY, linestyle=":", label="base rate")
-    axes.set(xlabel="epochs", ylim=(-35.0, None))
+    axes.set(xlabel="epochs")
     axes.set_title("log-likelihood, held out, nats", fontsize=10)
     _legend(figure, axes)
     save(figure, "settings_default")
