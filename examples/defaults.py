@@ -8,8 +8,7 @@ that is best on validation data is the *tuned* run of that length; it and the de
 are repeated with more seeds. Prints test log-likelihoods, and the default's share of
 what the tuned run gains over the base rate, for which every column is independent of
 the others. Writes each run into a file of results, and goes on from it after a cut.
-`--model` takes another model: the score of deep ones is the variational bound, that of
-a conditional one, which restores rows with 10 % of their bits flipped, is Bethe's.
+`--model` takes another model: the score of deep ones is the variational bound.
 
 FOLDER holds 20news_w100.mat (https://cs.nyu.edu/~roweis/data), the file of Caltech
 Silhouettes and ww.fasta, an aligned protein family.
@@ -62,7 +61,6 @@ MODELS = {
     "infinite_rbm": lambda hidden, **kwargs: kr.InfiniteRBM(hidden, **kwargs),
     "dbn": lambda hidden, **kwargs: kr.DBN([hidden, hidden // 2], **kwargs),
     "dbm": lambda hidden, **kwargs: kr.DBM([hidden, hidden // 2], **kwargs),
-    "crbm": lambda hidden, **kwargs: kr.CRBM(hidden, **kwargs),
 }
 HEADER = (
     "| data | epochs | base | default: test | validation | tuned: test | setting "
@@ -121,8 +119,6 @@ def grid_of(kind):
     """Returns the names of a model's settings."""
     if kind == "infinite_rbm":
         return [f"penalty {penalty}" for penalty in PENALTIES]
-    if kind == "crbm":
-        return [name for name, setting in GRID.items() if setting[:2] == ("pcd", 1)]
     return [*GRID]
 
 
@@ -186,10 +182,9 @@ def run(kind, name, parts, epochs, setting, seed):
     base.kernel.assign(np.zeros(base.kernel.shape))
     model = MODELS[kind](HIDDEN[name], seed=seed, **visible, **penalty(kind, setting))
     model.compile(**compiled(kind, setting), steps_per_execution=16)
-    inputs = (noisy(train),) if kind == "crbm" else ()
     scored = train[:2000], *held_out
     try:
-        model.fit(*inputs, train, epochs=epochs, verbose=0)
+        model.fit(train, epochs=epochs, verbose=0)
         found, error = scores(model, scored)
     except ValueError as problem:  # diverged
         print(problem)
@@ -215,9 +210,7 @@ def compiled(kind, setting):
     if kind == "infinite_rbm":
         return {"rule": kr.rules.FrankWolfe(l2=float(setting.split()[1]))}
     rule, k, optimizer, rate = GRID[setting]
-    if kind == "crbm":
-        rule = "maximum_likelihood"
-    elif rule == "cd":
+    if rule == "cd":
         rule = kr.rules.ContrastiveDivergence(k)
     else:
         rule = kr.rules.PersistentContrastiveDivergence(k)
@@ -225,15 +218,8 @@ def compiled(kind, setting):
     return {"optimizer": optimizer, "rule": rule}
 
 
-def noisy(rows):
-    """Returns rows with a tenth of their bits flipped."""
-    return np.abs(rows - (np.random.default_rng(0).random(rows.shape) < 0.1))
-
-
 def scores(model, parts):
     """Returns mean log-likelihoods of data sets, and half the interval of log Z."""
-    if isinstance(model, kr.CRBM):
-        return [mean(model.log_likelihood(noisy(rows), rows)) for rows in parts], 0.0
     top = model.rbms[-1] if isinstance(model, kr.DBN) else model
     small = isinstance(model, kr.RBM) and model.hidden_units <= 16
     z = top.log_partition("exact" if small else "bidirectional")

@@ -145,8 +145,8 @@ class BoltzmannMachine(keras.Model):
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
                 by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
                 each `fit`: from 0.03 for 64 visible units, and less for more, or
-                from 0.2 for `"sgd"`; those like Adam have `beta_1=0.5`. One that is an
-                object has its own settings.
+                from 0.2 for `"sgd"`. Those like Adam have `beta_1=0.5` if the model has
+                no input. One that is an object has its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
                 divergence. A rule object belongs to one model.
             loss: not supported; the rule takes its place.
@@ -171,7 +171,7 @@ class BoltzmannMachine(keras.Model):
         check_compile_options([metrics, weighted_metrics], *modes)
         rule = rules.get(rule)
         name = "adam" if optimizer is None else optimizer
-        optimizer = optimizer_for(name)
+        optimizer = optimizer_for(name, samples=not self.conditional)
         learner = self._checked_learner(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         if distributed and (jit_compile is True or steps_per_execution != 1):
@@ -249,7 +249,7 @@ class BoltzmannMachine(keras.Model):
         name = "visible_bias_initializer"
         self._visible_bias_initializer = keras_part(get, name, visible_bias)
         if regularizer == "auto":
-            regularizer = NormalPrior()
+            regularizer = NormalPrior() if self.conditional else NormalPrior(1.0)
         name = "kernel_regularizer"
         self._kernel_regularizer = keras_part(regularizers, name, regularizer)
 

@@ -47,7 +47,7 @@ class RBM(GenerativeModel):
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
-            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior()`.
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior(1)`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

@@ -21,8 +21,9 @@ class NormalPrior(keras.regularizers.Regularizer):
     not say how many there are, N is known after the first epoch of the first fit.
 
     Args:
-        stddev: float > 0, s. By default C = 0.3, about the best of logistic
-            regressions that restore noisy digits, from 300 images to 2,000.
+        stddev: float > 0, s. By default that of `CRBM`: C = 0.3, about the best of
+            logistic regressions that restore noisy digits, from 300 images to 2,000.
+            `RBM` and `DBM` have 1, which leaves room for strong couplings.
 
     Raises:
         TypeError, ValueError: if `stddev` is not a number > 0.

@@ -23,7 +23,7 @@ from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.form import check_rows, warn_of_means
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.training.defaults import new_rule
+from keras_rbm.models.training.defaults import default_rate, new_rule
 from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, precise_potentials
@@ -296,9 +296,12 @@ class RBMEstimator(
         model = RBM(self.n_components, **kinds, seed=seed)
         rate = self.learning_rate
         binary = isinstance(kinds["visible"], units.Bernoulli)
-        few = epochs <= _FEW_EPOCHS
-        if rate is None and self.optimizer is None and binary and few:
-            rate = _RATE * min(1.0, _WIDTH / X.shape[1])
+        if rate is None and self.optimizer is None and binary:
+            # Adam with Keras' momentum, whose units are further apart: features are
+            # better, likelihoods not.
+            few = epochs <= _FEW_EPOCHS
+            fast = _RATE * min(1.0, _WIDTH / X.shape[1])
+            rate = fast if few else default_rate("adam", X.shape[1])
         optimizer = optimizer_with_rate(self.optimizer, rate)
         steps = epochs * math.ceil(len(X) / self.batch_size)
         jit_compile = "auto" if steps >= _COMPILED_STEPS else False

@@ -52,26 +52,31 @@ def _keras_rate(optimizer):
     return type(optimizer)().get_config()["learning_rate"]
 
 
-def optimizer_for(identifier: Any) -> keras.optimizers.Optimizer:
+def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Optimizer:
     """Returns the optimizer that `compile` was given.
 
     One given by name has a `FallingRate`, whose beginning the model sets when it is
-    built, and the momentum that suits samples.
+    built, and less momentum if gradients are differences of `samples`.
 
     Raises:
         ValueError: if it is a learning rule, or not a known optimizer.
     """
+    optimizer = _keras_optimizer(identifier)
+    if isinstance(identifier, str) and has_default_rate(identifier):
+        less = samples and identifier.lower() in _WITH_MOMENTUM
+        momentum = {"beta_1": _BETA_1} if less else {}
+        return type(optimizer)(FallingRate(_keras_rate(optimizer)), **momentum)
+    return optimizer
+
+
+def _keras_optimizer(identifier):
     named = isinstance(identifier, str) and rules.is_name(identifier)
     if named or isinstance(identifier, rules.Rule):
         raise ValueError(
             f"Expected an optimizer. Received: optimizer={identifier!r}, which is a "
             f"learning rule. Call compile(rule={identifier!r})."
         )
-    optimizer = keras_part(keras.optimizers.get, "optimizer", identifier)
-    if isinstance(identifier, str) and has_default_rate(identifier):
-        momentum = {"beta_1": _BETA_1} if identifier.lower() in _WITH_MOMENTUM else {}
-        return type(optimizer)(FallingRate(_keras_rate(optimizer)), **momentum)
-    return optimizer
+    return keras_part(keras.optimizers.get, "optimizer", identifier)
 
 
 def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
@@ -86,8 +91,8 @@ def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
 
 
 def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:
-    """Returns a copy of an optimizer, with other values of its config if given."""
-    optimizer = optimizer_for(identifier)
+    """Returns a copy of Keras' optimizer, with other values of its config if given."""
+    optimizer = _keras_optimizer(identifier)
     return type(optimizer).from_config(optimizer.get_config() | config)
 
 
