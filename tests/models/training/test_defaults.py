@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_rbm import RBM
+from keras_rbm import CRBM, DBM, RBM, InfiniteRBM
 
 
 @pytest.mark.parametrize(("width", "rate"), [(16, 0.05), (64, 0.03), (1024, 0.00375)])
@@ -69,3 +69,18 @@ def test_callbacks_that_set_the_rate_need_one_that_can_be_set(callback):
     assert not rbm.built
     rbm.compile(keras.optimizers.Adam(0.01))
     rbm.fit(np.eye(4, dtype="float32"), callbacks=[callback], verbose=0)
+
+
+@pytest.mark.parametrize("optimizer", [None, "adam", "nadam"])
+def test_less_momentum_where_gradients_are_of_samples(optimizer):
+    for model, momentum in ((RBM(2), 0.5), (DBM([2, 2]), 0.5), (CRBM(2), 0.9)):
+        model.compile(optimizer)
+        assert model.optimizer.beta_1 == momentum
+
+
+def test_the_prior_of_each_model():
+    for model, stddev in ((RBM(2, num_visible=3), 1.0), (CRBM(2), 0.55)):
+        assert model._kernel_regularizer.stddev == stddev
+    grown = InfiniteRBM(2, num_visible=3)
+    assert grown.kernel.regularizer is None  # which the rule penalizes
+    assert RBM(2, num_visible=3, kernel_regularizer=None).kernel.regularizer is None
