@@ -3,11 +3,11 @@
     python examples/defaults.py --files FOLDER
 
 Trains by the defaults and by each setting of a grid, for several lengths; those of the
-grid are rules, rates and sweeps, without a penalty of the weights. The setting
-that is best on validation data is the *tuned* run of that length; it and the defaults
-are repeated with more seeds. Prints test log-likelihoods, and the default's share of
-what the tuned run gains over the base rate, for which every column is independent of
-the others. Writes each run into a file of results, and goes on from it after a cut.
+grid are rules, rates and sweeps, without a penalty of the weights. The setting that is
+best on validation data is the *tuned* run of that length; it and the defaults are
+repeated with more seeds. Prints test log-likelihoods, and the default's share of what
+the tuned run gains over the base rate, for which every column is independent of the
+others. Writes each run into a file of results, and goes on from it after a cut.
 `--model` takes another model: the score of deep ones is the variational bound.
 
 FOLDER holds 20news_w100.mat (https://cs.nyu.edu/~roweis/data), the file of Caltech
@@ -59,7 +59,7 @@ GRID = {
 MODELS = {
     "rbm": lambda hidden, **kwargs: kr.RBM(hidden, **kwargs),
     "infinite_rbm": lambda hidden, **kwargs: kr.InfiniteRBM(hidden, **kwargs),
-    "dbn": lambda hidden, **kwargs: kr.DBN([hidden, hidden // 2], **kwargs),
+    "dbn": lambda hidden, **kwargs: kr.DBN(stack(hidden, **kwargs)),
     "dbm": lambda hidden, **kwargs: kr.DBM([hidden, hidden // 2], **kwargs),
 }
 HEADER = (
@@ -199,8 +199,15 @@ def run(kind, name, parts, epochs, setting, seed):
 
 def penalty(kind, setting):
     """Returns the arguments of a model for a setting of the grid: without a penalty."""
-    fixed = setting == "default" or kind in ("dbn", "infinite_rbm")
-    return {} if fixed else {"kernel_regularizer": None}
+    own = setting == "default" or kind == "infinite_rbm"  # whose rule has penalties
+    return {} if own else {"kernel_regularizer": None}
+
+
+def stack(hidden, seed, kernel_regularizer="auto", **visible):
+    """Returns two RBMs, the upper one half as wide."""
+    options = {"kernel_regularizer": kernel_regularizer}
+    below = kr.RBM(hidden, seed=seed, **options, **visible)
+    return [below, kr.RBM(hidden // 2, seed=seed + 1, **options)]
 
 
 def compiled(kind, setting):
