@@ -25,10 +25,8 @@ test_labels = labels[10_000:]
 # %%
 dbn = kr.DBN([kr.RBM(300, seed=0), kr.RBM(200, seed=1)])
 dbn.adapt(train)
-falling = keras.optimizers.schedules.PolynomialDecay(0.1, 15 * 100, 0.0)
-rule = kr.rules.PersistentContrastiveDivergence(centered=True)
-dbn.compile(keras.optimizers.SGD(falling), rule=rule)  # of each RBM, a copy
-history = dbn.fit(train, epochs=15, batch_size=100, verbose=0)
+dbn.compile()
+history = dbn.fit(train, epochs=15, verbose=0)  # of each RBM
 print("features:", dbn.predict(train[:5], verbose=0).shape)
 
 # %% [markdown]

@@ -27,20 +27,14 @@ kr.plots.samples(train[:20], num_columns=10, title="Training digits")
 #
 # The gradient of the likelihood compares averages under the data with averages under
 # the model. The latter are too costly to compute; a *learning rule* estimates them.
-# *Persistent contrastive divergence*, `"pcd"`, keeps 100 chains of samples and moves
-# them one step per batch. The learning rate falls to 0 so that the chains keep up.
+# *Persistent contrastive divergence*, the default, keeps chains of samples and moves
+# them one step per batch. The learning rate falls to 0 until the last epoch, so that
+# the chains keep up.
 
 # %%
-epochs, batch_size = 15, 100
-steps = epochs * len(train) // batch_size
-falling = keras.optimizers.schedules.PolynomialDecay(0.1, steps, 0.0)
-
 rbm = kr.RBM(200, seed=0)
-rule = kr.rules.PersistentContrastiveDivergence(num_chains=100, centered=True)
-rbm.compile(keras.optimizers.SGD(falling), rule=rule)
-history = rbm.fit(
-    train, validation_data=test, batch_size=batch_size, epochs=epochs, verbose=0
-)
+rbm.compile()
+history = rbm.fit(train, validation_data=test, epochs=15, verbose=0)
 kr.plots.history(history)
 
 # %% [markdown]

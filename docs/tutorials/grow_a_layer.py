@@ -6,7 +6,6 @@
 # error, and rejects a unit that gains nothing.
 
 # %%
-import keras
 import numpy as np
 
 import keras_rbm as kr
@@ -41,9 +40,8 @@ kr.plots.filters(grown, (8, 8))
 # %%
 rbm = grown.to_rbm()
 before = np.mean(rbm.log_likelihood(test, "exact"))
-falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
-rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-history = rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+rbm.compile()
+history = rbm.fit(train, epochs=20, verbose=0)
 after = np.mean(rbm.log_likelihood(test, "exact"))
 print(f"{rbm.hidden_units} units, test log-likelihood {before:.2f}, then {after:.2f}")
 

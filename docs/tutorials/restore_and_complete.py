@@ -51,10 +51,9 @@ kr.plots.comparison(rows)
 # sampling draws the others. Each chain gives one of many possible answers.
 
 # %%
-falling = keras.optimizers.schedules.PolynomialDecay(0.1, 1000, 0.0)
 rbm = kr.RBM(200, seed=0)
-rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-history = rbm.fit(train, batch_size=100, epochs=20, verbose=0)
+rbm.compile()
+history = rbm.fit(train, epochs=20, verbose=0)
 
 known = np.arange(784) < 392  # the upper half
 hidden = np.where(known, test[:10], 0.5)

@@ -5,7 +5,6 @@
 # has endpoints that predict, reconstruct, score and sample.
 
 # %%
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -14,9 +13,8 @@ import keras_rbm as kr
 data = kr.datasets.load("digits", "train", binarize="sample", redraw=False)
 train = data.batch(2000).get_single_element().numpy()
 rbm = kr.RBM(64, seed=0)
-falling = keras.optimizers.schedules.PolynomialDecay(0.2, 1200, 0.0)
-rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-history = rbm.fit(train, batch_size=20, epochs=20, verbose=0)
+rbm.compile()
+history = rbm.fit(train, epochs=20, verbose=0)
 rbm.export("out/exported", verbose=False)
 
 # %% [markdown]

@@ -16,9 +16,8 @@ data = kr.datasets.load("digits", "train", binarize="sample", redraw=False)
 train = data.batch(2000).get_single_element().numpy()
 
 rbm = kr.RBM(15, seed=0)  # few enough hidden units to enumerate
-falling = keras.optimizers.schedules.PolynomialDecay(0.2, 1800, 0.0)
-rbm.compile(keras.optimizers.SGD(falling), rule="pcd")
-history = rbm.fit(train, batch_size=20, epochs=30, verbose=0)
+rbm.compile()
+history = rbm.fit(train, epochs=30, verbose=0)
 
 # %% [markdown]
 # ## All methods side by side
