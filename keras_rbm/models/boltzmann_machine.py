@@ -65,7 +65,7 @@ from keras_rbm.rules.rule import Rule
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 #: Number of the seed that completes data, among the seeds made from a step's seed.
-_COMPLETION = -3
+_COMPLETION, _MEANS = -3, -4
 
 
 class BoltzmannMachine(keras.Model):
@@ -523,6 +523,7 @@ class BoltzmannMachine(keras.Model):
     def _step(self, features, visible, weights, root_seed, loss_seed):
         """Returns the `rules.Step` of a batch."""
         potentials = self.potentials(features)
+        visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
         states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
         natural = potentials.hidden_natural(states)
         positive = self._positive(potentials, states, weights, natural)
@@ -538,6 +539,10 @@ class BoltzmannMachine(keras.Model):
             self.inference,
             self._learner,
         )
+
+    def _drawn(self, visible, seed):
+        """Returns states (B, V) for data that may be means, such as gray levels."""
+        return visible
 
     def _complete(self, visible, seed):
         """Returns states of the whole visible layer, if data are only a part of it."""

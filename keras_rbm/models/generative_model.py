@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference
+from keras_rbm import inference, random
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.log_partition import estimate_by_each
@@ -61,6 +61,16 @@ class GenerativeModel(BoltzmannMachine):
     def _recorded(self):
         """Returns the variables of the record."""
         return [self.base_rate, self._examples_seen.variable]
+
+    def _drawn(self, visible, seed):
+        if not self.visible.takes_means:
+            return visible
+
+        def drawn():
+            return self.visible.drawn(visible, random.uniform(tf.shape(visible), seed))
+
+        are_states = tf.reduce_all(self.visible.is_state(visible))
+        return tf.cond(are_states, lambda: visible, drawn)
 
     def _record(self, visible, weights):
         rows = self.visible.encode(visible)

@@ -53,12 +53,18 @@ class Bernoulli(Unit):
 
     `A(eta) = log(1 + exp(eta))`, mean `sigmoid(eta)`.
 
+    In data, a number between 0 and 1, such as a gray level, is the probability of 1:
+    a model of p(v) draws states with these probabilities in each step of a training,
+    and of an evaluation, and so learns the expected log-likelihood of states. The
+    targets of a `CRBM` enter as they are.
+
     Example:
 
     >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Bernoulli())
     """
 
     description = "0 or 1, or means between 0 and 1"
+    takes_means = True
 
     def parameters(self, bias: tf.Tensor) -> BernoulliParameters:
         return BernoulliParameters(bias)
@@ -68,6 +74,9 @@ class Bernoulli(Unit):
 
     def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return (states == 0) | (states == 1)
+
+    def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        return tf.cast(noise < values, values.dtype)
 
 
 def are_binary(*types: Unit) -> bool:

@@ -176,6 +176,10 @@ class Joined(Unit):
         return any(unit.encodes for unit, _ in self.parts)
 
     @property
+    def takes_means(self) -> bool:
+        return any(unit.takes_means for unit, _ in self.parts)
+
+    @property
     def description(self) -> str:
         return "in each column the states of its unit"
 
@@ -238,6 +242,9 @@ class Joined(Unit):
     def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("is_state", states)
 
+    def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        return self._each("drawn", values, noise)
+
     def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
         sizes = [unit.num_rows(count) for unit, count in self.parts]
         ends = np.cumsum(sizes)[:-1]
@@ -256,12 +263,15 @@ class Joined(Unit):
     def __repr__(self) -> str:
         return f"Joined({self.parts!r})"
 
-    def _each(self, method, states):
+    def _each(self, method, states, *others):
         sizes = [count for _, count in self.parts]
         in_graph = tf.is_tensor(states)
-        split = tf.split(states, sizes, -1) if in_graph else _split(states, sizes)
-        pairs = zip(self.parts, split, strict=True)
-        results = [getattr(unit, method)(own) for (unit, _), own in pairs]
+        split = tf.split if in_graph else _split
+        parts = [split(each, sizes, -1) for each in (states, *others)]
+        results = [
+            getattr(unit, method)(*own)
+            for (unit, _), *own in zip(self.parts, *parts, strict=True)
+        ]
         return tf.concat(results, -1) if in_graph else np.concatenate(results, -1)
 
 
@@ -316,5 +326,5 @@ def _is_pair(part):
     return pair and is_int(part[1]) and part[1] >= 1
 
 
-def _split(states, sizes):
-    return np.split(np.asarray(states), np.cumsum(sizes)[:-1], -1)
+def _split(states, sizes, axis):
+    return np.split(np.asarray(states), np.cumsum(sizes)[:-1], axis)

@@ -56,6 +56,8 @@ class Unit(Serializable, abc.ABC):
     hidden_only = False
     #: Whether states are indices, so that other numbers have no meaning.
     encodes = False
+    #: Whether data may hold means, for which training draws states.
+    takes_means = False
 
     def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         """Returns a dict of variable name to `(Keras initializer, trainable)`.
@@ -114,6 +116,15 @@ class Unit(Serializable, abc.ABC):
     def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         """Returns bools (n, units): whether values are states with a likelihood."""
         return self.contains(states)
+
+    def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Returns states (n, units): a value that is a mean is replaced by a state.
+
+        Args:
+            values: tensor (n, units), for which `contains` holds.
+            noise: tensor (n, units), uniform on (0, 1).
+        """
+        return values
 
 
 def constant(value: float) -> keras.initializers.Initializer:
