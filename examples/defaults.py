@@ -181,7 +181,7 @@ def run(kind, name, parts, epochs, setting, seed):
     base.adapt(train)
     base.kernel.assign(np.zeros(base.kernel.shape))
     model = MODELS[kind](HIDDEN[name], seed=seed, **visible, **penalty(kind, setting))
-    model.compile(**compiled(kind, setting), steps_per_execution=16)
+    model.compile(**compiled(kind, setting))
     scored = train[:2000], *held_out
     try:
         model.fit(train, epochs=epochs, verbose=0)

@@ -55,12 +55,18 @@ def as_int(name: str, value: Any) -> int:
         ) from None
 
 
+def shuffled_rows(count: int, seed: int, step: int | tf.Tensor) -> tf.Tensor:
+    """Returns the order of `count` rows in an epoch, int64 (count,), on the host."""
+    with tf.device("CPU:0"):
+        return _permutation(
+            tf.constant(count, tf.int64), root_key(seed), tf.cast(step, tf.int64)
+        )
+
+
 @tf.function(autograph=False)
-def permutation(count: tf.Tensor, key: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-    """Returns the permutation of the numbers below `count` for a step, int64."""
-    return tf.random.experimental.stateless_shuffle(
-        tf.range(count), fold_in(key, step), alg="philox"
-    )
+def _permutation(count, key, step):
+    key = fold_in(fold_in(key, SHUFFLING), step)
+    return tf.random.experimental.stateless_shuffle(tf.range(count), key, alg="philox")
 
 
 def each_epoch(

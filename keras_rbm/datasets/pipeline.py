@@ -29,14 +29,12 @@ from keras_rbm.datasets.arguments import (
 )
 from keras_rbm.datasets.keyed import (
     SAMPLING,
-    SHUFFLING,
     as_int,
     each_epoch,
-    fold_in,
     map_with_keys,
-    permutation,
     reader,
     root_key,
+    shuffled_rows,
 )
 
 
@@ -175,7 +173,7 @@ def shuffled_batches(
             "Expected batches of at least one and fewer than 2**63 examples. "
             f"Received: batch_size={batch_size}. Pass a positive integer."
         )
-    key = fold_in(root_key(seed), SHUFFLING)
+    root_key(seed)  # raises an error unless it is a seed
     # On the host, where tf.data gathers, not on the default device of eager tensors.
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
@@ -193,8 +191,7 @@ def shuffled_batches(
     read = reader(iterations)
 
     def read_order():
-        with tf.device("CPU:0"):
-            return permutation(tf.constant(num_examples, tf.int64), key, read())
+        return shuffled_rows(num_examples, seed, read())
 
     def rows_of(order):
         return tf.data.Dataset.from_tensor_slices(order).batch(

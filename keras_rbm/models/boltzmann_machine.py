@@ -34,6 +34,7 @@ from keras_rbm.models.training.defaults import (
     check_compile_options,
     default_rate,
     has_default_rate,
+    is_auto,
     optimizer_for,
     warn_of_rate,
 )
@@ -51,6 +52,7 @@ from keras_rbm.models.training.guard import (
     StepGuard,
     zeros_unless,
 )
+from keras_rbm.models.training.many_steps import ManySteps, looks_at_batches
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
@@ -136,7 +138,7 @@ class BoltzmannMachine(keras.Model):
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
         weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
         run_eagerly: bool = False,
-        steps_per_execution: int = 1,
+        steps_per_execution: int | str = "auto",
         jit_compile: bool | str = "auto",
     ) -> None:
         """Configures the model for training.
@@ -152,7 +154,11 @@ class BoltzmannMachine(keras.Model):
             loss: not supported; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
-            run_eagerly, steps_per_execution: as in Keras.
+            run_eagerly: as in Keras.
+            steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
+                as take about a tenth of a second, or 1 if a callback is called at each
+                batch; 1 for pipelines and under a distribution strategy. The weights
+                do not depend on it.
             jit_compile: bool or `"auto"`, whether XLA compiles the steps: a third
                 faster, also on a CPU, after a second or two at the start. `"auto"`
                 does so unless the model runs eagerly, under a distribution strategy,
@@ -174,7 +180,8 @@ class BoltzmannMachine(keras.Model):
         optimizer = optimizer_for(name, samples=not self.conditional)
         learner = self._checked_learner(rule, optimizer)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
-        if distributed and (jit_compile is True or steps_per_execution != 1):
+        steps = 1 if is_auto(steps_per_execution) else steps_per_execution
+        if distributed and (jit_compile is True or steps != 1):
             raise ValueError(
                 "Expected jit_compile=False (or 'auto') and steps_per_execution=1 "
                 "under a distribution strategy: Keras fails with others. Received: "
@@ -185,14 +192,14 @@ class BoltzmannMachine(keras.Model):
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             run_eagerly=run_eagerly,
-            steps_per_execution=steps_per_execution,
+            steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
         )
         named = isinstance(name, str) and has_default_rate(name)
         self._named_optimizer = name if named else None
         if isinstance(name, str) and not named:
             warn_of_rate(name, optimizer)
-        self._requested_jit = jit_compile
+        self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
         self._reports_predictions = bool(metrics or weighted_metrics)
         self.rule = rule
         self._learner = rule.learner = learner
@@ -233,7 +240,11 @@ class BoltzmannMachine(keras.Model):
             return config
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
-        own = {"rule": rules.serialize(self.rule), "jit_compile": self._requested_jit}
+        own = {
+            "rule": rules.serialize(self.rule),
+            "jit_compile": self._requested_jit,
+            "steps_per_execution": self._requested_steps,
+        }
         if awaits_rate(self):
             own["optimizer"] = self._named_optimizer
         return config | own
@@ -414,8 +425,6 @@ class BoltzmannMachine(keras.Model):
         is_all = is_array(data.x)
         if is_all:
             batch_size = self._batch_size_for(len(data.x), batch_size)
-        if shuffle:
-            data = data.shuffled(batch_size, epoch_key.read)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
         size = float(min(batch_size or 32, len(x)) if is_all else len(x))
@@ -424,21 +433,57 @@ class BoltzmannMachine(keras.Model):
         length = FitLength(epochs, size)
         own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)
-        x, y, sample_weight = data.for_keras(batch_size)
-        with explained():
-            return super().fit(
-                x,
-                y,
-                batch_size=batch_size,
-                epochs=epochs,
-                verbose=verbose,
-                callbacks=extended(callbacks, *own),
-                validation_data=data.validation,
-                shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
-                sample_weight=sample_weight,
-                initial_epoch=initial_epoch,
-                **kwargs,
+        callbacks = extended(callbacks, *own)
+        read = epoch_key.read if shuffle else None
+        self.make_train_function()
+        if is_all and self._can_take_many(**kwargs):
+            x, y, sample_weight = self._many_steps.steps, None, None
+            looks = any(map(looks_at_batches, callbacks))
+            kwargs["steps_per_epoch"] = self._many_steps.begin(
+                data.arrays, batch_size or 32, self._steps_at_once(looks), read
             )
+            batch_size = None
+        else:
+            if shuffle:
+                data = data.shuffled(batch_size, epoch_key.read)
+            x, y, sample_weight = data.for_keras(batch_size)
+        try:
+            with explained():
+                return super().fit(
+                    x,
+                    y,
+                    batch_size=batch_size,
+                    epochs=epochs,
+                    verbose=verbose,
+                    callbacks=callbacks,
+                    validation_data=data.validation,
+                    shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
+                    sample_weight=sample_weight,
+                    initial_epoch=initial_epoch,
+                    **kwargs,
+                )
+        finally:
+            self._many_steps.end()
+            length.end(self)
+
+    def _can_take_many(self, steps_per_epoch=None, **kwargs):
+        """Returns whether `fit` on arrays takes its steps by `ManySteps`."""
+        alone = self.distribute_strategy.num_replicas_in_sync == 1
+        return (
+            alone
+            and steps_per_epoch is None
+            and isinstance(self.rule, rules.LearningRule)
+        )
+
+    def _steps_at_once(self, looks):
+        """Returns how many steps a program takes, or `None` for those of a moment.
+
+        Args:
+            looks: bool, whether a callback looks at each batch.
+        """
+        if self._requested_steps != "auto":
+            return self.steps_per_execution
+        return 1 if looks or self.run_eagerly else None
 
     def _batch_size_for(self, count, wanted):
         """Returns the size of batches of an array with `count` rows."""
@@ -630,7 +675,18 @@ class BoltzmannMachine(keras.Model):
     def make_train_function(self, force: bool = False) -> None:
         if force or self.train_function is None:
             super().make_train_function(force)
-            self.train_function = self._guard.read(self.train_function, self)
+            self._many_steps = ManySteps(self)
+            of_arrays = self._guard.read(lambda _: self._many_steps.take(), self)
+            of_pipeline = self._guard.read(self.train_function, self)
+
+            def function(iterator):
+                if not self._many_steps.has_begun:
+                    return of_pipeline(iterator)
+                if self._many_steps.is_ahead:
+                    return self._many_steps.skip()
+                return of_arrays(iterator)
+
+            self.train_function = function
 
     def train_on_batch(
         self,

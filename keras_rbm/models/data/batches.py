@@ -73,6 +73,11 @@ class TrainingData(NamedTuple):
             validation_data = _validation(form, validation_data, start[0], batch_size)
         return cls(start, *parts, validation_data)  # type: ignore[call-arg]
 
+    @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """x, y and weights, of array data."""
+        return self.x, self.y, self.sample_weight
+
     def shuffled(
         self, batch_size: int, epoch_key: Callable[[], int]
     ) -> tf.data.Dataset:

@@ -116,8 +116,13 @@ def check_compile_options(
                 "Expected metrics as a list. Received: metrics of type "
                 f"{type(given).__name__}. Pass [metric]."
             )
-    check_counts(steps_per_execution=steps_per_execution)
+    if not is_auto(steps_per_execution):
+        check_counts(steps_per_execution=steps_per_execution)
     check_flags(run_eagerly=run_eagerly)
-    automatic = isinstance(jit_compile, str) and jit_compile == "auto"
-    if not automatic:
+    if not is_auto(jit_compile):
         check_flags(jit_compile=jit_compile)
+
+
+def is_auto(value: Any) -> bool:
+    """Returns whether an argument is the word "auto"."""
+    return isinstance(value, str) and value == "auto"

@@ -82,20 +82,22 @@ class FitLength(keras.callbacks.Callback):
             self._rows = self._size * updates / inner_steps(self.model.rule)
             self._count()
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        rate = falling_rate(self.model.optimizer)
+    def end(self, model: keras.Model) -> None:
+        """Ends the fall and the counting, also of a `fit` that an error has ended."""
+        rate = falling_rate(model.optimizer)
         if rate is not None:
             rate.hold()
-        for prior in self._priors():
+        for prior in _priors(model):
             prior.rest()
 
     def _count(self):
         """Tells priors the rows."""
-        for prior in self._priors():
+        for prior in _priors(self.model):
             prior.count(self._rows)
 
-    def _priors(self):
-        for variable in self.model.trainable_variables:
-            prior = getattr(variable, "regularizer", None)
-            if isinstance(prior, NormalPrior):
-                yield prior
+
+def _priors(model):
+    for variable in model.trainable_variables:
+        prior = getattr(variable, "regularizer", None)
+        if isinstance(prior, NormalPrior):
+            yield prior

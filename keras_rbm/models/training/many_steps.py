@@ -1,0 +1,192 @@
+"""The steps of `fit` on arrays, many in one program."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.datasets.in_memory import hold_in_memory, map_present
+from keras_rbm.datasets.keyed import shuffled_rows
+from keras_rbm.models.training.resume import inner_steps
+
+#: About how long a program may run, in seconds: until somebody looks.
+_SECONDS = 0.1
+#: Roughly what a step costs: seconds, and for each multiplication of its products.
+_STEP, _PRODUCT = 2e-5, 1e-10
+#: An iteration of an approximate inference costs as much as this many sweeps.
+_ITERATION = 10
+#: Most memory for the batches of a program, and for data on a device, in bytes.
+_MOST_BYTES, _MOST_ON_DEVICE = 2**26, 2**31
+
+
+class ManySteps:
+    """Takes the steps of `fit` on arrays, many of them in one program.
+
+    Keras asks for one step after the other. The first call takes all steps up to the
+    next moment at which somebody may look; those that follow return its logs.
+
+    A program has batches of one size: the last batch of an epoch is filled with rows
+    of weight 0. If the model reports metrics, which would count them, it is smaller.
+
+    Args:
+        model: the model, whose `train_step` is called.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._parts: Any = None
+        self._program = tf.function(self._run, autograph=False, reduce_retracing=False)
+        if model.jit_compile:
+            self._program = tf.function(self._run, autograph=False, jit_compile=True)
+
+    def begin(
+        self,
+        arrays: Sequence[Any],
+        batch_size: int,
+        at_once: int | None,
+        read: Callable[[], int] | None,
+    ) -> int:
+        """Takes the data of a `fit`; returns the number of steps of an epoch.
+
+        Args:
+            arrays: x, y and sample_weight, arrays or `None`.
+            batch_size: int.
+            at_once: int, steps of a program, or `None` for as many as take a moment.
+            read: function that returns the number of a new epoch, by which its rows are
+                shuffled, or `None` to leave them in their order.
+        """
+        model = self._model
+        size = sum(each.nbytes for each in arrays if each is not None)
+        with tf.device("CPU:0" if size > _MOST_ON_DEVICE else None):
+            self._parts = hold_in_memory(tuple(arrays))
+        count = len(arrays[0])
+        self._count, self._batch_size, self._read = count, batch_size, read
+        self._num_steps = -(-count // batch_size)
+        if at_once is None:
+            batch = size * batch_size / count
+            at_once = steps_of_a_moment(model, batch_size, self._num_steps, batch)
+        self._at_once = at_once
+        self._step = self._pending = 0
+        return self._num_steps
+
+    def end(self) -> None:
+        """Lets the data go."""
+        self._parts = None
+
+    @property
+    def steps(self) -> tf.data.Dataset:
+        """A dataset without end for Keras, which asks for steps by its elements."""
+        return tf.data.Dataset.range(1).repeat()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has data."""
+        return self._parts is not None
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the next step has been taken already."""
+        return self._pending > 0
+
+    def skip(self) -> dict[str, Any]:
+        """Returns the logs of a step that has been taken already."""
+        self._pending -= 1
+        return self._logs
+
+    def take(self) -> dict[str, Any]:
+        """Takes the next steps; returns their logs."""
+        if not self._step:
+            rows = np.arange(self._count)
+            if self._read is not None:
+                rows = shuffled_rows(self._count, 0, self._read()).numpy()
+            fill = np.zeros(self._num_steps * self._batch_size - self._count, np.int64)
+            self._rows = np.concatenate([rows, fill]).reshape(-1, self._batch_size)
+        left = self._num_steps - self._step
+        rows = self._rows[self._step : self._step + self._at_once]
+        at_once, rest = self._at_once, self._count % self._batch_size
+        if rest and self._model._reports_predictions:
+            if left == 1:  # the smaller batch, in a program of its own
+                rows, at_once = rows[:, :rest], 1
+            elif left <= at_once:
+                rows = rows[:-1]
+        count = len(rows)
+        first = self._step * self._batch_size
+        ones = np.arange(first, first + rows.size).reshape(rows.shape) < self._count
+        pad = ((0, at_once - count), (0, 0))
+        self._logs = self._call(np.pad(rows, pad), np.pad(ones, pad), count)
+        self._step = (self._step + count) % self._num_steps
+        self._pending = -(-count // self._model.steps_per_execution) - 1
+        return self._logs
+
+    def _call(self, rows, ones, count):
+        """Takes `count` steps on batches of rows (K, B), of which `ones` are data."""
+        x, y, weights = map_present(lambda part: tf.gather(part, rows), self._parts)
+        own = tf.constant(ones, self._model.variable_dtype)
+        if weights is not None:
+            own *= tf.reshape(tf.cast(weights, own.dtype), own.shape)
+        stack = x, () if y is None else y, own
+        if self._model.run_eagerly:
+            for number in range(count):
+                batch = map_present(lambda part, n=number: part[n], stack)
+                logs = self._model.train_step(batch)
+        else:
+            logs = self._program(stack, tf.constant(count))
+        return tf.nest.map_structure(lambda value: np.asarray(value)[()], logs)
+
+    def _run(self, stack, count):
+        """Takes `count` ≥ 1 steps on the first of a stack of batches; returns logs."""
+        one = tf.nest.map_structure(
+            lambda x: tf.TensorSpec(x.shape[1:], x.dtype), stack
+        )
+        step = tf.function(self._model.train_step, autograph=False)
+        step = step.get_concrete_function(one)
+        empty = tf.nest.map_structure(
+            lambda log: tf.zeros(log.shape, log.dtype), step.structured_outputs
+        )
+
+        def body(number, logs):
+            with tf.control_dependencies(tf.nest.flatten(logs)):
+                batch = tf.nest.map_structure(lambda part: part[number], stack)
+                return number + 1, step(batch)
+
+        def goes_on(number, logs):
+            return number < count
+
+        return tf.while_loop(goes_on, body, (tf.constant(0), empty))[1]
+
+
+def steps_of_a_moment(
+    model: Any, batch_size: int, num_steps: int, batch_bytes: float
+) -> int:
+    """Returns how many steps take about a tenth of a second, a power of 2.
+
+    It depends only on sizes, so that models of one size share what has been compiled.
+    """
+    rule = model.rule
+    chains = [each.shape[0] for each in model._learner.variables if each.shape]
+    sweeps = getattr(rule, "gibbs_steps", 1)
+    infers = getattr(rule, "inference", None) or model.inference
+    sweeps += _ITERATION * getattr(infers, "max_iterations", 0)
+    rows = 2 * batch_size + 2 * sweeps * max(batch_size, *chains, 0)
+    products = rows * sum(math.prod(each.shape) for each in model.trainable_variables)
+    seconds = inner_steps(rule) * (_STEP + _PRODUCT * products)
+    most = min(_SECONDS / seconds, num_steps, _MOST_BYTES / batch_bytes)
+    return 2 ** max(0, math.ceil(math.log2(most)))
+
+
+def looks_at_batches(callback: keras.callbacks.Callback) -> bool:
+    """Returns whether a callback wants to be called between steps."""
+    files = keras.callbacks.ModelCheckpoint, keras.callbacks.BackupAndRestore
+    if type(callback) in files:
+        return callback.save_freq != "epoch"
+    if type(callback) is keras.callbacks.TensorBoard:
+        return callback.update_freq != "epoch" or callback.write_steps_per_second
+    hooks = "on_batch_begin", "on_batch_end", "on_train_batch_begin"
+    base = keras.callbacks.Callback
+    return any(
+        getattr(getattr(callback, name), "__func__", None) is not getattr(base, name)
+        for name in (*hooks, "on_train_batch_end")
+    )
