@@ -59,7 +59,7 @@ class ManySteps:
                 shuffled, or `None` to leave them in their order.
         """
         model = self._model
-        size = sum(each.nbytes for each in arrays if each is not None)
+        size = sum(4 * math.prod(each.shape) for each in arrays if each is not None)
         with tf.device("CPU:0" if size > _MOST_ON_DEVICE else None):
             self._parts = hold_in_memory(tuple(arrays))
         count = len(arrays[0])
