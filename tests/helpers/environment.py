@@ -22,6 +22,7 @@ import tensorflow as tf  # noqa: E402
 
 from keras_rbm.inference import traces  # noqa: E402
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine  # noqa: E402
+from keras_rbm.models.training import shared_programs  # noqa: E402
 
 _CPU = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
@@ -104,6 +105,7 @@ def as_users_run(traced, compiled_inference):
 def fresh_keras():
     """Gives each test the default policy, names counted from zero, and a seed."""
     keras.utils.clear_session(free_memory=False)
+    shared_programs._programs.clear()
     keras.utils.set_random_seed(1)
     yield
     keras.config.set_dtype_policy("float32")

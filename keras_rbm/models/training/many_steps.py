@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_rbm.datasets.in_memory import hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
 from keras_rbm.models.training.resume import inner_steps
+from keras_rbm.models.training.shared_programs import program_for
 
 #: About how long a program may run, in seconds: until somebody looks.
 _SECONDS = 0.1
@@ -38,9 +39,9 @@ class ManySteps:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._parts: Any = None
-        self._program = tf.function(self._run, autograph=False, reduce_retracing=False)
-        if model.jit_compile:
-            self._program = tf.function(self._run, autograph=False, jit_compile=True)
+        compiled = True if model.jit_compile else None
+        self._program = tf.function(self._run, autograph=False, jit_compile=compiled)
+        self._programs: dict[str, Callable[..., Any]] = {}
 
     def begin(
         self,
@@ -133,8 +134,17 @@ class ManySteps:
                 batch = map_present(lambda part, n=number: part[n], stack)
                 logs = self._model.train_step(batch)
         else:
-            logs = self._program(stack, tf.constant(count))
+            logs = self._program_for(stack)(stack, tf.constant(count))
         return tf.nest.map_structure(lambda value: np.asarray(value)[()], logs)
+
+    def _program_for(self, stack):
+        """Returns the program for batches like these."""
+        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), stack)
+        key = repr(specs)
+        if key not in self._programs:
+            count = tf.TensorSpec((), tf.int32)
+            self._programs[key] = program_for(self._model, self._program, specs, count)
+        return self._programs[key]
 
     def _run(self, stack, count):
         """Takes `count` ≥ 1 steps on the first of a stack of batches; returns logs."""
