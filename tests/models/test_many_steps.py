@@ -124,7 +124,8 @@ def test_rows_that_fill_the_last_batch_count_nothing(traced):
     np.testing.assert_allclose(losses[0][1], losses[1][1], rtol=1e-5, atol=1e-7)
 
 
-def test_metrics_are_of_the_rows_alone(traced):
+@pytest.mark.parametrize("options", [{}, {"steps_per_execution": 3}])
+def test_metrics_are_of_the_rows_alone(options, traced):
     """The last batch is a small one then: none of its rows is counted twice."""
     seen = []
 
@@ -135,8 +136,8 @@ def test_metrics_are_of_the_rows_alone(traced):
         def result(self):
             return tf.constant(0.0)
 
-    fitted(rbm, lengths=(1,), metrics=[Count()])
-    assert seen == [10] * 7 + [5]
+    fitted(rbm, lengths=(2,), metrics=[Count()], **options)
+    assert seen == ([10] * 7 + [5]) * 2
 
 
 def test_a_bad_step_among_many_is_named_and_the_last(traced):
@@ -155,3 +156,12 @@ def test_a_bad_step_among_many_is_named_and_the_last(traced):
     assert int(model.optimizer.iterations) == 3
     history = rbm().fit(ROWS, batch_size=10, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
+
+
+def test_a_batch_is_not_larger_than_the_data(traced):
+    rule = kr.rules.ContrastiveDivergence()
+    model, sizes = rbm(rule), []
+    phases = rule.phases
+    rule.phases = lambda step: sizes.append(step.visible.shape[0]) or phases(step)
+    model.fit(ROWS, batch_size=1000, epochs=7, verbose=0)
+    assert set(sizes) == {75}

@@ -60,6 +60,7 @@ class ManySteps:
                 shuffled, or `None` to leave them in their order.
         """
         model = self._model
+        batch_size = min(batch_size, len(arrays[0]))
         size = sum(4 * math.prod(each.shape) for each in arrays if each is not None)
         with tf.device("CPU:0" if size > _MOST_ON_DEVICE else None):
             self._parts = hold_in_memory(tuple(arrays))
@@ -105,25 +106,28 @@ class ManySteps:
                 rows = shuffled_rows(self._count, 0, self._read()).numpy()
             fill = np.zeros(self._num_steps * self._batch_size - self._count, np.int64)
             self._rows = np.concatenate([rows, fill]).reshape(-1, self._batch_size)
-        left = self._num_steps - self._step
         rows = self._rows[self._step : self._step + self._at_once]
-        at_once, rest = self._at_once, self._count % self._batch_size
-        if rest and self._model._reports_predictions:
-            if left == 1:  # the smaller batch, in a program of its own
-                rows, at_once = rows[:, :rest], 1
-            elif left <= at_once:
-                rows = rows[:-1]
-        count = len(rows)
-        first = self._step * self._batch_size
-        ones = np.arange(first, first + rows.size).reshape(rows.shape) < self._count
-        pad = ((0, at_once - count), (0, 0))
-        self._logs = self._call(np.pad(rows, pad), np.pad(ones, pad), count)
-        self._step = (self._step + count) % self._num_steps
-        self._pending = -(-count // self._model.steps_per_execution) - 1
+        self._step = (self._step + len(rows)) % self._num_steps
+        self._pending = -(-len(rows) // self._model.steps_per_execution) - 1
+        rest = self._count % self._batch_size
+        if rest and not self._step and self._model._reports_predictions:
+            if len(rows) > 1:
+                self._call(rows[:-1], self._at_once)
+            self._logs = self._call(rows[-1:, :rest], 1)
+        else:
+            filled = 0 if self._step else self._rows.size - self._count
+            self._logs = self._call(rows, self._at_once, filled)
         return self._logs
 
-    def _call(self, rows, ones, count):
-        """Takes `count` steps on batches of rows (K, B), of which `ones` are data."""
+    def _call(self, rows, most, filled=0):
+        """Takes steps on batches of rows, (K, B), in a program for up to `most`.
+
+        `filled` is how many rows at the end have weight 0.
+        """
+        count, ones = len(rows), np.ones(rows.size)
+        ones[rows.size - filled :] = 0.0
+        pad = ((0, most - count), (0, 0))
+        rows, ones = np.pad(rows, pad), np.pad(ones.reshape(rows.shape), pad)
         x, y, weights = map_present(lambda part: tf.gather(part, rows), self._parts)
         own = tf.constant(ones, self._model.variable_dtype)
         if weights is not None:
