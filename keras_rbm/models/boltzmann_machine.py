@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from keras import tree
 from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
@@ -123,6 +124,7 @@ class BoltzmannMachine(keras.Model):
         self._visible_bias_initializer = None
         self._learner: Learner | None = None
         self._guard = StepGuard()
+        self._many_steps: ManySteps | None = None
         self._named_optimizer: str | None = None  # whose rate is chosen by the model
         self._visible_width = None  # columns of visible states, once built
         self._fit_start = FitStart()
@@ -436,18 +438,20 @@ class BoltzmannMachine(keras.Model):
         callbacks = extended(callbacks, *own)
         read = epoch_key.read if shuffle else None
         self.make_train_function()
-        if is_all and self._can_take_many(**kwargs):
-            x, y, sample_weight = self._many_steps.steps, None, None
-            looks = any(map(looks_at_batches, callbacks))
-            kwargs["steps_per_epoch"] = self._many_steps.begin(
-                data.arrays, batch_size or 32, self._steps_at_once(looks), read
-            )
-            batch_size = None
-        else:
-            if shuffle:
-                data = data.shuffled(batch_size, epoch_key.read)
-            x, y, sample_weight = data.for_keras(batch_size)
         try:
+            if is_all and self._can_take_many(**kwargs):
+                x, y, sample_weight = self._many_steps.steps, None, None
+                looks = any(map(looks_at_batches, tree.flatten(callbacks)))
+                kwargs["steps_per_epoch"] = self._many_steps.begin(
+                    data.arrays, batch_size or 32, self._steps_at_once(looks), read
+                )
+                own_size = kwargs.get("validation_batch_size")
+                kwargs["validation_batch_size"] = own_size or batch_size
+                batch_size = None
+            else:
+                if shuffle:
+                    data = data.shuffled(batch_size, epoch_key.read)
+                x, y, sample_weight = data.for_keras(batch_size)
             with explained():
                 return super().fit(
                     x,
@@ -463,17 +467,16 @@ class BoltzmannMachine(keras.Model):
                     **kwargs,
                 )
         finally:
-            self._many_steps.end()
+            if self._many_steps is not None:
+                self._many_steps.end()
             length.end(self)
 
     def _can_take_many(self, steps_per_epoch=None, **kwargs):
         """Returns whether `fit` on arrays takes its steps by `ManySteps`."""
-        alone = self.distribute_strategy.num_replicas_in_sync == 1
-        return (
-            alone
-            and steps_per_epoch is None
-            and isinstance(self.rule, rules.LearningRule)
-        )
+        alone = self._distribute_strategy is None and not tf.distribute.has_strategy()
+        own = type(self).train_step.__module__.startswith("keras_rbm.")
+        known = own and isinstance(self.rule, rules.LearningRule)
+        return alone and known and self._many_steps is not None and not steps_per_epoch
 
     def _steps_at_once(self, looks):
         """Returns how many steps a program takes, or `None` for those of a moment.
@@ -680,7 +683,9 @@ class BoltzmannMachine(keras.Model):
             of_pipeline = self._guard.read(self.train_function, self)
 
             def function(iterator):
-                if not self._many_steps.has_begun:
+                # Not if a callback calls train_on_batch, which passes a generator.
+                of_fit = isinstance(iterator, tf.data.Iterator)
+                if not (of_fit and self._many_steps.has_begun):
                     return of_pipeline(iterator)
                 if self._many_steps.is_ahead:
                     return self._many_steps.skip()

@@ -165,3 +165,48 @@ def test_a_batch_is_not_larger_than_the_data(traced):
     rule.phases = lambda step: sizes.append(step.visible.shape[0]) or phases(step)
     model.fit(ROWS, batch_size=1000, epochs=7, verbose=0)
     assert set(sizes) == {75}
+
+
+def test_a_callback_may_train_on_a_batch_of_its_own(traced):
+    model = rbm()
+
+    def train(*_):
+        before = int(model.optimizer.iterations)
+        model.train_on_batch(ROWS[:20])
+        assert int(model.optimizer.iterations) == before + 1
+
+    own = keras.callbacks.LambdaCallback(on_epoch_end=train)
+    model.fit(ROWS, batch_size=10, epochs=2, callbacks=[[own]], verbose=0)
+    assert int(model.optimizer.iterations) == 2 * 8 + 2
+
+
+def test_batches_of_validation_are_as_large_as_those_of_training(traced):
+    sizes = []
+
+    class Sizes(keras.callbacks.Callback):
+        def on_test_batch_end(self, batch, logs=None):
+            sizes.append(batch)
+
+    rbm().fit(
+        ROWS, batch_size=25, validation_data=(ROWS,), callbacks=[Sizes()], verbose=0
+    )
+    assert sizes == [0, 1, 2]
+
+
+def test_a_train_step_of_a_subclass_gets_the_rows_alone(traced):
+    class Own(kr.RBM):
+        def train_step(self, data):
+            assert tf.is_tensor(data)
+            return super().train_step(data)
+
+    model = Own(4, seed=0)
+    model.compile(keras.optimizers.SGD(0.1))
+    model.fit(ROWS, batch_size=10, verbose=0)
+    assert int(model.optimizer.iterations) == 8
+
+
+def test_fit_in_the_scope_of_a_strategy_of_one_device(traced):
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = rbm()
+        model.fit(ROWS, batch_size=10, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 8

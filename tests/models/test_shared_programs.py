@@ -1,5 +1,6 @@
 """Programs of training steps that models of one kind share."""
 
+import functools
 import gc
 import weakref
 
@@ -18,6 +19,7 @@ def counted(traced, monkeypatch):
     """Lists the models whose step has been traced."""
     models, step = [], kr.RBM.train_step
 
+    @functools.wraps(step)
     def train_step(self, data):
         models.append(self.name)
         return step(self, data)
@@ -65,7 +67,54 @@ def test_a_model_changes_no_other():
     assert (first.get_weights()[0] != before[0]).any()
 
 
+def frozen():
+    model = kr.RBM(4, num_visible=6, kernel_regularizer=None, seed=0)
+    model.visible_bias.trainable = False
+    return model
+
+
+def constrained():
+    model = kr.RBM(4, num_visible=6, seed=0)
+    model.kernel.constraint = keras.constraints.NonNeg()
+    return model
+
+
+def regularized():
+    model = kr.RBM(4, num_visible=6, seed=0)
+    model.kernel.regularizer = keras.regularizers.L2(100.0)
+    return model
+
+
+def replaced():
+    rule = kr.rules.PersistentContrastiveDivergence()
+    phases = rule.phases
+    rule.phases = lambda step: phases(step)
+    return rule
+
+
+def excluded():
+    optimizer = keras.optimizers.Adam(0.1, weight_decay=0.1)
+    optimizer.exclude_from_weight_decay(var_names=["kernel"])
+    return optimizer
+
+
+class OwnPenalty(keras.regularizers.Regularizer):
+    """Has no config."""
+
+    def __call__(self, x):
+        return 0.0 * keras.ops.sum(x)
+
+
 OTHERS = {
+    "frozen": lambda: fitted(frozen()),
+    "constraint": lambda: fitted(constrained()),
+    "regularizer": lambda: fitted(regularized()),
+    "function": lambda: fitted(
+        kr.RBM(4, kernel_regularizer=lambda w: 0.0 * keras.ops.sum(w), seed=0)
+    ),
+    "no config": lambda: fitted(kr.RBM(4, kernel_regularizer=OwnPenalty(), seed=0)),
+    "method": lambda: fitted(kr.RBM(4, seed=0), rule=replaced()),
+    "excluded": lambda: fitted(kr.RBM(4, seed=0), excluded()),
     "width": lambda: fitted(kr.RBM(5, seed=0)),
     "units": lambda: fitted(kr.RBM(4, hidden="spin", seed=0)),
     "prior": lambda: fitted(kr.RBM(4, kernel_regularizer=None, seed=0)),
@@ -82,9 +131,19 @@ OTHERS = {
 @pytest.mark.parametrize("what", OTHERS)
 def test_models_that_differ_share_nothing(what, counted):
     fitted(kr.RBM(4, seed=0))
+    fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, weight_decay=0.1))
     number = len(counted)
     OTHERS[what]()
     assert len(counted) > number
+
+
+def test_a_bias_frozen_after_a_fit_stays():
+    model = kr.RBM(4, kernel_regularizer=None, seed=0)
+    fitted(model, keras.optimizers.SGD(0.1))
+    model.visible_bias.trainable = False
+    before = model.visible_bias.numpy()
+    fitted(model, keras.optimizers.SGD(0.1))
+    np.testing.assert_array_equal(model.visible_bias, before)
 
 
 def test_rules_and_models_of_others_are_traced_each_time(counted):

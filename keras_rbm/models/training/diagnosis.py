@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm import random
 from keras_rbm.models.data.rows import as_rows, moments, some_rows
 from keras_rbm.models.training.fit_length import falling_rate
 from keras_rbm.units.bernoulli import are_binary
@@ -70,7 +71,11 @@ class Diagnosis(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._independent is None:
-            self._independent = _independent_losses(self.model.visible, self._rows)
+            unit, rows = self.model.visible, self._rows
+            self._independent = _independent_losses(unit, rows, rows)
+            noise = random.uniform(tf.shape(rows), 0)
+            states = unit.drawn(tf.cast(rows, tf.float32), noise).numpy()
+            self._deviation = np.std(_independent_losses(unit, rows, states))
         width = self._rows.shape[1]
         mean = width * np.mean(self._independent)
         logs = logs or {}
@@ -106,7 +111,7 @@ class Diagnosis(keras.callbacks.Callback):
         # The loss looks at one unit of each example, V times as heavy.
         width = self._rows.shape[1]
         mean = width * np.mean(self._independent)
-        error = width * np.std(self._independent) / np.sqrt(self._count)
+        error = width * self._deviation / np.sqrt(self._count)
         if self._loss > mean + max(_LAST_MARGIN * width, _ERRORS * error):
             self._tell(
                 "worse",
@@ -173,8 +178,8 @@ class Diagnosis(keras.callbacks.Callback):
             )
 
 
-def _independent_losses(unit, rows):
-    """Returns minus log p of each state of isolated units fitted to rows, (B, V)."""
+def _independent_losses(unit, rows, states):
+    """Returns minus log p of states, (B, V), of isolated units fitted to rows."""
     start = {
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
@@ -183,7 +188,7 @@ def _independent_losses(unit, rows):
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)
     natural = parameters.natural(0.0)
-    own = tf.transpose(natural * parameters.first_of(rows))
+    own = tf.transpose(natural * parameters.first_of(states))
     own = tf.math.unsorted_segment_sum(own, parameters.unit_of_row, rows.shape[1])
-    each = parameters.base_measure(rows) - parameters.log_partition(natural)
+    each = parameters.base_measure(states) - parameters.log_partition(natural)
     return -(tf.transpose(own) + each).numpy()

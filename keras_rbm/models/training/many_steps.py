@@ -128,7 +128,7 @@ class ManySteps:
         ones[rows.size - filled :] = 0.0
         pad = ((0, most - count), (0, 0))
         rows, ones = np.pad(rows, pad), np.pad(ones.reshape(rows.shape), pad)
-        x, y, weights = map_present(lambda part: tf.gather(part, rows), self._parts)
+        x, y, weights = map_present(lambda part: _gathered(part, rows), self._parts)
         own = tf.constant(ones, self._model.variable_dtype)
         if weights is not None:
             own *= tf.reshape(tf.cast(weights, own.dtype), own.shape)
@@ -172,6 +172,11 @@ class ManySteps:
         return tf.while_loop(goes_on, body, (tf.constant(0), empty))[1]
 
 
+def _gathered(part, rows):
+    with tf.device(part.device):  # where the data are
+        return tf.gather(part, rows)
+
+
 def steps_of_a_moment(
     model: Any, batch_size: int, num_steps: int, batch_bytes: float
 ) -> int:
@@ -200,7 +205,10 @@ def looks_at_batches(callback: keras.callbacks.Callback) -> bool:
         return callback.update_freq != "epoch" or callback.write_steps_per_second
     hooks = "on_batch_begin", "on_batch_end", "on_train_batch_begin"
     base = keras.callbacks.Callback
+    own = {
+        name: getattr(callback, name, None) for name in (*hooks, "on_train_batch_end")
+    }
     return any(
-        getattr(getattr(callback, name), "__func__", None) is not getattr(base, name)
-        for name in (*hooks, "on_train_batch_end")
+        getattr(method, "__func__", method) not in (None, getattr(base, name))
+        for name, method in own.items()
     )

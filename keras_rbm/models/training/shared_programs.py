@@ -8,8 +8,10 @@ model of that kind.
 
 import collections
 import functools
+import inspect
 import json
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,9 @@ from keras_rbm.inference import traces
 #: Number of programs that are kept.
 _MOST = 16
 _programs: collections.OrderedDict[str, Any] = collections.OrderedDict()
-_active = threading.local()
+_active, _lock = threading.local(), threading.RLock()
+#: Names of methods that Keras sets on each object.
+_SET_BY_KERAS = {"build", "loss", "quantize"}
 
 
 def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
@@ -37,15 +41,16 @@ def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
     key = _key_of(model, variables, specs)
     if key is None:
         return function
-    if key not in _programs:
-        program = function.get_concrete_function(*specs)
-        if not _has_let_go(program, variables):
-            return function
-        _programs[key] = program
+    with _lock:
+        program = _programs.pop(key, None)
+        if program is None:
+            program = function.get_concrete_function(*specs)
+            if not _has_let_go(program, variables):
+                return function
+        _programs[key] = program  # as the last
         if len(_programs) > _MOST:
             _programs.popitem(last=False)
-    _programs.move_to_end(key)
-    return functools.partial(_call, _programs[key], variables)
+    return functools.partial(_call, program, variables)
 
 
 def variables_of(model: Any) -> list[tf.Variable]:
@@ -64,26 +69,52 @@ def variables_of(model: Any) -> list[tf.Variable]:
 
 def _key_of(model, variables, specs):
     """Returns what a program depends on as a str, or `None` if that is not known."""
-    if model._reports_predictions or not type(model).__module__.startswith(
-        "keras_rbm."
-    ):
+    if model._reports_predictions or not _are_as_written(model):
         return None
-    parts = {
-        "model": {"class_name": type(model).__name__, "config": model.get_config()},
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of lambdas, which are not known anyway
+            parts = _parts_of(model)
+        kinds = [(*each.shape, each.dtype.name) for each in variables]
+        modes = bool(model.jit_compile), traces.compiles
+        text = json.dumps([parts, kinds, modes, repr(specs)], sort_keys=True)
+    except Exception:  # what others have written may not have a config
+        return None
+    return text if all(map(_is_known, _objects(parts))) else None
+
+
+def _parts_of(model):
+    """Returns the configs of all that takes part in a step."""
+    serialize = keras.saving.serialize_keras_object
+    own = [
+        (v.name, v.trainable, serialize(v.regularizer), serialize(v.constraint))
+        for v in model.variables
+    ]
+    configs = {
+        "model": {**_of_class(model), "config": model.get_config()},
         "rule": rules.serialize(model.rule),
         "optimizer": keras.optimizers.serialize(model.optimizer),
     }
-    if not all(map(_is_known, _objects(parts))):
-        return None
     for part in ("model", "optimizer"):
-        parts[part]["config"].pop("name", None)
-    parts["model"] = _without_start(parts["model"])
-    kinds = [(*each.shape, each.dtype.name, each.trainable) for each in variables]
-    modes = bool(model.jit_compile), traces.compiles
-    try:
-        return json.dumps([parts, kinds, modes, repr(specs)], sort_keys=True)
-    except TypeError:
-        return None
+        configs[part]["config"].pop("name", None)
+    return _without_start(configs), own
+
+
+def _of_class(model):
+    return {"class_name": type(model).__name__, "module": type(model).__module__}
+
+
+def _are_as_written(model):
+    """Returns whether no method, or state beside the config, was set on an object."""
+    optimizer = model.optimizer
+    excluded = "_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"
+    if any(getattr(optimizer, name, None) for name in excluded):
+        return False
+    return not any(
+        inspect.isfunction(getattr(type(each), name, None))
+        for each in (model, model.rule, optimizer)
+        for name in vars(each).keys() - _SET_BY_KERAS
+    )
 
 
 def _without_start(part):
@@ -99,7 +130,7 @@ def _without_start(part):
 def _objects(part):
     """Yields the dicts of a config that stand for objects."""
     if isinstance(part, dict):
-        if "registered_name" in part:
+        if "class_name" in part:
             yield part
         part = list(part.values())
     if isinstance(part, (list, tuple)):
@@ -109,9 +140,9 @@ def _objects(part):
 
 def _is_known(part):
     """Returns whether an object is of Keras or this library, so its config is all."""
-    name = part["registered_name"]
-    own = bool(name) and name.startswith("keras_rbm>")
-    return own or (part.get("module") or "").split(".")[0] in ("keras", "keras_rbm")
+    name = part.get("registered_name") or ""
+    own = (part.get("module") or "").split(".")[0] in ("keras", "keras_rbm")
+    return name.startswith("keras_rbm>") or own
 
 
 def _has_let_go(program, variables):
