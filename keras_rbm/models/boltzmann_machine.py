@@ -1,7 +1,6 @@
 """The base class of all models: a Keras model whose step is a learning rule."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
-from keras_rbm._replicas import add, as_logs, is_single, normalized, num_replicas
-from keras_rbm.inference import conditional_moments, traces
+from keras_rbm._replicas import is_single, num_replicas
+from keras_rbm.inference import traces
 from keras_rbm.models.data.batches import TrainingData, with_weights
 from keras_rbm.models.data.form import DataForm, warn_of_means
 from keras_rbm.models.data.rows import (
@@ -22,12 +21,9 @@ from keras_rbm.models.data.rows import (
     as_values,
     is_array,
     row_chunks,
-    unpack,
 )
-from keras_rbm.models.errors import explained, lies_in
-from keras_rbm.models.files import saving
-from keras_rbm.models.files.exporting import export_model
-from keras_rbm.models.files.summary import summary_of
+from keras_rbm.models.errors import explained
+from keras_rbm.models.files.with_files import WithFiles
 from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.training.defaults import (
@@ -47,31 +43,25 @@ from keras_rbm.models.training.fit_length import (
     falling_rate,
 )
 from keras_rbm.models.training.guard import (
-    DATA_BIT,
-    GRADIENT_BIT,
-    LOSS_BIT,
     StepGuard,
-    zeros_unless,
 )
-from keras_rbm.models.training.many_steps import ManySteps, looks_at_batches
+from keras_rbm.models.training.many_steps import ManySteps
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
     ResumeCheck,
     extended,
     gradients_given,
-    inner_steps,
 )
+from keras_rbm.models.training.training_step import TrainingStep
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
-#: Number of the seed that completes data, among the seeds made from a step's seed.
-_COMPLETION, _MEANS = -3, -4
 
 
-class BoltzmannMachine(keras.Model):
+class BoltzmannMachine(WithFiles, TrainingStep):
     """A Keras model whose training step is a learning rule.
 
     A subclass sets the unit types `visible` and `hidden`, and implements
@@ -439,11 +429,11 @@ class BoltzmannMachine(keras.Model):
         read = epoch_key.read if shuffle else None
         self.make_train_function()
         try:
-            if is_all and self._can_take_many(**kwargs):
+            own_steps = kwargs.get("steps_per_epoch")
+            if is_all and not own_steps and self._many_steps.fits_model:
                 x, y, sample_weight = self._many_steps.steps, None, None
-                looks = any(map(looks_at_batches, tree.flatten(callbacks)))
                 kwargs["steps_per_epoch"] = self._many_steps.begin(
-                    data.arrays, batch_size or 32, self._steps_at_once(looks), read
+                    data.arrays, batch_size or 32, tree.flatten(callbacks), read
                 )
                 own_size = kwargs.get("validation_batch_size")
                 kwargs["validation_batch_size"] = own_size or batch_size
@@ -471,23 +461,6 @@ class BoltzmannMachine(keras.Model):
                 self._many_steps.end()
             length.end(self)
 
-    def _can_take_many(self, steps_per_epoch=None, **kwargs):
-        """Returns whether `fit` on arrays takes its steps by `ManySteps`."""
-        alone = self._distribute_strategy is None and not tf.distribute.has_strategy()
-        own = type(self).train_step.__module__.startswith("keras_rbm.")
-        known = own and isinstance(self.rule, rules.LearningRule)
-        return alone and known and self._many_steps is not None and not steps_per_epoch
-
-    def _steps_at_once(self, looks):
-        """Returns how many steps a program takes, or `None` for those of a moment.
-
-        Args:
-            looks: bool, whether a callback looks at each batch.
-        """
-        if self._requested_steps != "auto":
-            return self.steps_per_execution
-        return 1 if looks or self.run_eagerly else None
-
     def _batch_size_for(self, count, wanted):
         """Returns the size of batches of an array with `count` rows."""
         return wanted
@@ -503,195 +476,13 @@ class BoltzmannMachine(keras.Model):
         features, visible = self._form.split(x, y)
         return [FirstFit(start), self._diagnosis.begin(features, visible, is_all)]
 
-    def train_step(self, data: Any) -> dict[str, tf.Tensor]:
-        features, visible, weights, sample_weight = self._step_inputs(data)
-        # A pipeline may read `optimizer.iterations`, which must not change before the
-        # batch is there.
-        with tf.control_dependencies([visible]):
-            before = self._guard.begin(self._state_of_a_step())
-            sound = self._form.soundness(features, visible, weights)
-            self._guard.look_at(*sound, first_bit=DATA_BIT)
-            # An error of the pipeline may come before the step is reverted.
-            features, visible, weights = zeros_unless(
-                tf.reduce_all(sound), features, visible, weights
-            )
-            seed = self._next_seed()
-            seeds = seed, random.fold_in(seed, 0)
-            step = self._step(features, visible, normalized(weights), *seeds)
-            phases = self._phases(step)
-            self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
-            # Metrics are of the model before the update.
-            prediction = self._predicted(features, visible, phases.prediction)
-            logs = self._update(step, phases)
-        self._record(visible, weights)
-        with tf.control_dependencies(self._guard.end(before)):
-            self._loss_tracker.update_state(phases.losses, sample_weight=weights)
-            results = self._results(features, visible, prediction, sample_weight)
-        return as_logs(results | logs)
-
-    def _phases(self, step):
-        """Returns the `Phases` of a step, before it changes the model."""
-        return self.rule.phases(step)
-
-    def _update(self, step, phases):
-        """Changes the model by a step; returns logs, a dict of scalars."""
-        self.rule.update(step, phases)
-        return {}
-
-    def _test_losses(self, step):
-        """Returns losses and a prediction of a batch that is evaluated."""
-        return self.rule.losses(step)
-
-    def _state_of_a_step(self):
-        """Returns the variables that a step changes before it is known to be sound."""
-        variables = [self.seed_generator.state, *self._learner.variables]
-        if inner_steps(self.rule) > 1:
-            variables += [*self.weights, *self.optimizer.variables]
-        return variables
-
-    def _step_inputs(self, data):
-        """Returns a batch's features, visible states and weights, and those given."""
-        x, y, sample_weight = unpack(data)
-        features, visible = self._form.split(x, y)
-        with tf.init_scope():
-            if not self.built:
-                self._build_from_batch(x, y)
-            self._build_training()
-        visible = tf.cast(visible, self.variable_dtype)
-        visible = tf.ensure_shape(visible, (None, self._visible_width))
-        if features is not None:
-            features = tf.cast(features, self.variable_dtype)
-            features = tf.ensure_shape(features, (None, self.num_features))
-        if sample_weight is None:
-            weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
-        else:
-            weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
-        return features, visible, weights, sample_weight
-
-    def _step(self, features, visible, weights, root_seed, loss_seed):
-        """Returns the `rules.Step` of a batch."""
-        potentials = self.potentials(features)
-        visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
-        states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
-        natural = potentials.hidden_natural(states)
-        positive = self._positive(potentials, states, weights, natural)
-        return rules.Step(
-            potentials,
-            states,
-            weights,
-            natural,
-            positive,
-            root_seed,
-            loss_seed,
-            features,
-            self.inference,
-            self._learner,
-        )
-
-    def _drawn(self, visible, seed):
-        """Returns states (B, V) for data that may be means, such as gray levels."""
-        return visible
-
-    def _complete(self, visible, seed):
-        """Returns states of the whole visible layer, if data are only a part of it."""
-        return visible
-
-    def _positive(self, potentials, visible, weights, hidden_natural):
-        """Returns the `Moments` of training states, see `conditional_moments`."""
-        return conditional_moments(potentials, visible, weights, hidden_natural)
-
-    def _scored(self, potentials, visible):
-        """Returns what the loss is of: potentials, states, and how many are data."""
-        return potentials, visible, self._visible_width
-
-    def _descend(self, gradients, centering=None):
-        """Descends along gradients of the potentials, see `Learner.descend`."""
-        named, variables = self._by_variable(gradients), self.trainable_variables
-        gradients = [_regularized(named[v.name], v) for v in variables]
-        self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
-        scale = self.optimizer.scale_loss(1.0)
-        if tf.is_tensor(scale) or scale != 1.0:
-            gradients = [gradient * scale for gradient in gradients]
-
-        def apply(gradients):
-            if centering is None:
-                self.optimizer.apply(gradients, variables)
-                return
-            before = self._current_kernel()
-            self.optimizer.apply(gradients, variables)
-            shifts = centering.shifts(self._current_kernel() - before)
-            shifts = self._bias_changes(*shifts.values())
-            biases = [v for v in variables if v.name in shifts]
-            add(biases, [shifts[bias.name] for bias in biases])
-
-        self._guard.if_sound(apply, gradients)
-
-    def _current_kernel(self):
-        return tf.identity(self.potentials(dtype=self.variable_dtype).kernel)
-
-    def _bias_changes(self, visible, hidden):
-        """Returns changes of biases by the variables' names."""
-        return {"visible_bias": visible, "hidden_bias": hidden}
-
-    def _by_variable(self, gradients):
-        """Returns gradients by the variables' names, given those of the potentials."""
-        return gradients
-
-    def _record(self, visible, weights):
-        """Records a batch's visible states, (B, V), with weights (B,)."""
-
-    def _knows_data(self):
-        """Returns whether the model has recorded data."""
-        return False
-
-    def _set_data_mean(self, mean):
-        """Takes the mean of the encoded data as known, before training."""
-
-    def _predicted(self, features, visible, given):
-        """Returns the prediction for metrics: the rule's, or else the model's."""
-        if self._reports_predictions and given is None:
-            return self._prediction(features, visible)
-        return given
-
-    def _results(self, features, visible, prediction, sample_weight):
-        if not self._reports_predictions:
-            return self.get_metrics_result()
-        x = visible if features is None else features
-        return self.compute_metrics(x, visible, prediction, sample_weight)
-
-    def test_step(self, data: Any) -> dict[str, tf.Tensor]:
-        features, visible, weights, sample_weight = self._step_inputs(data)
-        seed = self._test_seed()
-        step = self._step(features, visible, weights, seed, seed)
-        losses, prediction = self._test_losses(step)
-        prediction = self._predicted(features, visible, prediction)
-        self._loss_tracker.update_state(losses, sample_weight=weights)
-        return as_logs(self._results(features, visible, prediction, sample_weight))
-
-    def _test_seed(self):
-        """Returns a new seed for each batch, without changing the generator."""
-        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
-        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
-        context = tf.distribute.get_replica_context()
-        return random.fold_in(seed, context.replica_id_in_sync_group)
-
     def make_train_function(self, force: bool = False) -> None:
         if force or self.train_function is None:
             super().make_train_function(force)
             self._many_steps = ManySteps(self)
-            of_arrays = self._guard.read(lambda _: self._many_steps.take(), self)
-            of_pipeline = self._guard.read(self.train_function, self)
-
-            def function(iterator):
-                # Not if a callback calls train_on_batch, which passes a generator.
-                of_fit = isinstance(iterator, tf.data.Iterator)
-                if not (of_fit and self._many_steps.has_begun):
-                    return of_pipeline(iterator)
-                if self._many_steps.is_ahead:
-                    return self._many_steps.skip()
-                return of_arrays(iterator)
-
-            self.train_function = function
+            taken = self._guard.read(lambda _: self._many_steps.take(), self)
+            one = self._guard.read(self.train_function, self)
+            self.train_function = self._many_steps.train_function(taken, one)
 
     def train_on_batch(
         self,
@@ -763,122 +554,3 @@ class BoltzmannMachine(keras.Model):
         x = as_values(x)
         self._form.called.check(x)
         return super().predict_on_batch(x)
-
-    # Files
-
-    def _state(self):
-        """Returns two dicts of the variables to save: required and optional."""
-        required = {variable.name: variable for variable in self.weights}
-        required["seed_generator"] = self.seed_generator.state
-        variables = [] if self._learner is None else self._learner.variables
-        return required, {f"rule.{v.name}": v for v in variables}
-
-    def save_own_variables(self, store: Any) -> None:
-        """Saves weights, random state and the rule's state under their names."""
-        saving.save_state(self, store)
-
-    def load_own_variables(self, store: Any) -> None:
-        """Restores what `save_own_variables` saved; all shapes are checked first."""
-        saving.load_state(self, store)
-
-    def save(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        zipped: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Saves the model as `keras.Model.save` does.
-
-        The file is written under another name and then renamed: if writing fails, an
-        existing file is not changed.
-        """
-        suffix = None if zipped is False else ".keras"
-        with saving.written_whole(filepath, suffix, "save", overwrite) as place:
-            super().save(place, overwrite, zipped, **kwargs)
-
-    def save_weights(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        max_shard_size: float | None = None,
-    ) -> None:
-        """Saves all variables, as `keras.Model.save_weights`, written as by `save`.
-
-        HDF5 keeps no checksum of them: a bit that has turned on a disk is not noticed.
-        A `.keras` file is checked when it is loaded.
-        """
-        if max_shard_size is not None:
-            super().save_weights(filepath, overwrite, max_shard_size)
-            return
-        method = "save_weights"
-        with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
-            super().save_weights(place, overwrite)
-
-    def load_weights(
-        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
-    ) -> None:
-        """Restores all variables, as `keras.Model.load_weights`, or none of them."""
-        self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded([self], filepath):
-            super().load_weights(filepath, *args, **kwargs)
-
-    def export(
-        self,
-        filepath: str | os.PathLike,
-        format: str = "tf_saved_model",
-        verbose: bool | None = None,
-        *,
-        endpoint: str = "serving_default",
-        **kwargs: Any,
-    ) -> None:
-        """Exports the model to a format that is loaded without keras_rbm.
-
-        A SavedModel's endpoints take batches of any size and return dicts of tensors;
-        see the guide "Deploy a model" for those of each model. `sample` with a seed
-        returns the same as the model's own `sample` with that seed. `sample_stateful`
-        draws again at each call, with the same series of draws after each loading.
-        Written as by `save`.
-
-        Args:
-            filepath: str or path: a directory to write for a SavedModel, else a file
-                that ends in `.onnx`, `.tflite` or `.xml`.
-            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
-                `"openvino"` with one endpoint, if the installed Keras writes them.
-            verbose: as in Keras.
-            endpoint: str, the endpoint to write in the other formats, without random
-                numbers.
-            **kwargs: for the other formats, as in Keras (`input_signature`,
-                `opset_version`, `optimizations`, …).
-
-        Raises:
-            ValueError: if the model has no variables yet, or the format cannot hold the
-                endpoint; nothing is written then.
-            ImportError: if a package that writes the format is missing.
-        """
-        self._assert_built("export")
-        export_model(self, filepath, format, verbose, endpoint, **kwargs)
-
-    def summary(
-        self,
-        line_length: int | None = None,
-        positions: Sequence[float] | None = None,
-        print_fn: Callable[[str], Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Prints the variables with their shapes, by `print_fn` if there is one."""
-        (print_fn or print)(summary_of(self))
-
-
-def _regularized(gradient, variable):
-    """Returns a gradient plus that of the variable's regularizer.
-
-    Under a strategy each replica adds only its share, because gradients are summed.
-    """
-    if variable.regularizer is None:
-        return gradient
-    value = tf.convert_to_tensor(variable)
-    with tf.GradientTape() as tape:
-        tape.watch(value)
-        penalty = variable.regularizer(value)
-    return gradient + tape.gradient(penalty, value) / num_replicas()

@@ -10,8 +10,10 @@ import tensorflow as tf
 
 from keras_rbm.datasets.in_memory import hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
+from keras_rbm.models.training.defaults import is_auto
 from keras_rbm.models.training.resume import inner_steps
 from keras_rbm.models.training.shared_programs import program_for
+from keras_rbm.rules.learning_rule import LearningRule
 
 #: About how long a program may run, in seconds: until somebody looks.
 _SECONDS = 0.1
@@ -47,7 +49,7 @@ class ManySteps:
         self,
         arrays: Sequence[Any],
         batch_size: int,
-        at_once: int | None,
+        callbacks: Sequence[keras.callbacks.Callback],
         read: Callable[[], int] | None,
     ) -> int:
         """Takes the data of a `fit`; returns the number of steps of an epoch.
@@ -55,7 +57,8 @@ class ManySteps:
         Args:
             arrays: x, y and sample_weight, arrays or `None`.
             batch_size: int.
-            at_once: int, steps of a program, or `None` for as many as take a moment.
+            callbacks: list of those of `fit`; if one looks at batches, a program takes
+                a single step, unless the model was compiled with another number.
             read: function that returns the number of a new epoch, by which its rows are
                 shuffled, or `None` to leave them in their order.
         """
@@ -67,10 +70,13 @@ class ManySteps:
         count = len(arrays[0])
         self._count, self._batch_size, self._read = count, batch_size, read
         self._num_steps = -(-count // batch_size)
-        if at_once is None:
-            batch = size * batch_size / count
-            at_once = steps_of_a_moment(model, batch_size, self._num_steps, batch)
-        self._at_once = at_once
+        if not is_auto(model._requested_steps):
+            self._at_once = model.steps_per_execution
+        elif model.run_eagerly or any(map(looks_at_batches, callbacks)):
+            self._at_once = 1
+        else:
+            sizes = batch_size, self._num_steps, size * batch_size / count
+            self._at_once = steps_of_a_moment(model, *sizes)
         self._step = self._pending = 0
         return self._num_steps
 
@@ -79,21 +85,40 @@ class ManySteps:
         self._parts = None
 
     @property
+    def fits_model(self) -> bool:
+        """Whether it does what the model's steps would: they are the library's own."""
+        model = self._model
+        strategy = (
+            model._distribute_strategy is not None or tf.distribute.has_strategy()
+        )
+        own = type(model).train_step.__module__.startswith("keras_rbm.")
+        return own and not strategy and isinstance(model.rule, LearningRule)
+
+    def train_function(
+        self, many: Callable[[Any], Any], one: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
+        """Returns the function that Keras calls for each step of `fit`.
+
+        Args:
+            many: calls `take`.
+            one: takes steps on batches of an iterator, for what has not begun here.
+        """
+
+        def function(iterator):
+            # Not if a callback calls train_on_batch, which passes a generator.
+            of_fit = isinstance(iterator, tf.data.Iterator)
+            if not (of_fit and self._parts is not None):
+                return one(iterator)
+            return self._skip() if self._pending else many(iterator)
+
+        return function
+
+    @property
     def steps(self) -> tf.data.Dataset:
         """A dataset without end for Keras, which asks for steps by its elements."""
         return tf.data.Dataset.range(1).repeat()
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has data."""
-        return self._parts is not None
-
-    @property
-    def is_ahead(self) -> bool:
-        """Whether the next step has been taken already."""
-        return self._pending > 0
-
-    def skip(self) -> dict[str, Any]:
+    def _skip(self):
         """Returns the logs of a step that has been taken already."""
         self._pending -= 1
         return self._logs
