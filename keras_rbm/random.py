@@ -27,6 +27,8 @@ _ONE = 0x3F800000
 HALF_STEP = 2.0**-24
 _PHILOX = 1
 _NUMBERS, _SEEDS = 0, 1
+#: Numbers that Philox makes for each value of its counter.
+_EACH = 4
 
 
 def as_seed(seed: int | tf.Tensor) -> tf.Tensor:
@@ -57,23 +59,35 @@ def _is_integer(dtype):
 
 def fold_in(seed: int | tf.Tensor, data: int | tf.Tensor) -> tf.Tensor:
     """Returns a new seed, a function of `seed` and the integer `data`."""
-    if isinstance(data, (int, np.integer)):
-        counter = np.array([int(data) % 2**64, _SEEDS], "uint64")
-    else:
-        counter = tf.stack([tf.bitcast(tf.cast(data, tf.int64), tf.uint64), _SEEDS])
-    return _integers((2,), seed, counter)
+    return _integers((2,), seed, _counter(data, _SEEDS, 1))
 
 
 def uniform(
-    shape: Sequence[int | tf.Tensor] | tf.Tensor, seed: int | tf.Tensor
+    shape: Sequence[int | tf.Tensor] | tf.Tensor,
+    seed: int | tf.Tensor,
+    first: int | tf.Tensor = 0,
 ) -> tf.Tensor:
     """Returns float32 numbers uniform on (0, 1): odd multiples of 2^-24.
 
     None is 0, which would be below any probability, e^-80, too, as often as 2^-23.
+
+    Args:
+        shape: list of int or scalar tensors, or int tensor.
+        seed: int or integer tensor of shape (2,).
+        first: int or scalar int64 tensor, a multiple of 4: the numbers are those of a
+            longer vector from this position on.
     """
-    bits = _integers(shape, seed, np.array([0, _NUMBERS], "uint64"))
+    bits = _integers(shape, seed, _counter(first, _NUMBERS))
     ones_to_twos = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, _MANTISSA), _ONE)
     return tf.bitcast(ones_to_twos, tf.float32) - (1.0 - HALF_STEP)
+
+
+def _counter(first, kind, numbers=_EACH):
+    """Returns where Philox begins, two uint64; it counts so many `numbers` at once."""
+    if isinstance(first, (int, np.integer)):
+        return np.array([int(first) // numbers % 2**64, kind], "uint64")
+    first = tf.cast(first, tf.int64) // numbers
+    return tf.stack([tf.bitcast(first, tf.uint64), kind])
 
 
 def _integers(shape, seed, counter):

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 from scipy import stats
 
@@ -62,3 +63,15 @@ def test_a_seed_is_none_of_the_numbers():
 def test_large_seeds():
     assert random.as_seed(2**40 + 1).shape == (2,)
     assert (random.as_seed(2**40 + 1) != random.as_seed(1)).numpy().any()
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+def test_numbers_from_a_position_on(jit_compile):
+    whole = random.uniform((40, 3), 7).numpy().ravel()
+    part = tf.function(
+        lambda first: random.uniform((5, 4), 7, first), jit_compile=jit_compile
+    )
+    for first in (0, 4, 100):
+        wanted = whole[first : first + 20].reshape(5, 4)
+        np.testing.assert_array_equal(random.uniform((5, 4), 7, first), wanted)
+        np.testing.assert_array_equal(part(tf.constant(first, tf.int64)), wanted)

@@ -1,5 +1,6 @@
 """Block Gibbs sampling."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ from keras_rbm.inference.arguments import (
 )
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
+
+#: Most memory for noise that is drawn at once, in bytes.
+_MOST_BYTES = 2**26
 
 
 class GibbsState(NamedTuple):
@@ -49,29 +53,102 @@ def sweep_noise(
     seed: int | tf.Tensor,
     *,
     num_sweeps: int = 1,
+    first: int | tf.Tensor = 0,
 ) -> SweepNoise:
     """Draws the uniform noise of several sweeps, for both layers at once.
 
     It is drawn early and in one piece. XLA would fuse a draw that has a single use into
-    that use, and run a draw inside a loop on one core: both are several times slower on
-    a CPU.
+    that use, which is several times slower on a CPU.
 
     Args:
         potentials: `Potentials`.
         chains: int or scalar tensor, C.
         seed: int or integer tensor of shape (2,).
         num_sweeps: int, S.
+        first: int or scalar int64 tensor, how many rows (C · S in all) of the noise
+            with this seed to leave out.
 
     Returns:
         `SweepNoise` with a leading axis S.
     """
     sizes = (potentials.num_visible, potentials.num_hidden)
-    noise = random.uniform((num_sweeps, chains, sum(sizes)), seed)
+    shape = num_sweeps, chains, sum(sizes)
+    noise = random.uniform(shape, seed, first * sum(sizes))
     layers = tf.split(noise, sizes, 2)
     for layer, size in zip(layers, sizes, strict=True):
         if isinstance(size, int):  # lost if another size is not known
             layer.set_shape((*layer.shape[:2], size))
     return SweepNoise(*layers)
+
+
+class ChainNoise:
+    """The noise of all sweeps of a chain, drawn at once or, if large, in blocks.
+
+    The numbers are the same.
+
+    Args:
+        potentials, chains, seed, num_sweeps: as for `sweep_noise`.
+    """
+
+    def __init__(
+        self,
+        potentials: Potentials,
+        chains: int | tf.Tensor,
+        seed: int | tf.Tensor,
+        num_sweeps: int,
+    ) -> None:
+        self._of = potentials, chains, seed
+        row = potentials.num_visible + potentials.num_hidden
+        self._block = num_sweeps
+        if isinstance(chains, int) and isinstance(row, int) and chains * row % 4 == 0:
+            self._block = max(1, min(num_sweeps, _MOST_BYTES // (4 * chains * row)))
+        self._chains, self._all = chains, None
+        if self._block == num_sweeps:
+            self._all = sweep_noise(*self._of, num_sweeps=num_sweeps)
+
+    def of_sweep(self, index: int) -> SweepNoise:
+        """Returns the noise of one sweep."""
+        if self._all is not None:
+            return self._all.of_sweep(index)
+        return self._drawn(index, 1).of_sweep(0)
+
+    def loop(
+        self,
+        sweep: Callable[[SweepNoise, Any], Any],
+        state: Any,
+        first: int,
+        count: int,
+    ) -> Any:
+        """Returns a state after several sweeps in a row.
+
+        Args:
+            sweep: function `(noise, state) -> state`.
+            state: nest of tensors.
+            first: int, number of the first sweep.
+            count: int, number of sweeps.
+        """
+        end = first + count
+
+        def run(noise, start, skipped, stop, state):
+            return tf.while_loop(
+                lambda index, _: index < stop,
+                lambda i, state: (i + 1, sweep(noise.of_sweep(i - skipped), state)),
+                (start, state),
+            )[1]
+
+        if self._all is not None:
+            return run(self._all, tf.constant(first), 0, end, state)
+
+        def block(start, state):
+            noise, stop = self._drawn(start, self._block), start + self._block
+            return stop, run(noise, start, start, tf.minimum(stop, end), state)
+
+        start = tf.constant(first), state
+        return tf.while_loop(lambda start, _: start < end, block, start)[1]
+
+    def _drawn(self, first, count):
+        first = tf.cast(first, tf.int64) * self._chains
+        return sweep_noise(*self._of, num_sweeps=count, first=first)
 
 
 def sample_hidden_given_visible(
@@ -136,11 +213,9 @@ def noisy_sweep(
     potentials: Potentials,
     state: ChainState,
     noise: SweepNoise,
-    index: int | tf.Tensor,
     clamp: tf.Tensor | None = None,
 ) -> ChainState:
-    """Returns the `ChainState` after a sweep with noise number `index`."""
-    noise = noise.of_sweep(index)
+    """Returns the `ChainState` after a sweep."""
     visible = draw_states(potentials, state.hidden_natural, noise).visible
     if clamp is not None:
         visible = tf.where(clamp, state.visible, visible)
@@ -172,11 +247,53 @@ def gibbs_chain(
     check_sizes(0, num_sweeps=num_sweeps)
     if clamp is not None:
         clamp = checked_mask(clamp, visible.shape)
-    states = _gibbs_chain(
-        potentials, visible, random.as_seed(seed), tf.cast(num_sweeps, tf.int32), clamp
+    count, sweeps = visible.shape[0], tf.cast(num_sweeps, tf.int32)
+    return chain_in_parts(
+        potentials,
+        count,
+        lambda rows: visible[rows],
+        random.as_seed(seed),
+        sweeps,
+        clamp,
     )
-    states.set_shape(visible.shape)  # a trace for any number of rows may have run
-    return states
+
+
+def chain_in_parts(
+    potentials: Potentials,
+    count: int | None,
+    start: Callable[[slice], tf.Tensor],
+    seed: tf.Tensor,
+    num_sweeps: tf.Tensor,
+    clamp: tf.Tensor | None,
+) -> tf.Tensor:
+    """Returns what `gibbs_chain` does, some chains at a time if there are many.
+
+    Args:
+        potentials, num_sweeps, clamp: as for `gibbs_chain`.
+        count: int, C, or `None` if it is not known.
+        start: function that returns the states to start from of a slice of the chains.
+        seed: int tensor (2,).
+    """
+    parts = []
+    for rows in _parts(potentials, count):
+        some, own = start(rows), clamp
+        if clamp is not None and clamp.shape.rank == 2:
+            own = clamp[rows]
+        first = 0 if rows.start is None else tf.constant(rows.start, tf.int64)
+        states = _gibbs_chain(potentials, some, seed, num_sweeps, own, first)
+        states.set_shape(some.shape)  # a trace for any number of rows may have run
+        parts.append(states)
+    return parts[0] if len(parts) == 1 else tf.concat(parts, 0)
+
+
+def _parts(potentials, count):
+    """Returns slices of the chains of a single model that run at once."""
+    row = potentials.num_visible + potentials.num_hidden
+    known = isinstance(count, int) and isinstance(row, int)
+    size = max(4, _MOST_BYTES // (16 * row) // 4 * 4) if known else 0
+    if not known or potentials.batch_size is not None or count <= size:
+        return [slice(None)]
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 def checked_mask(clamp: ArrayLike, shape: Any) -> tf.Tensor:
@@ -198,11 +315,11 @@ def checked_mask(clamp: ArrayLike, shape: Any) -> tf.Tensor:
 
 
 @traced_by_size
-def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp):
+def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp, first):
     def sweep(index, state):
         rows, fresh = tf.shape(visible)[0], random.fold_in(seed, index)
-        noise = sweep_noise(potentials, rows, fresh)
-        return index + 1, noisy_sweep(potentials, state, noise, 0, clamp)
+        noise = sweep_noise(potentials, rows, fresh, first=first)
+        return index + 1, noisy_sweep(potentials, state, noise.of_sweep(0), clamp)
 
     state = ChainState(visible, potentials.hidden_natural(visible))
     return tf.while_loop(
@@ -224,25 +341,22 @@ def hidden_chain(
     Returns:
         `GibbsState`, the last v and the h drawn from it.
     """
-    noise = sweep_noise(potentials, tf.shape(hidden)[0], seed, num_sweeps=num_sweeps)
+    chains = hidden.shape[0] or tf.shape(hidden)[0]
+    noise = ChainNoise(potentials, chains, seed, num_sweeps)
 
-    def sweep(index, hidden):
+    def sweep(noise, hidden):
         natural = potentials.visible_natural(hidden)
-        visible = potentials.visible.sample(natural, noise.visible[index])
+        visible = potentials.visible.sample(natural, noise.visible)
         natural = potentials.hidden_natural(visible)
-        return GibbsState(
-            visible, potentials.hidden.sample(natural, noise.hidden[index])
-        )
+        return GibbsState(visible, potentials.hidden.sample(natural, noise.hidden))
 
     # The last sweep is separate, so that its products are also used for the moments.
     last = num_sweeps - 1
     if last:
-        _, hidden = tf.while_loop(
-            lambda index, _: index < last,
-            lambda index, hidden: (index + 1, sweep(index, hidden).hidden),
-            (tf.constant(0), hidden),
+        hidden = noise.loop(
+            lambda noise, hidden: sweep(noise, hidden).hidden, hidden, 0, last
         )
-    return sweep(last, hidden)
+    return sweep(noise.of_sweep(last), hidden)
 
 
 def visible_chain(
@@ -254,8 +368,9 @@ def visible_chain(
 ) -> ChainState:
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
-    Like `gibbs_chain`, but for few sweeps inside a training step: all noise,
-    `num_sweeps · C · (V + H)` numbers, is drawn before the first sweep.
+    Like `gibbs_chain`, but for few sweeps inside a training step: the noise,
+    `num_sweeps · C · (V + H)` numbers, is drawn before the first sweep if it takes at
+    most 64 MB.
 
     Args:
         potentials: `Potentials`.
@@ -269,20 +384,19 @@ def visible_chain(
     state = ChainState(visible, potentials.hidden_natural(visible))
     if not num_sweeps:
         return state
-    noise = sweep_noise(potentials, tf.shape(visible)[0], seed, num_sweeps=num_sweeps)
+    chains = visible.shape[0] or tf.shape(visible)[0]
+    noise = ChainNoise(potentials, chains, seed, num_sweeps)
     return noisy_chain(potentials, state, noise, 0, num_sweeps)
 
 
 def noisy_chain(
-    potentials: Potentials, state: ChainState, noise: SweepNoise, first: int, count: int
+    potentials: Potentials, state: ChainState, noise: ChainNoise, first: int, count: int
 ) -> ChainState:
     """Returns the `ChainState` after sweeps `first` to `first + count - 1` of noise.
 
     Each sweep ends with the natural parameters of h, which the next one and the
     moments begin with: no product is computed twice.
     """
-    return tf.while_loop(
-        lambda index, _: index < first + count,
-        lambda index, state: (index + 1, noisy_sweep(potentials, state, noise, index)),
-        (tf.constant(first), state),
-    )[1]
+    return noise.loop(
+        lambda noise, state: noisy_sweep(potentials, state, noise), state, first, count
+    )

@@ -5,8 +5,8 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
-from keras_rbm.inference.arguments import check_sizes
-from keras_rbm.inference.gibbs import checked_mask
+from keras_rbm.inference.arguments import check_normalizable, check_sizes
+from keras_rbm.inference.gibbs import chain_in_parts, checked_mask
 from keras_rbm.inference.potentials import Potentials
 
 
@@ -24,13 +24,19 @@ def draw(
     initial_visible, clamp, seed = checked_chains(
         model, shape, steps, initial_visible, clamp, seed
     )
-    if initial_visible is None:
+    check_normalizable(potentials)
+    count = shape[0] if isinstance(shape[0], int) else None
+
+    def start(rows):
+        if initial_visible is not None:
+            return initial_visible[rows]
+        first, stop = rows.start or 0, shape[0] if rows.stop is None else rows.stop
         units = potentials.visible
-        natural = tf.broadcast_to(base, (shape[0], units.num_rows))
-        initial_visible = units.draw(natural, random.fold_in(seed, -1))
-    return inference.gibbs_chain(
-        potentials, initial_visible, seed, num_sweeps=steps, clamp=clamp
-    )
+        natural = tf.broadcast_to(base, (stop - first, units.num_rows))
+        return units.draw(natural, random.fold_in(seed, -1), first)
+
+    sweeps = tf.cast(steps, tf.int32)
+    return chain_in_parts(potentials, count, start, seed, sweeps, clamp)
 
 
 def draw_tempered(

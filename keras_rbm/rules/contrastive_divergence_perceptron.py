@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
+from keras_rbm.inference.gibbs import ChainNoise, ChainState, noisy_sweep
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step
 
@@ -75,24 +75,21 @@ class ContrastiveDivergencePerceptron(LearningRule):
         start = random.uniform(tf.shape(step.visible), seeds[0])
         state = potentials.visible.sample(potentials.visible_bias, start)
         state = ChainState(state, potentials.hidden_natural(state))
-        noise = sweep_noise(
-            potentials, tf.shape(start)[0], seeds[1], num_sweeps=self.gibbs_steps
-        )
+        rows = start.shape[0] or tf.shape(start)[0]
+        noise = ChainNoise(potentials, rows, seeds[1], self.gibbs_steps)
 
-        def sweep(index, state, best, lowest):
-            state = noisy_sweep(potentials, state, noise, index)
+        def sweep(noise, visited):
+            state, best, lowest = visited
+            state = noisy_sweep(potentials, state, noise)
             energy = potentials.free_energy(*state)
             lower = (energy < lowest)[:, tf.newaxis]
             best = tf.nest.map_structure(
                 lambda new, old: tf.where(lower, new, old), state, best
             )
-            return index + 1, state, best, tf.minimum(energy, lowest)
+            return state, best, tf.minimum(energy, lowest)
 
-        _, _, best, lowest = tf.while_loop(
-            lambda index, *_: index < self.gibbs_steps,
-            sweep,
-            (tf.constant(0), state, state, potentials.free_energy(*state)),
-        )
+        visited = state, state, potentials.free_energy(*state)
+        _, best, lowest = noise.loop(sweep, visited, 0, self.gibbs_steps)
         of_data = potentials.free_energy(step.visible, step.hidden_natural)
         return best, tf.nn.relu(of_data - lowest)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import ChainState, SweepNoise, noisy_chain, sweep_noise
+from keras_rbm.inference.gibbs import ChainNoise, ChainState, noisy_chain
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
@@ -81,12 +81,9 @@ class SDCP(LearningRule):
     def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
         learner, positive, positive_kernel = step.learner, phases.positive, None
         chains = ChainState(step.visible, step.hidden_natural)
-        noise = sweep_noise(
-            step.potentials,
-            tf.shape(step.visible)[0],
-            step.seed,
-            num_sweeps=self.inner_steps * self.gibbs_steps,
-        )
+        rows = step.visible.shape[0] or tf.shape(step.visible)[0]
+        sweeps = self.inner_steps * self.gibbs_steps
+        noise = ChainNoise(step.potentials, rows, step.seed, sweeps)
         for index in range(self.inner_steps):
             potentials = learner.potentials(step.features)
             chains, negative = self.inner_phase(
@@ -106,7 +103,7 @@ class SDCP(LearningRule):
         potentials: Potentials,
         chains: ChainState,
         weights: tf.Tensor,
-        noise: SweepNoise,
+        noise: ChainNoise,
         first: int,
     ) -> tuple[ChainState, Moments]:
         """Returns the chains after an inner step's sweeps, and their `Moments`.
@@ -115,7 +112,7 @@ class SDCP(LearningRule):
             potentials: `Potentials` with the current parameters.
             chains: `ChainState` before.
             weights: tensor (B,), normalized over all replicas.
-            noise: `SweepNoise` for all inner steps, see `sweep_noise`.
+            noise: `ChainNoise` for all inner steps.
             first: int, the index of the first sweep in it.
         """
         chains = noisy_chain(potentials, chains, noise, first, self.gibbs_steps)

@@ -139,11 +139,17 @@ class LayerParameters:
         """Returns the expectation of `statistics`."""
         return BiasFields(self.first(self.mean(natural)))
 
-    def draw(self, natural: tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
-        """Returns states (C, units) drawn from natural parameters (C, rows)."""
+    def draw(
+        self, natural: tf.Tensor, seed: int | tf.Tensor, first: int = 0
+    ) -> tf.Tensor:
+        """Returns states (C, units) drawn from natural parameters (C, rows).
+
+        They are those of more chains from number `first` on, a multiple of 4.
+        """
         chains = natural.shape[0]
         chains = tf.shape(natural)[0] if chains is None else chains
-        noise = random.uniform((chains, self.num_units), seed)
+        first *= self.num_units
+        noise = random.uniform((chains, self.num_units), seed, first)
         return self.sample(natural, noise)
 
     def base_measure(self, states: tf.Tensor) -> tf.Tensor:

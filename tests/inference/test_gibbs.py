@@ -4,8 +4,15 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from brute_force import Enumerated, random_gaussian_potentials, random_potentials
 
+import keras_rbm
 from keras_rbm import inference
-from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.inference import gibbs
+from keras_rbm.inference.gibbs import (
+    ChainNoise,
+    hidden_chain,
+    noisy_chain,
+    visible_chain,
+)
 
 CHAINS = 20_000
 
@@ -135,3 +142,59 @@ def test_tfp_results_report_the_target():
         results.target_log_prob, -potentials.free_energy(state), rtol=1e-6
     )
     assert kernel.is_calibrated
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("chains", [8, 3])
+def test_noise_in_blocks_has_the_same_numbers(jit_compile, chains, monkeypatch):
+    """All at once took 1 GB for 100 sweeps of 2,000 chains of 1,284 units."""
+    potentials = random_potentials(6, 4, seed=0)
+    visible, hidden = (tf.ones((chains, size)) for size in (6, 4))
+
+    def run():
+        def both():
+            above = hidden_chain(potentials, hidden, 1, num_sweeps=7)
+            below = visible_chain(potentials, visible, 2, num_sweeps=7)
+            noise = ChainNoise(potentials, chains, 3, 7)
+            return above, below, noisy_chain(potentials, below, noise, 3, 3)
+
+        return tf.nest.flatten(tf.function(both, jit_compile=jit_compile)())
+
+    at_once, sizes = run(), []
+    monkeypatch.setattr(gibbs, "_MOST_BYTES", 4 * 10 * chains * 2)
+    draw = gibbs.sweep_noise
+    monkeypatch.setattr(
+        gibbs,
+        "sweep_noise",
+        lambda *args, num_sweeps, **kwargs: (
+            sizes.append(num_sweeps) or draw(*args, num_sweeps=num_sweeps, **kwargs)
+        ),
+    )
+    for a, b in zip(at_once, run(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    # A row of 30 numbers is not a whole number of Philox's fours.
+    assert set(sizes) == ({1, 2} if chains == 8 else {7})
+
+
+def test_many_chains_run_in_parts(monkeypatch):
+    """`sample(100000)` took 3.3 GB beside its result."""
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+    rbm.build((None, 6))
+    start = (np.random.default_rng(0).random((41, 6)) < 0.5).astype("float32")
+    clamp = np.random.default_rng(1).random((41, 6)) < 0.3
+
+    def run():
+        given = {"initial_visible": start, "steps": 5, "seed": 0}
+        drawn = rbm.sample(41, steps=5, seed=0), rbm.sample(41, steps=0, seed=0)
+        held = [rbm.sample(41, clamp=c, **given) for c in (clamp, clamp[0])]
+        return [*drawn, rbm.sample(41, **given), *held]
+
+    whole, calls = run(), []
+    monkeypatch.setattr(gibbs, "_MOST_BYTES", 16 * 10 * 8)
+    chain = gibbs._gibbs_chain
+    monkeypatch.setattr(
+        gibbs, "_gibbs_chain", lambda *args: calls.append(len(args[1])) or chain(*args)
+    )
+    for a, b in zip(whole, run(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert calls == 5 * [8, 8, 8, 8, 8, 1]
