@@ -6,7 +6,7 @@ from keras_rbm import plots
 from keras_rbm.scoring import _quote
 
 DATA = (np.random.default_rng(0).random((60, 6)) < 0.3).astype("float32")
-METHODS = ["exact", "ais", "bidirectional", "tempering"]
+METHODS = ["exact", "ais", "bidirectional"]
 
 
 def fitted(model, *data):

@@ -1,5 +1,6 @@
 """log Z by a named method."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import check_counts
-from keras_rbm.inference.annealing.annealing import anneal
+from keras_rbm._checks import check_counts, check_numbers
+from keras_rbm.inference.annealing.annealing import annealings
 from keras_rbm.inference.annealing.search import (
     checked_search,
     seeds_of,
@@ -25,6 +26,9 @@ from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.inference.potentials import Potentials
 
+#: Temperatures of annealing, if its interval is too wide at the number before: the last
+#: only if a precision is asked for. By default this one, in nats.
+_BETAS, _MOST_BETAS, _PRECISION = (100, 1000), 10_000, 0.05
 #: Replicas of tempering, less one, and its sweeps.
 _REPLICAS, _STEPS = 20, 1000
 _DETERMINISTIC = ("exact", "bethe", "mean_field")
@@ -39,6 +43,7 @@ def estimate_log_partition(
     base: ArrayLike | None = None,
     chains: ArrayLike | None = None,
     betas: ArrayLike | None = None,
+    precision: float | None = None,
     num_chains: int = 100,
     initial_visible: ArrayLike | None = None,
     steps: int | None = None,
@@ -80,8 +85,13 @@ def estimate_log_partition(
         chains: tensor (C, V), states that other chains of a single model have reached,
             such as those of a learning rule: the search looks there, too.
         betas: int, number of temperatures (for tempering, replicas less one), spaced at
-            equal thermodynamic distances (tempering: equal swap rates), by default 1000
-            (20); or the values, as for `temperatures`.
+            equal thermodynamic distances (tempering: equal swap rates); or the values,
+            as for `temperatures`. By default annealing takes 100, and 1000 if its
+            interval is wider than `precision`; tempering has 21 replicas.
+        precision: float > 0, half the width, in nats, of an interval by annealing that
+            needs no more temperatures. By default 0.05. If it is given, annealing takes
+            up to 10,000 temperatures. What is left then comes from the states annealed
+            back, and falls with more chains. Not with `betas`.
         num_chains: int ≥ 2; with fewer than 10 the interval is infinite.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             those of the search. With B models C is a multiple of B, and row i belongs
@@ -123,6 +133,7 @@ def estimate_log_partition(
         base=base,
         chains=chains,
         betas=betas,
+        precision=precision,
         num_chains=num_chains,
         initial_visible=initial_visible,
         steps=steps,
@@ -152,6 +163,9 @@ def estimate_by_each(
                 "Expected initial_visible with method 'reverse_ais' only. Received: "
                 f"initial_visible with method {method!r}. Leave it out."
             )
+    betas = options.pop("betas", None)
+    tries, half_width = _tries(betas, **options)
+    options.pop("precision", None)
     check_model(potentials)
     check_finite(potentials)
     # First these, which refuse models that do not suit before others take their time.
@@ -161,21 +175,39 @@ def estimate_by_each(
         if method in _DETERMINISTIC
     }
     start = None
-    if any(method in _ANNEALED for method in methods):
-        annealing = anneal(potentials, **options)
+    annealed = [method for method in methods if method in _ANNEALED]
+    if annealed:
+        for annealing in annealings(potentials, tries, **options):
+            found = {method: getattr(annealing, method) for method in annealed}
+            if all(
+                np.all(z.upper - z.lower <= 2.0 * half_width) for z in found.values()
+            ):
+                break
+        estimates |= found
         start = annealing.start
+    if "tempering" in methods:
+        estimates["tempering"] = _tempered(potentials, start, betas, **options)
     for method in methods:
-        if method in _DETERMINISTIC:
-            continue
-        if method == "tempering":
-            result = _tempered(potentials, start, **options)
-        else:
-            result = getattr(annealing, method)
-        if not np.all(result.is_finite):
+        if method not in _DETERMINISTIC and not np.all(estimates[method].is_finite):
             # At the line that has asked a model for its log Z.
-            warnings.warn(f"log_partition({method!r}): {result.note}", stacklevel=4)
-        estimates[method] = result
+            note = estimates[method].note
+            warnings.warn(f"log_partition({method!r}): {note}", stacklevel=4)
     return {method: estimates[method] for method in methods}
+
+
+def _tries(betas, precision=None, search=True, **options):
+    """Returns the `betas` to try, and half the width of an interval to stop at."""
+    if precision is not None:
+        check_numbers(precision=precision)
+        if not precision > 0.0 or betas is not None:
+            raise ValueError(
+                "Expected precision > 0, in nats, and no betas with it. Received: "
+                f"precision={precision!r}, betas={betas!r:.200}."
+            )
+        return (*_BETAS, _MOST_BETAS), precision
+    if betas is not None or not search:
+        return (betas,), math.inf
+    return _BETAS, _PRECISION
 
 
 def check_method(potentials: Potentials, method: str) -> None:
@@ -204,10 +236,10 @@ def _deterministic(potentials, method):
 def _tempered(
     potentials,
     start,
+    betas,
     *,
     base=None,
     chains=None,
-    betas=None,
     num_chains=100,
     steps=None,
     seed=0,

@@ -348,6 +348,7 @@ class CRBM(WithInference, BoltzmannMachine):
         *,
         num_chains: int = 100,
         betas: ArrayLike | None = None,
+        precision: float | None = None,
         steps: int | None = None,
         seed: int | tf.Tensor = 0,
         search: bool = True,
@@ -364,8 +365,8 @@ class CRBM(WithInference, BoltzmannMachine):
                 (enumerates up to 25 units), `"ais"`, the default for others,
                 `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
                 each example).
-            num_chains, betas, steps, seed, search, progress: for annealing, see
-                `keras_rbm.inference.estimate_log_partition`.
+            num_chains, betas, precision, steps, seed, search, progress: for annealing,
+                see `keras_rbm.inference.estimate_log_partition`.
 
         Returns:
             `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
@@ -374,8 +375,13 @@ class CRBM(WithInference, BoltzmannMachine):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
-        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
-        options |= {"seed": seed, "search": search, "progress": progress}
+        options = {"num_chains": num_chains, "betas": betas, "precision": precision}
+        options |= {
+            "steps": steps,
+            "seed": seed,
+            "search": search,
+            "progress": progress,
+        }
         method = self._default_method() if method is None else method
         return self._log_partitions(x, [method], **options)[method]
 

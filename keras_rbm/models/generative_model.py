@@ -202,7 +202,8 @@ class GenerativeModel(BoltzmannMachine):
         `keras_rbm.inference.annealed_log_likelihood`.
 
         Args:
-            num_chains, betas, steps, seed, search, progress: as for `log_partition`.
+            num_chains, steps, seed, search, progress: as for `log_partition`.
+            betas: as there, by default 1000.
             start: `keras_rbm.inference.StartingPoint` of an earlier result, from which
                 to go on, see `keras_rbm.inference.anneal`.
 
@@ -220,6 +221,7 @@ class GenerativeModel(BoltzmannMachine):
         *,
         num_chains: int = 100,
         betas: ArrayLike | None = None,
+        precision: float | None = None,
         initial_visible: ArrayLike | None = None,
         steps: int | None = None,
         seed: int | tf.Tensor = 0,
@@ -236,7 +238,7 @@ class GenerativeModel(BoltzmannMachine):
                 `"exact"` (enumerates up to 25 units), `"mean_field"` (a lower bound),
                 for binary units also `"bethe"`: see the table of
                 `keras_rbm.inference.estimate_log_partition`.
-            num_chains, betas, steps, seed, search, progress: see there.
+            num_chains, betas, precision, steps, seed, search, progress: see there.
             initial_visible: model samples for `"reverse_ais"`.
 
         Under a distribution strategy each replica anneals a share of the chains,
@@ -249,8 +251,13 @@ class GenerativeModel(BoltzmannMachine):
             ValueError: if the method is unknown, a variable is not finite, the model is
                 too large to enumerate, or an argument is out of range.
         """
-        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
-        options |= {"seed": seed, "search": search, "progress": progress}
+        options = {"num_chains": num_chains, "betas": betas, "precision": precision}
+        options |= {
+            "steps": steps,
+            "seed": seed,
+            "search": search,
+            "progress": progress,
+        }
         options["initial_visible"] = initial_visible
         return self._log_partitions([method], **options)[method]
 

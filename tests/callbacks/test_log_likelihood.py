@@ -39,7 +39,7 @@ def test_is_what_the_model_itself_says(data):
     rbm = compiled()
     callback = LogLikelihood(data, num_chains=30, betas=50, seed=3)
     history = rbm.fit(data, callbacks=[callback], verbose=0).history
-    z = rbm.log_partition("ais", num_chains=30, betas=50, seed=3)
+    z = rbm.log_partition("bidirectional", num_chains=30, betas=50, seed=3)
     expected = np.mean(rbm.log_likelihood(data, z))
     np.testing.assert_allclose(history["log_likelihood"], [expected], rtol=1e-6)
 

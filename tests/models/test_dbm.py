@@ -324,7 +324,7 @@ def test_library_callbacks_and_plots(tmp_path):
     data = np.eye(9, dtype="float32")
     score = keras_rbm.callbacks.LogLikelihood(data, betas=50)
     history = dbm.fit(data, callbacks=[score], verbose=0).history
-    z = dbm.log_partition("ais", betas=50)
+    z = dbm.log_partition("bidirectional", betas=50)
     bound = np.mean(dbm.log_likelihood_bound(data, z))
     assert history["log_likelihood"][0] == pytest.approx(bound, abs=1e-5)
     title = keras_rbm.plots.filters(dbm).axes[0].get_title()

@@ -43,7 +43,9 @@ def main():
     )
     rbm.compile(optimizer, rule=rule, steps_per_execution=10)
     start = time.perf_counter()
-    score = kr.callbacks.LogLikelihood(test, every=max(1, args.epochs // 10))
+    score = kr.callbacks.LogLikelihood(
+        test, every=max(1, args.epochs // 10), method="ais"
+    )
     rbm.fit(train, epochs=args.epochs, callbacks=[score], verbose=2)
     minutes = (time.perf_counter() - start) / 60.0
 

@@ -1,7 +1,8 @@
 """log Z by annealing both ways, from where a search has found a model's mass."""
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,14 +157,37 @@ def anneal(
     5.0000
     5.0000
     """
+    options = {"base": base, "chains": chains, "num_chains": num_chains, "seed": seed}
+    options |= {"initial_visible": initial_visible, "steps": steps, "search": search}
+    options |= {"start": start, "progress": progress, "spread": spread}
+    return next(annealings(potentials, [betas], **options))  # type: ignore[arg-type]
+
+
+def annealings(
+    potentials: Potentials,
+    betas: Sequence[ArrayLike | None],
+    *,
+    base: ArrayLike | None = None,
+    chains: ArrayLike | None = None,
+    num_chains: int = 100,
+    initial_visible: ArrayLike | None = None,
+    steps: int | None = None,
+    seed: int | tf.Tensor = 0,
+    search: bool = True,
+    start: StartingPoint | None = None,
+    progress: bool = False,
+    spread: Callable[..., tf.Tensor] | None = None,
+) -> Iterator[Annealing]:
+    """Yields what `anneal` returns for each of several `betas`, by one search."""
     check_flags(search=search)
     if not search and start is not None:
         raise ValueError(
             "Expected a start of an earlier search, or search=False. Received both."
         )
     base, chains = checked_search(potentials, base, chains, num_chains)
-    if betas is not None:
-        temperatures(betas)
+    for each in betas:
+        if each is not None:
+            temperatures(each)
     if steps is not None:
         check_counts(0, steps=steps)
     given, models = initial_visible is not None, num_models(potentials)
@@ -180,30 +204,37 @@ def anneal(
         start = starting_point(potentials, *searched)
     else:
         start = continued(potentials, start, num_chains, seeds["start"])
-    betas = start.temperatures(betas)
-    path = start.base, betas
-
-    def forward(count, seed):
-        return anneal_forward(potentials, *path, count, seed, progress).log_weights
-
-    def backward(states, seed):
-        rows = potentials.repeat(tf.shape(states)[0] // models)
-        return anneal_backward(rows, states, *path, seed, progress).log_weights
-
-    def log_weights(run, work, seed):
-        own = run(work, seed) if spread is None else spread(run, work, seed)
-        return per_model(own, potentials)
 
     states = initial_visible if given else start.visible
     if states is not None and steps:  # burned in
         rows = potentials.repeat(len(states) // models)  # type: ignore[arg-type]
         states = gibbs_chain(rows, states, seeds["gibbs"], num_sweeps=steps)
-    return Annealing(
-        start,
-        betas,
-        None if given else log_weights(forward, num_chains, seeds["forward"]),
-        None if states is None else log_weights(backward, states, seeds["backward"]),
-    )
+
+    def forward(path, count, seed):
+        base, betas = path
+        chains = anneal_forward(potentials, base, betas, count, seed, progress)
+        return chains.log_weights
+
+    def backward(path, states, seed):
+        base, betas = path
+        rows = potentials.repeat(tf.shape(states)[0] // models)
+        chains = anneal_backward(rows, states, base, betas, seed, progress)
+        return chains.log_weights
+
+    def log_weights(run, work, seed):
+        if work is None:
+            return None
+        own = run(work, seed) if spread is None else spread(run, work, seed)
+        return per_model(own, potentials)
+
+    for each in betas:
+        path = start.base, start.temperatures(each)
+        both = (forward, None if given else num_chains), (backward, states)
+        found = [
+            log_weights(functools.partial(run, path), work, seeds[run.__name__])
+            for run, work in both
+        ]
+        yield Annealing(start, path[1], *found)
 
 
 def bidirectional(

@@ -156,8 +156,8 @@ def continued(
 ) -> StartingPoint:
     """Returns a starting point for a model that has changed a little since a search.
 
-    Its base and temperatures are those of before, and its states move with the model.
-    What was known of log Z is not true any more.
+    Its temperatures are those of before. Its states move with the model, and its base
+    with them. What was known of log Z is not true any more.
 
     Raises:
         ValueError: if it is not a starting point that was searched for, in a model of
@@ -173,9 +173,17 @@ def continued(
     states = checked_states(potentials, "start.visible", start.visible)
     rows = potentials.repeat(len(states) // models)
     seed = random.fold_in(seed, start.age)  # the same noise would not mix the states
-    _, states = _means(rows, states, tf.constant(SEARCH.fewer_sweeps), seed)
-    unknown = np.full(models, -np.inf)
-    return start._replace(visible=states, lower_bound=unknown, age=start.age + 1)
+    means, states = _means(rows, states, tf.constant(SEARCH.fewer_sweeps), seed)
+    units = potentials.visible
+    means = tf.reduce_mean(tf.reshape(means, (num_chains, models, -1)), 0)
+    means = (1.0 - SEARCH.broad) * means + SEARCH.broad * units.mean(start.base)
+    base = units.natural_for_expected(tf.reshape(means, tf.shape(start.base)))
+    return start._replace(
+        base=base,
+        visible=states,
+        lower_bound=np.full(models, -np.inf),
+        age=start.age + 1,
+    )
 
 
 def checked_search(
@@ -291,8 +299,9 @@ class Search:
             means = (1.0 - SEARCH.broad) * means + SEARCH.broad * broad
             natural = units.natural_for_expected(means)
             bases = self._for_models(natural)
-            lengths = self._anneal(bases, temperatures(SEARCH.look), self._few)
-            lengths = self._anneal(bases, spaced(*lengths, count), self._num_chains)
+            chains = self._num_chains
+            lengths = self._anneal(bases, temperatures(SEARCH.look), chains)
+            lengths = self._anneal(bases, spaced(*lengths, count), chains)
             self._follow(self.pool.heaviest(SEARCH.followed), broad)
             states, ancestors, missed = self._drawn()
             if np.min(effective_number(ancestors)) >= enough:
@@ -345,7 +354,8 @@ class Search:
         bases = tf.reshape(bases, (-1, self._width))
         bases = bases[0] if len(bases) == 1 else bases
         models = self.potentials.repeat(runs)
-        new = anneal_forward(models, bases, betas, chains, next(self._seeds))
+        seed, at_once = next(self._seeds), self._num_chains
+        new = anneal_forward(models, bases, betas, chains, seed, at_once=at_once)
         self.pool.add(new, runs)
         steps = np.reshape(new.steps, (-1, chains, runs * self.pool.batch))
         lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))

@@ -14,7 +14,7 @@ class SearchSettings:
     fewer_sweeps: int = 50
     #: Chains of each kind of start, and of each exploratory run, as a share of M: there
     #: are many, so that each may be smaller than the runs that count.
-    few: float = 0.4
+    few: float = 1.0 / 3.0
     #: Temperatures of an exploratory annealing run, which need not be exact.
     look: int = 100
     #: Temperatures of the runs from the new base. One follows another until states have
@@ -46,8 +46,9 @@ class SearchSettings:
     #: worth their time.
     single_site_sweeps: int = 20
     fewest_single_site_sweeps: int = 5
-    #: Most evaluations of a visible unit's log-partition in these sweeps: a second.
-    evaluations: float = 1e8
+    #: Most evaluations of a visible unit's log-partition by these sweeps of some
+    #: chains: half a second.
+    evaluations: float = 5e7
     #: Rows of one annealing run, or of one walk uphill, beyond which it is made in
     #: parts, for the sake of memory.
     rows_at_once: int = 10_000

@@ -229,6 +229,7 @@ def anneal_forward(
     num_chains: int,
     seed: int | tf.Tensor,
     progress: bool = False,
+    at_once: int | None = None,
 ) -> Annealed:
     """Anneals M new chains for each model, from the base to the model.
 
@@ -237,6 +238,8 @@ def anneal_forward(
         betas: array (K + 1,), inverse temperatures from 0 to 1.
         seed: int or integer tensor of shape (2,).
         progress: bool. Show a progress bar.
+        at_once: int, chains of one program, if XLA compiles it: each other number is
+            another program, half a second to compile. By default all of them.
 
     Returns:
         `Annealed`.
@@ -247,6 +250,9 @@ def anneal_forward(
     if rows is None:
         rows = num_chains if path.base.shape.rank == 1 else len(path.base)
     visible = path.sample_base(rows, random.fold_in(seed, -1))
+    single = path.potentials.batch_size is None
+    if at_once and single and rows != at_once and _is_large(path, at_once):
+        return _in_parts(path, visible, betas, seed, at_once)
     return _anneal(path, visible, betas, seed, progress)
 
 
@@ -264,30 +270,66 @@ def anneal_backward(
 
 
 def _anneal(path, visible, betas, seed, progress, reverse=False):
-    lows, highs = (betas[-2::-1], betas[:0:-1]) if reverse else (betas[:-1], betas[1:])
-    lows, highs = (tf.constant(values, tf.float32) for values in (lows, highs))
+    schedule = _schedule(betas, reverse)
     log_weights = tf.zeros(tf.shape(visible)[:1], tf.float64)
     chains = ChainState(visible, path.potentials.hidden_natural(visible))
     state = (chains, log_weights)
-    sizes = (visible.shape[0], *path.potentials.kernel.shape)
-    large = None not in sizes and math.prod(sizes) >= _LARGE
-    block = _block_compiled if large and traces.compiles else _block
+    large = _is_large(path, visible.shape[0])
+    block = _block_compiled if large else _block
+    if path.base.shape.rank == 1 and large:  # as from several bases: one program
+        path = path._replace(base=tf.broadcast_to(path.base, visible.shape))
     kind = kind_of_models(path.potentials)
-    run = _run(block, kind, path.base.shape.rank, reverse)
-    count = lows.shape[0]
+    run = _run(block, kind, path.base.shape.rank)
+    count = schedule.shape[0]
     segment = _SEGMENT if progress and tf.executing_eagerly() else count
     bar = keras.utils.Progbar(count, unit_name="temperature") if progress else None
     steps = []
     for start in range(0, count, segment):
         end = min(start + segment, count)
-        span = tf.constant([start, end])
-        *state, added = run(path, state, lows, highs, span, seed, reverse)
+        *state, added = run(path, state, schedule, tf.constant([start, end]), seed)
         steps.append(added)
         if bar is not None:
             bar.update(end)
     chains, log_weights = state
     log_weights += path.log_partition_of_base()
     return Annealed(chains.visible, log_weights, tf.concat(steps, 0))
+
+
+def _is_large(path, rows):
+    """Returns whether XLA compiles what anneals so many chains."""
+    sizes = (rows, *path.potentials.kernel.shape)
+    return traces.compiles and None not in sizes and math.prod(sizes) >= _LARGE
+
+
+def _in_parts(path, visible, betas, seed, size):
+    """Anneals chains of a single model, `size` at once; the last are filled up."""
+    count = len(visible)
+    rows = np.resize(np.arange(count), -(-count // size) * size).reshape(-1, size)
+    bases = tf.broadcast_to(path.base, visible.shape)
+    parts = []
+    for number, own in enumerate(rows):
+        some = path._replace(base=tf.gather(bases, own))
+        own_seed = random.fold_in(seed, number)
+        parts.append(_anneal(some, tf.gather(visible, own), betas, own_seed, False))
+    states, log_weights = (
+        tf.concat([getattr(part, name) for part in parts], 0)[:count]
+        for name in ("visible", "log_weights")
+    )
+    steps = tf.concat([part.steps for part in parts], 1)[:, :count]
+    return Annealed(states, log_weights, steps)
+
+
+def _schedule(betas, reverse):
+    """Returns the betas of each step, (steps, 3).
+
+    They are the two between which the log weight grows, and that of the next sweep. On
+    the way back a sweep comes first. It is a step that adds nothing.
+    """
+    lows, highs = betas[:-1], betas[1:]
+    if not reverse:
+        return tf.constant(np.stack([lows, highs, highs], 1), tf.float32)
+    lows, highs = (np.append(1.0, each[::-1]) for each in (lows, highs))
+    return tf.constant(np.stack([lows, highs, lows], 1), tf.float32)
 
 
 def per_model(log_weights: tf.Tensor, potentials: Potentials) -> tf.Tensor:
@@ -301,30 +343,24 @@ def block_ends(betas: np.ndarray) -> np.ndarray:
     return np.append(betas[:-1:_BLOCK], betas[-1])
 
 
-def _block(path, state, lows, highs, span, seed, reverse):
-    """Anneals over temperatures `span[0]` to `span[1]`, at most `_BLOCK` of them."""
-    first, last = span[0], span[1]
+def _block(path, state, schedule, count, seed):
+    """Anneals by the first `count` of at most `_BLOCK` steps."""
     rows = tf.shape(state[0].visible)[0]
     noise = sweep_noise(path.potentials, rows, seed, num_sweeps=_BLOCK)
 
     def step(index, chains, log_weights):
-        low, high = tf.gather(lows, index), tf.gather(highs, index)
-        # Not noise[i]: slicing at an argument would compile again for each value.
-        draws = noise.of_sweep(index - first)
-        if not reverse:
-            log_weights += path.log_weight_difference(chains, low, high)
-        chains = path.sweep(chains, high, draws)
-        if reverse:
-            log_weights += path.log_weight_difference(chains, low, high)
-        return index + 1, chains, log_weights
+        low, high, own = tf.unstack(tf.gather(schedule, index))
+        log_weights += path.log_weight_difference(chains, low, high)
+        return index + 1, path.sweep(chains, own, noise.of_sweep(index)), log_weights
 
-    return tf.while_loop(lambda index, *_: index < last, step, (first, *state))[1:]
+    start = tf.constant(0), *state
+    return tf.while_loop(lambda index, *_: index < count, step, start)[1:]
 
 
 _block_compiled = tf.function(_block, autograph=False, jit_compile=True)
 
 
-def _blocks(block, path, state, lows, highs, span, seed, reverse):
+def _blocks(block, path, state, schedule, span, seed):
     steps = tf.TensorArray(
         tf.float64,
         -(-(span[1] - span[0]) // _BLOCK),
@@ -335,7 +371,9 @@ def _blocks(block, path, state, lows, highs, span, seed, reverse):
     def body(start, number, steps, *state):
         end = tf.minimum(start + _BLOCK, span[1])
         block_seed = random.fold_in(seed, start)
-        new = block(path, state, lows, highs, (start, end), block_seed, reverse)
+        # Of one shape, for which XLA compiles, whatever the number of temperatures is.
+        own = tf.gather(schedule, tf.minimum(start + tf.range(_BLOCK), span[1] - 1))
+        new = block(path, state, own, end - start, block_seed)
         # A trace for other sizes may be reused for these, with unknown shapes.
         new = tf.nest.map_structure(
             lambda x, old: tf.ensure_shape(x, old.shape), new, state

@@ -6,7 +6,8 @@ from brute_force import random_potentials
 from scipy.special import expit
 
 from keras_rbm import inference, random
-from keras_rbm.inference import Potentials
+from keras_rbm.inference import Potentials, TemperedPath
+from keras_rbm.inference.annealing import annealing, tempered_path
 from keras_rbm.inference.annealing.annealing import bidirectional, checked
 from keras_rbm.inference.annealing.search import continued
 from keras_rbm.inference.estimates import LogPartition
@@ -165,7 +166,7 @@ def test_an_earlier_start_goes_on_with_the_model():
     before = inference.anneal(model)
     truth = inference.exact_log_partition(model)
     after = inference.anneal(model, start=before.start, betas=300)
-    assert after.start.base is before.start.base
+    assert after.start.betas is before.start.betas
     for z in (after.ais, after.bidirectional):
         assert z.lower <= truth <= z.upper
     other = inference.anneal(random_potentials(8, 5, scale=3.0), start=before.start)
@@ -198,3 +199,100 @@ def test_states_that_move_again_and_again_mix():
         start = continued(model, start, 400, random.as_seed(0))
     share = np.mean(start.visible.numpy().mean(1) > 0.5)
     assert 0.35 < share < 0.65
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """A list to which each annealing run of an estimate adds its temperatures."""
+    counts, run = [], annealing.anneal_forward
+
+    def counting(potentials, base, betas, *args):
+        counts.append(len(betas) - 1)
+        return run(potentials, base, betas, *args)
+
+    monkeypatch.setattr(annealing, "anneal_forward", counting)
+    return counts
+
+
+def test_the_base_moves_with_the_model():
+    """It stayed that of the last search: after an epoch, weights varied too much."""
+    model = random_potentials(8, 5)
+    start = inference.anneal(model, betas=10).start
+    moved = Potentials(model.kernel, model.visible_bias - 3.0, model.hidden_bias)
+    base = continued(moved, start, 100, random.as_seed(0)).base
+    found = inference.anneal(moved, betas=10).base
+    # Nearly a third of its means are those of before.
+    assert np.all(np.abs(base - found) < 0.7 * np.abs(start.base - found))
+
+
+def test_few_temperatures_if_they_are_precise(counted):
+    weak = random_potentials(6, 4, seed=0, scale=0.1)
+    z = inference.estimate_log_partition(weak, "bidirectional")
+    assert counted == [100] and z.upper - z.lower <= 0.1
+    same = inference.estimate_log_partition(weak, "bidirectional", betas=100)
+    assert z.value == same.value and z.lower == same.lower
+
+
+def test_more_temperatures_where_the_interval_is_wide(counted):
+    model = random_potentials(100, 12, seed=0, scale=0.4)
+    truth = inference.exact_log_partition(model)
+
+    def width(**options):
+        method, options = "bidirectional", {"num_chains": 25} | options
+        z = inference.estimate_log_partition(model, method, **options)
+        assert z.lower <= truth <= z.upper
+        return z.upper - z.lower
+
+    assert 0.05 < width() < 0.1
+    assert counted == [100]
+    assert width(precision=0.025) <= 0.05
+    assert counted[1:] == [100, 1000]
+    assert width(precision=0.0001) < 0.05
+    assert counted[3:] == [100, 1000, 10_000]
+
+
+def test_given_temperatures_are_what_is_annealed_at(counted):
+    model = random_potentials(12, 6, seed=0)
+    inference.estimate_log_partition(model, "ais", betas=7)
+    inference.estimate_log_partition(model, "ais", search=False)
+    assert counted == [7, 1000]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"precision": 0.0}, ValueError),
+        ({"precision": np.nan}, ValueError),
+        ({"precision": "0.1"}, TypeError),
+        ({"precision": 0.1, "betas": 100}, ValueError),
+    ],
+)
+def test_bad_precision(options, error):
+    with pytest.raises(error, match="precision"):
+        inference.estimate_log_partition(random_potentials(3, 2, seed=0), **options)
+
+
+def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
+    """Each number of chains had its own: six programs, half a second each."""
+    monkeypatch.setattr(tempered_path, "_LARGE", 1)
+    model = random_potentials(7, 5, seed=0)
+    program = tempered_path._block_compiled
+    before = program.experimental_get_tracing_count()
+    z = inference.anneal(model, num_chains=30, betas=200).bidirectional
+    assert program.experimental_get_tracing_count() == before + 1
+    assert z.lower <= inference.exact_log_partition(model) <= z.upper
+
+
+def test_parts_of_a_run_are_a_run(monkeypatch, compiled_inference):
+    monkeypatch.setattr(tempered_path, "_LARGE", 1)
+    model = random_potentials(6, 4, seed=0)
+    bases = tf.stack([tf.zeros(6), tf.ones(6)])
+    betas = inference.temperatures(100)
+    chains = tempered_path.anneal_forward(model, bases, betas, 90, 0, at_once=50)
+    assert chains.visible.shape == (180, 6) and chains.steps.shape == (10, 180)
+    weights = tf.reshape(chains.log_weights, (90, 2))
+    means = tf.reduce_logsumexp(weights, 0) - np.log(90)
+    np.testing.assert_allclose(means, [inference.exact_log_partition(model)] * 2, 0.02)
+    path = TemperedPath.of(model, bases, 90)
+    added = path.log_partition_of_base() + tf.reduce_sum(chains.steps, 0)
+    np.testing.assert_allclose(chains.log_weights, added, 1e-9)
