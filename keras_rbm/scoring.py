@@ -13,6 +13,7 @@ from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.exact import MAX_UNITS
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import as_rows, map_rows
@@ -197,6 +198,7 @@ def _methods(model, conditional):
     return [*exact, "ais", "bidirectional"]
 
 
+@full_precision()
 def _free_energies(model, rows, steps, seed):
     # Chains with the same seed would meet, and be one chain from then on.
     some = rows[: min(len(rows), 100)]

@@ -21,6 +21,7 @@ from keras_rbm.inference.annealing.tempering import bridged, check_single
 from keras_rbm.inference.arguments import check_finite, check_model
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.exact import enumerated_log_partition, smaller_layer
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
@@ -168,25 +169,21 @@ def estimate_by_each(
     options.pop("precision", None)
     check_model(potentials)
     check_finite(potentials)
-    # First these, which refuse models that do not suit before others take their time.
-    estimates = {
-        method: _deterministic(potentials, method)
-        for method in methods
-        if method in _DETERMINISTIC
-    }
-    start = None
-    annealed = [method for method in methods if method in _ANNEALED]
-    if annealed:
-        for annealing in annealings(potentials, tries, **options):
-            found = {method: getattr(annealing, method) for method in annealed}
-            if all(
-                np.all(z.upper - z.lower <= 2.0 * half_width) for z in found.values()
-            ):
-                break
-        estimates |= found
-        start = annealing.start
-    if "tempering" in methods:
-        estimates["tempering"] = _tempered(potentials, start, betas, **options)
+    with full_precision():
+        # These first: they refuse models that do not suit before others take time.
+        estimates = {
+            method: _deterministic(potentials, method)
+            for method in methods
+            if method in _DETERMINISTIC
+        }
+        annealed = [method for method in methods if method in _ANNEALED]
+        start = None
+        if annealed:
+            runs = annealings(potentials, tries, **options)
+            found, start = _narrow(runs, annealed, half_width)
+            estimates |= found
+        if "tempering" in methods:
+            estimates["tempering"] = _tempered(potentials, start, betas, **options)
     for method in methods:
         if method not in _DETERMINISTIC and not np.all(estimates[method].is_finite):
             # At the line that has asked a model for its log Z.
@@ -208,6 +205,16 @@ def _tries(betas, precision=None, search=True, **options):
     if betas is not None or not search:
         return (betas,), math.inf
     return _BETAS, _PRECISION
+
+
+def _narrow(runs, methods, half_width):
+    """Returns the estimates of the first narrow run, or of the last, and its start."""
+    for run in runs:
+        found = {method: getattr(run, method) for method in methods}
+        widths = [np.max(each.upper - each.lower) for each in found.values()]
+        if max(widths) <= 2.0 * half_width:
+            break
+    return found, run.start
 
 
 def check_method(potentials: Potentials, method: str) -> None:

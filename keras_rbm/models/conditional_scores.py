@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
@@ -74,6 +75,7 @@ def log_partitions(
     return {method: join([part[method] for part in parts]) for method in methods}
 
 
+@full_precision()
 def _mean_field_bound(potentials, x):
     """Returns the higher bound of two starts: from x, if it has the width of v."""
     starts = [None]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
 from keras_rbm.inference import LogPartition
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import (
     sample_hidden_given_visible,
     sample_visible_given_hidden,
@@ -375,6 +376,7 @@ class DBN(keras.Model):
             bounds.append(bound / num_samples)
         return tf.concat(bounds, 0)
 
+    @full_precision()
     def _way_up(self, states, seed):
         """Returns the top RBM's visible states, and log p - log q of layers below."""
         gain = tf.zeros(len(states), tf.float64)

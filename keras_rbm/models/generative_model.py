@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference, random
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import Data, map_rows, moments, row_chunks
@@ -266,6 +267,7 @@ class GenerativeModel(BoltzmannMachine):
         options = self._of_this_model("log_partition", **options)
         return estimate_by_each(methods=methods, **options)
 
+    @full_precision()
     def _of_this_model(self, caller, *, initial_visible=None, **options):
         """Returns all arguments of annealing, given those that a user may choose."""
         self._assert_built(caller)

@@ -18,9 +18,11 @@ from keras_rbm.inference.arguments import (
     checked_states,
 )
 from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
 
 
+@full_precision()
 def annealed_importance_sampling(
     potentials: Potentials,
     *,
@@ -77,6 +79,7 @@ def annealed_importance_sampling(
     return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
 
 
+@full_precision()
 def reverse_annealed_importance_sampling(
     potentials: Potentials,
     visible: ArrayLike,
@@ -124,6 +127,7 @@ def reverse_annealed_importance_sampling(
     return chains.log_weights
 
 
+@full_precision()
 def annealed_log_likelihood(
     potentials: Potentials,
     visible: ArrayLike,

@@ -35,6 +35,7 @@ from keras_rbm.inference.estimates import (
     weighted,
     with_rounding,
 )
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
@@ -111,6 +112,7 @@ class Annealing(NamedTuple):
         return log_weights
 
 
+@full_precision()
 def anneal(
     potentials: Potentials,
     *,

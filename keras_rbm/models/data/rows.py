@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
+from keras_rbm.inference.full_precision import full_precision
+
 #: What `fit` and the like take: arrays, or a source of batches.
 Data = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
 #: Types that can be iterated over, but hold no batches.
@@ -149,13 +151,16 @@ def map_rows(
 ) -> Any:
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
     count, size = arrays[0].shape[0], rows_at_once or ROWS_AT_ONCE
-    if not tf.executing_eagerly() or count <= size:
+    if not tf.executing_eagerly():
         return function(*(tf.cast(own, dtype) for own in arrays))
-    parts = (
-        [tf.cast(own[start : start + size], dtype) for own in arrays]
-        for start in range(0, count, size)
-    )
-    return tf.concat([function(*part) for part in parts], 0)
+    with full_precision():
+        if count <= size:
+            return function(*(tf.cast(own, dtype) for own in arrays))
+        parts = (
+            [tf.cast(own[start : start + size], dtype) for own in arrays]
+            for start in range(0, count, size)
+        )
+        return tf.concat([function(*part) for part in parts], 0)
 
 
 def some_rows(values: np.ndarray, count: int) -> np.ndarray:

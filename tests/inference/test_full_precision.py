@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm
+from keras_rbm.inference import Potentials
+
+ROWS = (np.random.default_rng(0).random((30, 7)) < 0.4).astype("float32")
+
+
+def built(model, *data):
+    model.compile("sgd")
+    model.fit(*data, verbose=0)
+    return model
+
+
+def score(name):
+    """Returns a function that scores a new model."""
+    if name == "crbm":
+        crbm = built(keras_rbm.CRBM(3, seed=0), ROWS, ROWS)
+        return lambda: [
+            crbm.log_likelihood(ROWS, ROWS, method)
+            for method in ("bethe", "mean_field", "ais")
+        ]
+    if name == "dbn":
+        dbn = built(keras_rbm.DBN([keras_rbm.RBM(n, seed=0) for n in (4, 3)]), ROWS)
+        return lambda: dbn.log_likelihood_bound(ROWS)
+    if name == "dbm":
+        dbm = built(keras_rbm.DBM([4, 3], seed=0), ROWS)
+        return lambda: dbm.log_likelihood_bound(ROWS)
+    rbm = built(keras_rbm.RBM(5, seed=0), ROWS)
+    if name == "report":
+        return lambda: keras_rbm.score_report(rbm, ROWS, steps=5)
+    if name == "raise":
+        path = rbm.anneal(betas=20)
+        return lambda: keras_rbm.inference.annealed_log_likelihood(
+            rbm.potentials(), ROWS, base=path.base, betas=path.betas
+        )
+    if name == "callback":
+        callback = keras_rbm.callbacks.LogLikelihood(ROWS, betas=20)
+        callback.set_model(rbm)
+        callback.set_params({"epochs": 3})
+        return lambda: (callback.on_train_begin(), callback.on_epoch_end(0, {}))
+    return lambda: [
+        rbm.free_energy(ROWS),
+        rbm.pseudo_log_likelihood(ROWS),
+        rbm.log_likelihood(ROWS, "tempering"),
+        rbm.log_likelihood(ROWS, "exact"),
+        rbm.log_partition("bidirectional"),
+        rbm.anneal(betas=20, search=False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["rbm", "report", "raise", "callback", "crbm", "dbn", "dbm"]
+)
+def test_scores_do_not_round_factors_to_ten_bits(name, monkeypatch):
+    """A GPU rounds them by default. It is a switch of the process."""
+    run, flags = score(name), []
+    product, enabled = (
+        Potentials._product,
+        tf.config.experimental.tensor_float_32_execution_enabled,
+    )
+
+    def recorded(*args, **kwargs):
+        flags.append(enabled())
+        return product(*args, **kwargs)
+
+    assert enabled()
+    monkeypatch.setattr(Potentials, "_product", recorded)
+    run()
+    assert flags and not any(flags)
+    assert enabled()
+
+
+def test_the_switch_goes_back_after_an_error():
+    rbm = built(keras_rbm.RBM(5, seed=0), ROWS)
+    rbm.kernel.assign(rbm.kernel * np.nan)
+    with pytest.raises(ValueError, match="not finite|finite"):
+        rbm.log_partition()
+    assert tf.config.experimental.tensor_float_32_execution_enabled()
