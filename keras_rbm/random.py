@@ -85,6 +85,10 @@ def uniform(
 def _counter(first, kind, numbers=_EACH):
     """Returns where Philox begins, two uint64; it counts so many `numbers` at once."""
     if isinstance(first, (int, np.integer)):
+        if first % numbers:
+            raise ValueError(
+                f"Expected first as a multiple of {numbers}. Received: first={first}."
+            )
         return np.array([int(first) // numbers % 2**64, kind], "uint64")
     first = tf.cast(first, tf.int64) // numbers
     return tf.stack([tf.bitcast(first, tf.uint64), kind])

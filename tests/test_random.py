@@ -67,6 +67,8 @@ def test_large_seeds():
 
 @pytest.mark.parametrize("jit_compile", [None, True])
 def test_numbers_from_a_position_on(jit_compile):
+    with pytest.raises(ValueError, match="a multiple of 4. Received: first=2"):
+        random.uniform((5, 4), 7, 2)
     whole = random.uniform((40, 3), 7).numpy().ravel()
     part = tf.function(
         lambda first: random.uniform((5, 4), 7, first), jit_compile=jit_compile

@@ -28,8 +28,8 @@ class LogLikelihood(keras.callbacks.Callback):
     `log_likelihood = mean_n -F(v_n) - log Z`, in nats per example, with log Z by
     annealing. `log_likelihood_lower` and `log_likelihood_upper` are the ends of the
     interval that follows from that of log Z. An infinite end means that the error is
-    unknown: use more `betas`. For a deep model the value is that of
-    `log_likelihood_bound`, which is lower by the error of mean field.
+    unknown: use more `betas`, or at least ten chains. For a deep model the value is
+    that of `log_likelihood_bound`, which is lower by the error of mean field.
 
     The first estimate of a `fit`, the last and each tenth search for the model's mass;
     the others begin where the last search ended, with its states moved along, and
@@ -54,7 +54,7 @@ class LogLikelihood(keras.callbacks.Callback):
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
         method: str, see `log_partition`; by default annealing in both directions,
-            whose interval is open least often while a model changes.
+            whose interval is open less often than that of `"ais"`.
 
     Raises:
         TypeError: if the data are neither an array of numbers nor a dataset.

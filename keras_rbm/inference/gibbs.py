@@ -1,5 +1,6 @@
 """Block Gibbs sampling."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -84,7 +85,8 @@ def sweep_noise(
 class ChainNoise:
     """The noise of all sweeps of a chain, drawn at once or, if large, in blocks.
 
-    The numbers are the same.
+    The numbers are the same. A block takes at most 64 MB, unless a few sweeps take
+    more; if the number of chains is not known, all is drawn at once.
 
     Args:
         potentials, chains, seed, num_sweeps: as for `sweep_noise`.
@@ -100,8 +102,11 @@ class ChainNoise:
         self._of = potentials, chains, seed
         row = potentials.num_visible + potentials.num_hidden
         self._block = num_sweeps
-        if isinstance(chains, int) and isinstance(row, int) and chains * row % 4 == 0:
-            self._block = max(1, min(num_sweeps, _MOST_BYTES // (4 * chains * row)))
+        if isinstance(chains, int) and isinstance(row, int):
+            # Philox makes four numbers at once: so many sweeps are always whole fours.
+            self._least = 4 // math.gcd(chains * row, 4)
+            most = _MOST_BYTES // (4 * chains * row * self._least) * self._least
+            self._block = min(num_sweeps, max(self._least, most))
         self._chains, self._all = chains, None
         if self._block == num_sweeps:
             self._all = sweep_noise(*self._of, num_sweeps=num_sweeps)
@@ -110,7 +115,8 @@ class ChainNoise:
         """Returns the noise of one sweep."""
         if self._all is not None:
             return self._all.of_sweep(index)
-        return self._drawn(index, 1).of_sweep(0)
+        start = index // self._least * self._least
+        return self._drawn(start, self._least).of_sweep(index - start)
 
     def loop(
         self,
@@ -141,9 +147,10 @@ class ChainNoise:
 
         def block(start, state):
             noise, stop = self._drawn(start, self._block), start + self._block
-            return stop, run(noise, start, start, tf.minimum(stop, end), state)
+            span = tf.maximum(start, first), start, tf.minimum(stop, end)
+            return stop, run(noise, *span, state)
 
-        start = tf.constant(first), state
+        start = tf.constant(first // self._least * self._least), state
         return tf.while_loop(lambda start, _: start < end, block, start)[1]
 
     def _drawn(self, first, count):

@@ -1,6 +1,7 @@
 """log Z by a named method."""
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from keras_rbm.inference.annealing.search import (
 from keras_rbm.inference.annealing.tempered_path import temperatures
 from keras_rbm.inference.annealing.tempering import bridged, check_single
 from keras_rbm.inference.arguments import check_finite, check_model
-from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.exact import enumerated_log_partition, smaller_layer
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.messages.belief_propagation import sum_product
@@ -29,7 +30,7 @@ from keras_rbm.inference.potentials import Potentials
 
 #: Temperatures of annealing, if its interval is too wide at the number before: the last
 #: only if a precision is asked for. By default this one, in nats.
-_BETAS, _MOST_BETAS, _PRECISION = (100, 1000), 10_000, 0.05
+_BETAS, _ALL_BETAS, _PRECISION = (100, 1000), (100, 1000, 10_000), 0.05
 #: Replicas of tempering, less one, and its sweeps.
 _REPLICAS, _STEPS = 20, 1000
 _DETERMINISTIC = ("exact", "bethe", "mean_field")
@@ -88,11 +89,12 @@ def estimate_log_partition(
         betas: int, number of temperatures (for tempering, replicas less one), spaced at
             equal thermodynamic distances (tempering: equal swap rates); or the values,
             as for `temperatures`. By default annealing takes 100, and 1000 if its
-            interval is wider than `precision`; tempering has 21 replicas.
-        precision: float > 0, half the width, in nats, of an interval by annealing that
-            needs no more temperatures. By default 0.05. If it is given, annealing takes
-            up to 10,000 temperatures. What is left then comes from the states annealed
-            back, and falls with more chains. Not with `betas`.
+            interval is then not within ± 0.05 nats, or there is no search; tempering
+            has 21 replicas.
+        precision: float > 0, nats. Annealing stops once its interval is within ± this,
+            and takes 100, 1000 or 10,000 temperatures. More would not help where most
+            of the error comes from the states annealed back; more chains would. Not
+            with `betas`; other methods do not use it.
         num_chains: int ≥ 2; with fewer than 10 the interval is infinite.
         initial_visible: tensor (C, V), model samples for `"reverse_ais"`; by default
             those of the search. With B models C is a multiple of B, and row i belongs
@@ -188,11 +190,24 @@ def estimate_by_each(
         if method not in _DETERMINISTIC and not np.all(estimates[method].is_finite):
             # At the line that has asked a model for its log Z.
             note = estimates[method].note
-            warnings.warn(f"log_partition({method!r}): {note}", stacklevel=4)
+            level = _levels_to_user()
+            warnings.warn(f"log_partition({method!r}): {note}", stacklevel=level)
     return {method: estimates[method] for method in methods}
 
 
-def _tries(betas, precision=None, search=True, **options):
+def _levels_to_user():
+    """Returns the `stacklevel` of the first caller outside of this library."""
+    frame, level, package = sys._getframe(1), 1, __name__.split(".")[0]
+    while frame is not None and _package_of(frame) == package:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package_of(frame):
+    return frame.f_globals.get("__name__", "").split(".")[0]
+
+
+def _tries(betas, precision=None, search=True, num_chains=100, **options):
     """Returns the `betas` to try, and half the width of an interval to stop at."""
     if precision is not None:
         check_numbers(precision=precision)
@@ -201,18 +216,21 @@ def _tries(betas, precision=None, search=True, **options):
                 "Expected precision > 0, in nats, and no betas with it. Received: "
                 f"precision={precision!r}, betas={betas!r:.200}."
             )
-        return (*_BETAS, _MOST_BETAS), precision
-    if betas is not None or not search:
+    few = isinstance(num_chains, int) and num_chains < FEWEST  # an infinite interval
+    if betas is not None or not search or few:
         return (betas,), math.inf
-    return _BETAS, _PRECISION
+    return (_BETAS, _PRECISION) if precision is None else (_ALL_BETAS, precision)
 
 
 def _narrow(runs, methods, half_width):
-    """Returns the estimates of the first narrow run, or of the last, and its start."""
+    """Returns the estimates, each of its first narrow run or the last; and a start."""
+    found, narrow = {}, set()
     for run in runs:
-        found = {method: getattr(run, method) for method in methods}
-        widths = [np.max(each.upper - each.lower) for each in found.values()]
-        if max(widths) <= 2.0 * half_width:
+        for method in set(methods) - narrow:
+            found[method] = z = getattr(run, method)
+            if np.max(z.upper - z.lower) <= 2.0 * half_width:
+                narrow.add(method)
+        if len(narrow) == len(methods):
             break
     return found, run.start
 

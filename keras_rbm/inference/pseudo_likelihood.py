@@ -8,11 +8,13 @@ from numpy.typing import ArrayLike
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import checked_states
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials, log_conditional
 from keras_rbm.inference.traces import kind_of_models
 from keras_rbm.inference.unit_states import UnitStates
 
 
+@full_precision()
 def pseudo_log_likelihood(potentials: Potentials, visible: ArrayLike) -> tf.Tensor:
     """Computes `sum_i log p(v_i | all other v)`, for finitely many visible states [1].
 
@@ -61,6 +63,7 @@ def _sum_of_units(potentials, visible):
     return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
 
 
+@full_precision()
 def stochastic_pseudo_log_likelihood(
     potentials: Potentials,
     visible: ArrayLike,
@@ -92,6 +95,7 @@ def stochastic_pseudo_log_likelihood(
     return size * _log_conditional(potentials, states, visible, natural, unit)
 
 
+@full_precision()
 def reconstruction_log_likelihood(
     potentials: Potentials, visible: ArrayLike
 ) -> tf.Tensor:

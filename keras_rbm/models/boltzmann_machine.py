@@ -429,10 +429,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         read = epoch_key.read if shuffle else None
         self.make_train_function()
         try:
-            own_steps = kwargs.get("steps_per_epoch")
-            if is_all and not own_steps and self._many_steps.fits_model:
-                x, y, sample_weight = self._many_steps.steps, None, None
-                kwargs["steps_per_epoch"] = self._many_steps.begin(
+            many, own_steps = self._many_steps, kwargs.get("steps_per_epoch")
+            if is_all and not own_steps and many is not None and many.fits_model:
+                x, y, sample_weight = many.steps, None, None
+                kwargs["steps_per_epoch"] = many.begin(
                     data.arrays, batch_size or 32, tree.flatten(callbacks), read
                 )
                 own_size = kwargs.get("validation_batch_size")

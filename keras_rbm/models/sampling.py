@@ -25,7 +25,7 @@ def draw(
         model, shape, steps, initial_visible, clamp, seed
     )
     check_normalizable(potentials)
-    count = shape[0] if isinstance(shape[0], int) else None
+    count = None if tf.is_tensor(shape[0]) else int(shape[0])
 
     def start(rows):
         if initial_visible is not None:

@@ -1,9 +1,12 @@
+import threading
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import keras_rbm
 from keras_rbm.inference import Potentials
+from keras_rbm.inference.full_precision import full_precision
 
 ROWS = (np.random.default_rng(0).random((30, 7)) < 0.4).astype("float32")
 
@@ -48,6 +51,8 @@ def score(name):
         rbm.log_likelihood(ROWS, "exact"),
         rbm.log_partition("bidirectional"),
         rbm.anneal(betas=20, search=False),
+        keras_rbm.inference.find_starting_point(rbm.potentials(), num_chains=10),
+        keras_rbm.inference.pseudo_log_likelihood(rbm.potentials(), ROWS),
     ]
 
 
@@ -79,3 +84,23 @@ def test_the_switch_goes_back_after_an_error():
     with pytest.raises(ValueError, match="not finite|finite"):
         rbm.log_partition()
     assert tf.config.experimental.tensor_float_32_execution_enabled()
+
+
+def test_the_switch_of_two_threads():
+    """The first to leave switched it on for the second, which left it off for good."""
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with full_precision():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with full_precision():
+        thread.start()
+        inside.wait()
+    assert not enabled()
+    leave.set()
+    thread.join()
+    assert enabled()

@@ -210,3 +210,13 @@ def test_fit_in_the_scope_of_a_strategy_of_one_device(traced):
         model = rbm()
         model.fit(ROWS, batch_size=10, verbose=0)
     assert int(model.optimizer.iterations.numpy()) == 8
+
+
+def test_a_train_function_of_a_subclass():
+    class Own(kr.RBM):
+        def make_train_function(self, force=False):
+            keras.Model.make_train_function(self, force)
+
+    rbm = Own(3, seed=0)
+    rbm.compile("sgd")
+    assert len(rbm.fit(ROWS, epochs=2, verbose=0).history["loss"]) == 2

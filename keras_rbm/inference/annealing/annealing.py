@@ -132,8 +132,9 @@ def anneal(
 
     Args:
         potentials: `Potentials`.
-        base, chains, betas, num_chains, steps, seed, progress, spread: see
+        base, chains, num_chains, steps, seed, progress, spread: see
             `estimate_log_partition`.
+        betas: as there, by default 1000.
         initial_visible: tensor (C, V), model samples to anneal back; then no chains are
             annealed forward. By default those of the search.
         search: bool. With `False` chains are annealed forward only, from `base`, at
@@ -231,12 +232,13 @@ def annealings(
 
     for each in betas:
         path = start.base, start.temperatures(each)
-        both = (forward, None if given else num_chains), (backward, states)
-        found = [
-            log_weights(functools.partial(run, path), work, seeds[run.__name__])
-            for run, work in both
-        ]
-        yield Annealing(start, path[1], *found)
+        up, down = (functools.partial(run, path) for run in (forward, backward))
+        yield Annealing(
+            start,
+            path[1],
+            log_weights(up, None if given else num_chains, seeds["forward"]),
+            log_weights(down, states, seeds["backward"]),
+        )
 
 
 def bidirectional(

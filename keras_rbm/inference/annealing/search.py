@@ -34,6 +34,7 @@ from keras_rbm.inference.annealing.tempered_path import (
 )
 from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
 from keras_rbm.inference.estimates import WIDTH, with_rounding
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
@@ -92,6 +93,7 @@ class StartingPoint(NamedTuple):
         return spaced(self.betas, self.lengths, count)
 
 
+@full_precision()
 def find_starting_point(
     potentials: Potentials,
     base: ArrayLike | None = None,

@@ -212,9 +212,10 @@ class Annealed(NamedTuple):
     """Chains that were annealed along a path, M for each model.
 
     Attributes:
-        visible: tensor (C, V), their last states.
+        visible: tensor (C, V), their last states: of chains annealed back, at the base.
         log_weights: tensor (C,), float64, log Z_0 and what the path added to it.
-        steps: tensor (blocks, C), float64, what each block of temperatures added.
+        steps: tensor (blocks, C), float64, what each block of steps added; on the way
+            forward a block lies between two `block_ends`.
     """
 
     visible: tf.Tensor
@@ -238,8 +239,9 @@ def anneal_forward(
         betas: array (K + 1,), inverse temperatures from 0 to 1.
         seed: int or integer tensor of shape (2,).
         progress: bool. Show a progress bar.
-        at_once: int, chains of one program, if XLA compiles it: each other number is
-            another program, half a second to compile. By default all of them.
+        at_once: int, chains of a single model that run in one program, if XLA compiles
+            it: each other number is another program, half a second to compile. By
+            default all of them.
 
     Returns:
         `Annealed`.
@@ -277,7 +279,7 @@ def _anneal(path, visible, betas, seed, progress, reverse=False):
     large = _is_large(path, visible.shape[0])
     block = _block_compiled if large else _block
     if path.base.shape.rank == 1 and large:  # as from several bases: one program
-        path = path._replace(base=tf.broadcast_to(path.base, visible.shape))
+        path = path._replace(base=_rows_of_base(path, len(visible)))
     kind = kind_of_models(path.potentials)
     run = _run(block, kind, path.base.shape.rank)
     count = schedule.shape[0]
@@ -301,12 +303,15 @@ def _is_large(path, rows):
     return traces.compiles and None not in sizes and math.prod(sizes) >= _LARGE
 
 
+def _rows_of_base(path, rows):
+    return tf.broadcast_to(path.base, (rows, path.potentials.visible.num_rows))
+
+
 def _in_parts(path, visible, betas, seed, size):
     """Anneals chains of a single model, `size` at once; the last are filled up."""
     count = len(visible)
     rows = np.resize(np.arange(count), -(-count // size) * size).reshape(-1, size)
-    bases = tf.broadcast_to(path.base, visible.shape)
-    parts = []
+    bases, parts = _rows_of_base(path, count), []
     for number, own in enumerate(rows):
         some = path._replace(base=tf.gather(bases, own))
         own_seed = random.fold_in(seed, number)

@@ -19,6 +19,7 @@ from keras_rbm.inference.arguments import (
     check_sizes,
 )
 from keras_rbm.inference.estimates import FEWEST, LogPartition
+from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import ChainState, checked_mask, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 
@@ -384,6 +385,7 @@ def _by_rows(function, states):
     return tf.reshape(rows, (shape[0], shape[1], rows.shape[1]))
 
 
+@full_precision()
 def tempered_log_partition(
     potentials: Potentials,
     *,

@@ -5,12 +5,14 @@ import tensorflow as tf
 from brute_force import random_potentials
 from scipy.special import expit
 
+import keras_rbm
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, TemperedPath
 from keras_rbm.inference.annealing import annealing, tempered_path
 from keras_rbm.inference.annealing.annealing import bidirectional, checked
 from keras_rbm.inference.annealing.search import continued
 from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.log_partition import estimate_by_each
 
 
 def gaussian_work(chains, variance, rng, value=7.0):
@@ -258,6 +260,41 @@ def test_given_temperatures_are_what_is_annealed_at(counted):
     assert counted == [7, 1000]
 
 
+def test_an_estimate_does_not_depend_on_others(counted):
+    model = random_potentials(100, 12, seed=0, scale=0.4)
+    both = estimate_by_each(model, ["ais", "bidirectional"], precision=0.03)
+    assert counted == [100, 1000]
+    counted.clear()
+    alone = estimate_by_each(model, ["bidirectional"], precision=0.03)
+    assert counted == [100]
+    assert both["bidirectional"].value == alone["bidirectional"].value
+
+
+def test_no_more_temperatures_where_chains_are_too_few(counted):
+    model = random_potentials(6, 4, seed=0)
+    with pytest.warns(UserWarning, match="fewer than 10"):
+        inference.estimate_log_partition(
+            model, "bidirectional", num_chains=9, precision=0.1
+        )
+    assert counted == [1000]
+
+
+@pytest.mark.parametrize("of", ["inference", "rbm", "crbm"])
+def test_a_warning_is_of_the_line_that_asks(of):
+    rows = np.ones((4, 3), "float32")
+    rbm, crbm = keras_rbm.RBM(2, seed=0), keras_rbm.CRBM(2, num_visible=3, seed=0)
+    rbm.build((None, 3))
+    crbm.build((None, 3))
+    with pytest.warns(UserWarning, match="log_partition") as caught:
+        if of == "inference":
+            inference.estimate_log_partition(random_potentials(3, 2), num_chains=5)
+        elif of == "rbm":
+            rbm.log_partition(num_chains=5, precision=1.0)
+        else:
+            crbm.log_partition(rows, "ais", num_chains=5, precision=1.0)
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -281,6 +318,29 @@ def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
     z = inference.anneal(model, num_chains=30, betas=200).bidirectional
     assert program.experimental_get_tracing_count() == before + 1
     assert z.lower <= inference.exact_log_partition(model) <= z.upper
+
+
+@pytest.mark.parametrize(
+    "visible",
+    [
+        keras_rbm.units.Categorical(3),
+        keras_rbm.units.Joined([("bernoulli", 3), (keras_rbm.units.Categorical(3), 4)]),
+    ],
+    ids=["categorical", "joined"],
+)
+def test_compiled_runs_of_units_with_several_columns(
+    visible, monkeypatch, compiled_inference
+):
+    """Their base has as many numbers as columns, their states as units."""
+    monkeypatch.setattr(tempered_path, "_LARGE", 1)
+    rbm = keras_rbm.RBM(4, num_visible=7, visible=visible, seed=0)
+    rbm.build((None, 7))
+    rbm.kernel.assign(np.random.default_rng(0).normal(0, 0.5, rbm.kernel.shape))
+    truth = rbm.log_partition("exact").value
+    z = rbm.log_partition("bidirectional", betas=100)
+    assert z.lower <= truth <= z.upper
+    z = rbm.log_partition("ais", betas=100, search=False)
+    assert z.lower <= truth <= z.upper
 
 
 def test_parts_of_a_run_are_a_run(monkeypatch, compiled_inference):
