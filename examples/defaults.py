@@ -83,6 +83,9 @@ def main():
     parser.add_argument("--epochs", nargs="+", type=int, default=[5, 20, 100, 200])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--defaults-only", action="store_true")
+    parser.add_argument(
+        "--sweeps", nargs="*", type=int, default=[], help="of PCD, also, by one seed"
+    )
     parser.add_argument("--out", type=pathlib.Path, default="defaults.json")
     args = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
@@ -112,6 +115,8 @@ def main():
             for setting in chosen:
                 for seed in args.seeds:
                     done(*here, setting, seed)
+            for sweeps in args.sweeps:
+                done(*here, f"default, {sweeps} sweeps", args.seeds[0])
     print(table(results))
 
 
@@ -199,7 +204,8 @@ def run(kind, name, parts, epochs, setting, seed):
 
 def penalty(kind, setting):
     """Returns the arguments of a model for a setting of the grid: without a penalty."""
-    own = setting == "default" or kind == "infinite_rbm"  # whose rule has penalties
+    by_default = setting.startswith("default")
+    own = by_default or kind == "infinite_rbm"  # whose rule has penalties
     return {} if own else {"kernel_regularizer": None}
 
 
@@ -214,6 +220,9 @@ def compiled(kind, setting):
     """Returns the arguments of `compile` for a setting."""
     if setting == "default":
         return {}
+    if setting.startswith("default"):
+        sweeps = int(setting.split()[1])
+        return {"rule": kr.rules.PersistentContrastiveDivergence(sweeps)}
     if kind == "infinite_rbm":
         return {"rule": kr.rules.FrankWolfe(l2=float(setting.split()[1]))}
     rule, k, optimizer, rate = GRID[setting]
@@ -251,6 +260,7 @@ def constant(model, rows):
 def rows(results):
     """Returns a list of rows of the table, of what has been run by default."""
     runs, found = {}, []
+    grid = {*GRID, *grid_of("infinite_rbm")}
     for key, record in results.items():
         name, epochs, setting, _ = key.split(" | ")
         runs.setdefault((name, int(epochs)), {}).setdefault(setting, []).append(record)
@@ -258,6 +268,7 @@ def rows(results):
         default = settings.pop("default", None)
         if default is None:
             continue
+        settings = {key: run for key, run in settings.items() if key in grid}
         base = default[0]["base"]
         row = [name, epochs, f"{base:.2f}"]
         row += [spread([run[key] for run in default]) for key in ("test", "validation")]
@@ -271,6 +282,28 @@ def rows(results):
         share = (mean([run["test"] for run in default]) - base) / (mean(tuned) - base)
         found.append([*row, spread(tuned), best, f"{share:.2f}"])
     return found
+
+
+def sweep_rows(results, more):
+    """Returns rows of test log-likelihoods of single seeds, by the sweeps of PCD.
+
+    Args:
+        results: dict of records, those by default among them.
+        more: dict of records with other numbers of sweeps.
+    """
+    found = {}
+    for key, record in more.items():
+        name, epochs, setting, seed = key.split(" | ")
+        own = found.setdefault((name, int(epochs), seed), {})
+        own[int(setting.split()[1])] = record["test"]
+    for (name, epochs, seed), own in found.items():
+        own[1] = results[f"{name} | {epochs} | default | {seed}"]["test"]
+    columns = sorted({sweeps for own in found.values() for sweeps in own})
+    lines = [
+        [*key, *(f"{own[k]:.2f}" if k in own else "" for k in columns)]
+        for key, own in sorted(found.items())
+    ]
+    return columns, lines
 
 
 def table(results):

@@ -14,7 +14,13 @@ RESULTS = ROOT / "docs" / "results"
 PAGES = sorted(page.stem for page in RESULTS.glob("*.md"))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "proteins" else [])
+        for name in PAGES
+    ],
+)
 def test_page_is_what_the_records_give(name, tmp_path, import_paper):
     if name == "proteins":
         pytest.importorskip("logomaker")

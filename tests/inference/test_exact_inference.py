@@ -26,7 +26,9 @@ def test_equals_enumeration(sizes):
     assert_exact(Exact()(model), model)
 
 
-@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), LARGE], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(9, 5), (4, 7), pytest.param(LARGE, marks=pytest.mark.slow)], ids=str
+)
 def test_equals_enumeration_in_batches(sizes):
     potentials = random_batch(*sizes, batch_size=6)
     beliefs = Exact()(potentials, pairwise="each")

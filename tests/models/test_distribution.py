@@ -139,7 +139,9 @@ def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
     np.testing.assert_allclose(first["kernel"], whole.kernel, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
+)
 def test_batches_that_devices_cannot_share_evenly(dtype):
     """Of 3 rows one device gets two, of 1 row one gets none."""
     data = np.random.default_rng(0).integers(0, 2, (9, 6)).astype("float32")

@@ -236,10 +236,8 @@ def test_validation_split_takes_the_last_rows():
     np.testing.assert_allclose(history.history["val_loss"], loss, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [pytest.param("mixed_bfloat16", marks=pytest.mark.slow), "mixed_float16"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_trains_without_nan(policy):
     keras.config.set_dtype_policy(policy)
     for visible, data in (("bernoulli", DATA), ("gaussian", DATA - 0.5)):

@@ -128,7 +128,13 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=[] if number % 3 == 0 else pytest.mark.slow)
+        for number, what in enumerate(OTHERS)
+    ],
+)
 def test_models_that_differ_share_nothing(what, counted):
     fitted(kr.RBM(4, seed=0))
     fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, weight_decay=0.1))

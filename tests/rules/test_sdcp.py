@@ -40,7 +40,8 @@ class Recorded(rules.SDCP):
 
     def inner_phase(self, potentials, chains, weights, noise, first):
         after, moments = super().inner_phase(potentials, chains, weights, noise, first)
-        own = [layer[first : first + self.gibbs_steps].numpy() for layer in noise[:2]]
+        sweeps = [noise.of_sweep(first + i) for i in range(self.gibbs_steps)]
+        own = [np.stack(layer) for layer in zip(*sweeps, strict=True)]
         self.inner.append((potentials, chains.visible, own, after.visible, moments))
         return after, moments
 

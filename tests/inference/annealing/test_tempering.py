@@ -202,7 +202,7 @@ def test_certain_swaps_are_made_and_impossible_ones_never(noise, monkeypatch):
     potentials = Potentials(tf.zeros((1, 1)), [100.0], [0.0])
     path = TemperedPath(potentials, tf.constant([-100.0]))
     visible = np.float32([[[0], [1], [0]], [[1], [0], [0]]])
-    monkeypatch.setattr(random, "uniform", lambda shape, _: tf.fill(shape, noise))
+    monkeypatch.setattr(random, "uniform", lambda shape, *_: tf.fill(shape, noise))
     chains = swapped(path, visible, [0.0, 1.0], monkeypatch)
     want = [[0, 0, 0], [1, 1, 0]]
     np.testing.assert_array_equal(chains.visible[:, :, 0], want)

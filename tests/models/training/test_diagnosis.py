@@ -35,7 +35,14 @@ def test_a_model_worse_than_independent_units():
     assert "smaller learning rate" in message
 
 
-@pytest.mark.parametrize("rows", [DENSE, 1.0 - DENSE, DENSE[:1], DENSE[:3]])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        DENSE,
+        DENSE[:1],
+        *(pytest.param(x, marks=pytest.mark.slow) for x in (1.0 - DENSE, DENSE[:3])),
+    ],
+)
 @pytest.mark.parametrize(
     "model",
     [
