@@ -117,7 +117,7 @@ def _regressions(model, batches):
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     prior = kernel.regularizer
     stddev = (prior if isinstance(prior, NormalPrior) else NormalPrior()).stddev
-    found = logistic_regressions(x, y, weights, 1.0 / (stddev**2 * rows))
+    found = logistic_regressions(x, y, weights, 1.0 / (stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None
 
 

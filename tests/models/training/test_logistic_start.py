@@ -7,6 +7,8 @@ import tensorflow as tf
 from sklearn.linear_model import LogisticRegression
 
 import keras_rbm
+from keras_rbm.models.data.rows import some_rows
+from keras_rbm.models.training import first_fit
 from keras_rbm.models.training.logistic_start import logistic_regressions, most_rows
 
 RNG = np.random.default_rng(0)
@@ -54,6 +56,14 @@ def test_the_first_fit_starts_there():
     crbm.visible_kernel.assign(kernel + 1.0)
     crbm.fit(X, Y, batch_size=200, verbose=0)
     np.testing.assert_allclose(crbm.visible_kernel, kernel + 1.0, rtol=1e-5)
+
+
+def test_the_prior_counts_the_rows_that_are_taken(monkeypatch):
+    """It counted all, so regressions on a part of a large set overfitted."""
+    monkeypatch.setattr(first_fit, "_ROWS", 50)
+    chosen = some_rows(np.arange(200), 50)
+    kernel, _ = expected(X[chosen], Y[chosen])
+    np.testing.assert_allclose(started().visible_kernel, kernel, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(
