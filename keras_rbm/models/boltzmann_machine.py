@@ -23,6 +23,7 @@ from keras_rbm.models.data.rows import (
     row_chunks,
 )
 from keras_rbm.models.errors import explained
+from keras_rbm.models.files import saving
 from keras_rbm.models.files.with_files import WithFiles
 from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
@@ -554,3 +555,20 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         x = as_values(x)
         self._form.called.check(x)
         return super().predict_on_batch(x)
+
+    # Files
+
+    def _state(self):
+        """Returns two dicts of the variables to save: required and optional."""
+        required = {variable.name: variable for variable in self.weights}
+        required["seed_generator"] = self.seed_generator.state
+        variables = [] if self._learner is None else self._learner.variables
+        return required, {f"rule.{v.name}": v for v in variables}
+
+    def save_own_variables(self, store: Any) -> None:
+        """Saves weights, random state and the rule's state under their names."""
+        saving.save_state(self, store)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Restores what `save_own_variables` saved; all shapes are checked first."""
+        saving.load_state(self, store)

@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,23 +23,21 @@ from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.errors import explained
-from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import (
     Endpoint,
     chain_endpoints,
-    export_model,
     named,
     number,
     rows,
 )
-from keras_rbm.models.files.summary import summary_of
+from keras_rbm.models.files.with_files import WithFiles
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules.rule import Rule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DBN(keras.Model):
+class DBN(WithFiles):
     """Deep belief network: stacked RBMs, each trained on the features of the last [1].
 
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
@@ -412,65 +409,8 @@ class DBN(keras.Model):
         self._assert_built("to_classifier")
         return classifier(self.rbms, num_classes, dropout)
 
-    def save(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        zipped: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Saves the model and its RBMs, as `RBM.save` does."""
-        suffix = None if zipped is False else ".keras"
-        with saving.written_whole(filepath, suffix, "save", overwrite) as place:
-            super().save(place, overwrite, zipped, **kwargs)
-
-    def save_weights(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        max_shard_size: float | None = None,
-    ) -> None:
-        """Saves the variables of all RBMs, as `RBM.save_weights` does."""
-        if max_shard_size is not None:
-            super().save_weights(filepath, overwrite, max_shard_size)
-            return
-        method = "save_weights"
-        with saving.written_whole(filepath, ".weights.h5", method, overwrite) as place:
-            super().save_weights(place, overwrite)
-
-    def load_weights(
-        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
-    ) -> None:
-        """Restores the variables of all RBMs, or none, as `RBM.load_weights` does."""
-        self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded(self.rbms, filepath):
-            super().load_weights(filepath, *args, **kwargs)
-
-    def export(
-        self,
-        filepath: str | os.PathLike,
-        format: str = "tf_saved_model",
-        verbose: bool | None = None,
-        *,
-        endpoint: str = "serving_default",
-        **kwargs: Any,
-    ) -> None:
-        """Exports the model to a format that is loaded without keras_rbm.
-
-        The arguments are those of `RBM.export`.
-        """
-        self._assert_built("export")
-        export_model(self, filepath, format, verbose, endpoint, **kwargs)
-
-    def summary(
-        self,
-        line_length: int | None = None,
-        positions: Sequence[float] | None = None,
-        print_fn: Callable[[str], Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Prints the variables with their shapes, by `print_fn` if there is one."""
-        (print_fn or print)(summary_of(self))
+    def _models_in_file(self):
+        return self.rbms
 
     def get_config(self) -> dict[str, Any]:
         rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]

@@ -12,25 +12,11 @@ from keras_rbm.models.files.summary import summary_of
 
 
 class WithFiles(keras.Model):
-    """Saves, loads and exports a Keras model: whole files, or none.
+    """Saves, loads and exports a Keras model: whole files, or none."""
 
-    All variables are saved, of the random numbers, the rule and the optimizer too.
-    """
-
-    def _state(self):
-        """Returns two dicts of the variables to save: required and optional."""
-        required = {variable.name: variable for variable in self.weights}
-        required["seed_generator"] = self.seed_generator.state
-        variables = [] if self._learner is None else self._learner.variables
-        return required, {f"rule.{v.name}": v for v in variables}
-
-    def save_own_variables(self, store: Any) -> None:
-        """Saves weights, random state and the rule's state under their names."""
-        saving.save_state(self, store)
-
-    def load_own_variables(self, store: Any) -> None:
-        """Restores what `save_own_variables` saved; all shapes are checked first."""
-        saving.load_state(self, store)
+    def _models_in_file(self):
+        """Returns the Boltzmann machines whose variables a file holds."""
+        return [self]  # no property: Keras would look for parts of the model there
 
     def save(
         self,
@@ -71,7 +57,7 @@ class WithFiles(keras.Model):
     ) -> None:
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded([self], filepath):
+        with saving.unchanged_unless_loaded(self._models_in_file(), filepath):
             super().load_weights(filepath, *args, **kwargs)
 
     def export(
