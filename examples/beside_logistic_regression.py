@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 import keras_rbm as kr
 from keras_rbm.models.training.logistic_start import logistic_regressions
 
-PENALTIES = (0.1, 0.3, 1.0, 3.0)
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 #: Numbers of training rows; all of a set at most.
 ROWS = {
     "digits": (150, 300, 600, 1200),

@@ -103,7 +103,10 @@ def train(settings, manual_dir=None):
     if settings["adapt"]:
         rbm.adapt(data)
     rate = 0.01 if real else settings["rate"]
-    rbm.compile(keras.optimizers.SGD(rate), rule=settings["rule"])
+    rule = settings["rule"]
+    if rule == "pcd":
+        rule = kr.rules.PersistentContrastiveDivergence(1)
+    rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     rbm.fit(data, batch_size=50, epochs=settings["epochs"], verbose=0)
     return rbm
 

@@ -47,6 +47,8 @@ def trained(data, rule, rate, epochs, adapt=False):
     rbm = kr.RBM(12, visible_bias_initializer="zeros", kernel_regularizer=None, seed=0)
     if adapt:
         rbm.adapt(data)
+    if rule == "pcd":
+        rule = kr.rules.PersistentContrastiveDivergence(1)
     rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     rbm.fit(data, batch_size=50, epochs=epochs, verbose=0)
     return rbm

@@ -75,7 +75,7 @@ def timed(function, *arguments):
 def new_fit(data, batch):
     """Fits a new model, and returns it."""
     model = kr.RBM(UNITS, kernel_regularizer=None, seed=0)
-    rule = kr.rules.PersistentContrastiveDivergence(num_chains=batch, centered=False)
+    rule = kr.rules.PersistentContrastiveDivergence(1, batch, centered=False)
     model.compile(keras.optimizers.SGD(RATE), rule=rule)
     fit(model, data, batch)
     return model

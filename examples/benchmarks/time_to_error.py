@@ -29,7 +29,6 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hidden", type=int, nargs="+", default=[300])
-    parser.add_argument("--rule", default="pcd")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--error", type=float, default=0.1, help="in nats")
@@ -44,7 +43,8 @@ def main():
     for hidden in args.hidden:
         rbm = kr.RBM(hidden, kernel_regularizer=None, seed=0)
         rbm.adapt(data)
-        rbm.compile(keras.optimizers.SGD(0.05), rule=args.rule)
+        rule = kr.rules.PersistentContrastiveDivergence(1)
+        rbm.compile(keras.optimizers.SGD(0.05), rule=rule)
         rbm.fit(data, batch_size=50, epochs=args.epochs, verbose=0)
         report(rbm, args)
 

@@ -252,6 +252,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         self._kernel_initializer = keras_part(get, "kernel_initializer", initializer)
         name = "visible_bias_initializer"
         self._visible_bias_initializer = keras_part(get, name, visible_bias)
+        self._chooses_prior = regularizer == "auto" and self.conditional
         if regularizer == "auto":
             regularizer = NormalPrior() if self.conditional else NormalPrior(1.0)
         name = "kernel_regularizer"
@@ -264,9 +265,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         return {
             "kernel_initializer": serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
-            "kernel_regularizer": keras.regularizers.serialize(
-                self._kernel_regularizer
-            ),
+            "kernel_regularizer": "auto"
+            if self._chooses_prior
+            else keras.regularizers.serialize(self._kernel_regularizer),
         }
 
     # Building

@@ -59,7 +59,9 @@ class CRBM(WithInference, BoltzmannMachine):
             `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
             part of the update, not of the reported loss. `"auto"` is
-            `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55.
+            `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55; the first
+            `fit` of binary units and at most 4,096 features chooses it between 0.15
+            and 2 by regressions on four fifths of the rows, scored on the others.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

@@ -21,9 +21,10 @@ class NormalPrior(keras.regularizers.Regularizer):
     not say how many there are, N is known after the first epoch of the first fit.
 
     Args:
-        stddev: float > 0, s. By default that of `CRBM`: C = 0.3, about the best of
-            logistic regressions that restore noisy digits, from 300 images to 2,000.
-            `RBM` and `DBM` have 1, which leaves room for strong couplings.
+        stddev: float > 0, s. By default that with which a `CRBM` begins: C = 0.3,
+            about the best of logistic regressions that restore 8×8 noisy digits, from
+            300 images to 1,200. `RBM` and `DBM` have 1, which leaves room for strong
+            couplings.
 
     Raises:
         TypeError, ValueError: if `stddev` is not a number > 0.
@@ -40,20 +41,26 @@ class NormalPrior(keras.regularizers.Regularizer):
             raise ValueError(f"Expected stddev > 0. Received: stddev={stddev!r}.")
         self.stddev = float(stddev)
         self.rows = 0.0  # of the last fit
-        # A variable: a step that has been traced sees each new fit.
+        # Variables: a step that has been traced sees each new fit.
         self._counted = tf.Variable(0.0, trainable=False)
+        self._half_precision = tf.Variable(0.5 / self.stddev**2, trainable=False)
 
     def count(self, rows: float | None) -> None:
         """Begins to count for so many rows, or for those of the last fit if `None`."""
         self.rows = self.rows if rows is None else float(rows)
         self._counted.assign(self.rows)
 
+    def _set_stddev(self, stddev):
+        """Has another deviation from now on, also in steps that have been traced."""
+        self.stddev = float(stddev)
+        self._half_precision.assign(0.5 / self.stddev**2)
+
     def rest(self) -> None:
         """Has no penalty until the next `count`."""
         self._counted.assign(0.0)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        each = tf.math.divide_no_nan(0.5 / self.stddev**2, self._counted)
+        each = tf.math.divide_no_nan(self._half_precision, self._counted)
         return tf.cast(each, x.dtype) * tf.reduce_sum(tf.square(x))
 
     def get_config(self) -> dict[str, Any]:

@@ -22,7 +22,8 @@ class PersistentContrastiveDivergence(LearningRule):
     over its own rows. Under a distribution strategy each replica has its own chains.
 
     Args:
-        gibbs_steps: int ≥ 1, k sweeps of every chain per step.
+        gibbs_steps: int ≥ 1, k sweeps of every chain per step; 1 in [1]. With few,
+            the chains of long runs fall behind the model.
         num_chains: int ≥ 1.
         **kwargs: `sparsity_target`, `sparsity_cost`, `centered`; see `LearningRule`.
 
@@ -50,7 +51,7 @@ class PersistentContrastiveDivergence(LearningRule):
     conditional = False
 
     def __init__(
-        self, gibbs_steps: int = 1, num_chains: int = 100, **kwargs: Any
+        self, gibbs_steps: int = 3, num_chains: int = 100, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)

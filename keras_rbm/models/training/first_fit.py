@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_rbm.models.data.rows import moments, row_chunks, some_rows
 from keras_rbm.models.layer_variables import layer_parameters
 from keras_rbm.models.training.logistic_start import (
+    chosen_stddev,
     logistic_regressions,
     most_rows,
 )
@@ -99,25 +100,34 @@ def _start_at_data(model, batches):
 def _regressions(model, batches):
     """Returns the visible side of a new CRBM as logistic regressions, or `None`.
 
-    They are its weights and biases, if these are free and not too many.
+    They are its weights and biases, if these are free and not too many. Chooses the
+    deviation of a prior that the user has left to the model.
     """
     kernel = model.visible_kernel
     if not (model._starts_at_regressions and kernel.trainable):
         return None
     counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
     rows = sum(np.count_nonzero(each) for each in counts)
-    share = min(_ROWS, most_rows(*kernel.shape)) / rows
-    if share == 0.0:
+    few = most_rows(*kernel.shape)
+    if not few:
         return None
+    share = _ROWS / rows if model._chooses_prior else min(_ROWS, few) / rows
     parts = []
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
         parts.append([_gathered(part, chosen) for part in (x, y, weights)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.random.default_rng(0).permutation(len(x))
     prior = kernel.regularizer
-    stddev = (prior if isinstance(prior, NormalPrior) else NormalPrior()).stddev
-    found = logistic_regressions(x, y, weights, 1.0 / (stddev**2 * len(x)))
+    if not isinstance(prior, NormalPrior):
+        prior = NormalPrior()
+    if model._chooses_prior:
+        own = prior.stddev
+        prior._set_stddev(chosen_stddev(x[order], y[order], weights[order], own))
+        model._chooses_prior = False
+    x, y, weights = (part[order[:few]] for part in (x, y, weights))
+    found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None
 
 

@@ -9,7 +9,12 @@ from sklearn.linear_model import LogisticRegression
 import keras_rbm
 from keras_rbm.models.data.rows import some_rows
 from keras_rbm.models.training import first_fit
-from keras_rbm.models.training.logistic_start import logistic_regressions, most_rows
+from keras_rbm.models.training.logistic_start import (
+    chosen_stddev,
+    logistic_regressions,
+    most_rows,
+)
+from keras_rbm.regularizers import NormalPrior
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4)).astype("float32") * [1.0, 3.0, 0.2, 1.0] + [0, 2, 0, 0]
@@ -41,7 +46,8 @@ def test_constant_columns_and_equal_features():
     np.testing.assert_allclose(bias, [np.log(399), -np.log(399)], rtol=0.2)
 
 
-def started(**kwargs):
+def started(kernel_regularizer="auto", **kwargs):
+    kwargs["kernel_regularizer"] = kernel_regularizer
     crbm = keras_rbm.CRBM(2, seed=0, **kwargs)
     crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     crbm.fit(X, Y, batch_size=200, verbose=0)
@@ -49,7 +55,7 @@ def started(**kwargs):
 
 
 def test_the_first_fit_starts_there():
-    crbm = started()
+    crbm = started(NormalPrior())
     kernel, bias = expected(X, Y)
     np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
@@ -63,7 +69,8 @@ def test_the_prior_counts_the_rows_that_are_taken(monkeypatch):
     monkeypatch.setattr(first_fit, "_ROWS", 50)
     chosen = some_rows(np.arange(200), 50)
     kernel, _ = expected(X[chosen], Y[chosen])
-    np.testing.assert_allclose(started().visible_kernel, kernel, rtol=0.02, atol=0.02)
+    crbm = started(NormalPrior())
+    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_a_model_from_its_config_starts_there_too():
 @pytest.mark.parametrize("as_pipeline", [False, True])
 def test_rows_of_weight_0_do_not_count(as_pipeline):
     weights = np.repeat([1.0, 0.0], 100).astype("float32")
-    crbm = keras_rbm.CRBM(2, seed=0)
+    crbm = keras_rbm.CRBM(2, seed=0, kernel_regularizer=NormalPrior())
     crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     data = X, np.where(weights[:, np.newaxis] > 0, Y, 1.0), weights
     if as_pipeline:
@@ -116,3 +123,54 @@ def test_too_many_features_do_not_start_there():
     assert most_rows(64, 64) > 10_000
     assert most_rows(784, 784) > 1000
     assert most_rows(2048, 784) == most_rows(5000, 1) == 0
+
+
+def related(strength, rows=300, features=8):
+    """Returns features, and targets whose log-odds they are, times `strength`."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(rows, features))
+    odds = strength * x[:, :4]
+    return x, (rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds))).astype(float)
+
+
+def test_held_out_rows_choose_the_prior():
+    chosen = []
+    for strength in (0.0, 0.5, 3.0):
+        x, y = related(strength)
+        chosen.append(chosen_stddev(x, y, np.ones(len(x)), 0.55))
+    assert chosen[0] == 0.15
+    assert chosen[0] < chosen[1] < chosen[2]
+    assert chosen[2] > 0.55
+
+
+@pytest.mark.parametrize("rows, targets", [(4, 2), (300, 0), (300, 1)])
+def test_too_little_to_choose_by(rows, targets):
+    x, y = related(3.0, rows)
+    y = np.ones_like(y) if targets == 1 else y[:, :targets]
+    assert chosen_stddev(x, y, np.ones(rows), 0.55) == 0.55
+
+
+def test_the_first_fit_chooses_the_prior_of_a_new_model(tmp_path):
+    x, y = related(3.0)
+    crbm = keras_rbm.CRBM(2, seed=0)
+    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    crbm.fit(x, y, batch_size=300, verbose=0)
+    first = crbm.kernel.regularizer.stddev
+    assert first > 0.55
+    # It is part of the penalty, of files, and stays.
+    penalty = NormalPrior(first)
+    penalty.count(300)
+    crbm.kernel.regularizer.count(300)
+    assert crbm.kernel.regularizer(crbm.kernel) == penalty(crbm.kernel)
+    crbm.save(tmp_path / "crbm.keras")
+    loaded = keras.saving.load_model(tmp_path / "crbm.keras")
+    loaded.fit(x, 1.0 - y, batch_size=300, verbose=0)
+    assert loaded.kernel.regularizer.stddev == first
+
+
+def test_a_prior_that_the_user_has_chosen_stays():
+    x, y = related(3.0)
+    crbm = keras_rbm.CRBM(2, seed=0, kernel_regularizer=NormalPrior())
+    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    crbm.fit(x, y, batch_size=300, verbose=0)
+    assert crbm.kernel.regularizer.stddev == 0.55
