@@ -285,22 +285,23 @@ def rows(results):
 
 
 def sweep_rows(results, more):
-    """Returns rows of test log-likelihoods of single seeds, by the sweeps of PCD.
+    """Returns columns and rows of test log-likelihoods, by the sweeps of PCD.
 
     Args:
         results: dict of records, those by default among them.
         more: dict of records with other numbers of sweeps.
     """
     found = {}
-    for key, record in more.items():
-        name, epochs, setting, seed = key.split(" | ")
-        own = found.setdefault((name, int(epochs), seed), {})
-        own[int(setting.split()[1])] = record["test"]
-    for (name, epochs, seed), own in found.items():
-        own[1] = results[f"{name} | {epochs} | default | {seed}"]["test"]
+    for key, record in (results | more).items():
+        name, epochs, setting, _ = key.split(" | ")
+        if setting in GRID:
+            continue
+        sweeps = 3 if setting == "default" else int(setting.split()[1])
+        own = found.setdefault((name, int(epochs)), {})
+        own.setdefault(sweeps, []).append(record["test"])
     columns = sorted({sweeps for own in found.values() for sweeps in own})
     lines = [
-        [*key, *(f"{own[k]:.2f}" if k in own else "" for k in columns)]
+        [*key, *(spread(own[k]) if k in own else "" for k in columns)]
         for key, own in sorted(found.items())
     ]
     return columns, lines
