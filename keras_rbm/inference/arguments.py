@@ -176,6 +176,16 @@ def _named_parameters(name, units):
     return named
 
 
+def check_eager(name: str) -> None:
+    """Raises a ValueError if log Z of a model is asked for in a traced function."""
+    if not tf.executing_eagerly():
+        raise ValueError(
+            "Expected log_partition outside of a tf.function: it searches for the "
+            f"model's mass. Received: model '{name}' in a function that is traced. "
+            "Compute z = model.log_partition() before, and pass log_partition=z."
+        )
+
+
 def check_normalizable(potentials: "Potentials") -> None:
     """Raises if a pair of unbounded layers has no finite partition function.
 

@@ -279,7 +279,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         width = input_shape[-1]
         if not self.conditional:
             self._visible_width = width
-        with self._strategy_scope():
+        # Another model may build this one while it is traced.
+        with tf.init_scope(), self._strategy_scope():
             self._add_variables(width)
         self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: width})
         self.built = True

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at
@@ -54,11 +54,13 @@ def log_partitions(
             )
     size = _ROWS_AT_ONCE
     if any(method in _ANNEALED for method in methods):
+        check_eager("CRBM")
         check_counts(2, num_chains=num_chains)
         size = max(1, _ROWS_AT_ONCE // num_chains)
     parts = []
-    for first in range(0, len(rows), size):
-        features = rows[first : first + size]
+    eager = tf.executing_eagerly()
+    for first in range(0, len(rows) if eager else size, size):
+        features = rows[first : first + size] if eager else rows
         potentials = potentials_of(features)
         part = estimate_by_each(
             potentials,
@@ -101,7 +103,7 @@ def log_likelihoods(
     free_energy = tf.cast(free_energy, tf.float64)
     value = getattr(log_partition, "value", log_partition)
     value = as_floats("log_partition", value, dtype=tf.float64)
-    if value.shape != free_energy.shape:
+    if not value.shape.is_compatible_with(free_energy.shape):
         raise ValueError(
             "Expected log_partition of the same x, a value for each of "
             f"{len(free_energy)} rows. Received: shape {tuple(value.shape)}. Call "
@@ -110,6 +112,8 @@ def log_likelihoods(
     score = -free_energy - value
     if method == "mean_field" and is_discrete:
         return tf.minimum(score, 0.0)
+    if not tf.executing_eagerly():
+        return score
     above = int(tf.reduce_sum(tf.cast(score > _ROUNDING, tf.int32)))
     if method == "bethe" and above:
         warnings.warn(

@@ -366,7 +366,7 @@ class DBN(WithFiles):
         bounds = []
         for part, visible in enumerate(row_chunks(values)):
             own = random.fold_in(seed, -part) if part else seed
-            bound = tf.zeros(len(visible), tf.float64)
+            bound = tf.zeros(tf.shape(visible)[0], tf.float64)
             for index in range(num_samples):
                 states, gain = self._way_up(visible, random.fold_in(own, index))
                 bound += gain + top.log_likelihood(states, log_partition)
@@ -376,7 +376,7 @@ class DBN(WithFiles):
     @full_precision()
     def _way_up(self, states, seed):
         """Returns the top RBM's visible states, and log p - log q of layers below."""
-        gain = tf.zeros(len(states), tf.float64)
+        gain = tf.zeros(tf.shape(states)[0], tf.float64)
         for level, rbm in enumerate(self.rbms[:-1]):
             potentials = rbm.potentials(dtype=rbm.variable_dtype)
             hidden = sample_hidden_given_visible(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm._replicas import all_sum
-from keras_rbm.inference.arguments import as_floats
+from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
@@ -264,6 +264,7 @@ class GenerativeModel(BoltzmannMachine):
 
     def _log_partitions(self, methods, **options):
         """Returns a dict of method to estimate; they share a search and chains."""
+        check_eager(self.name)
         options = self._of_this_model("log_partition", **options)
         return estimate_by_each(methods=methods, **options)
 

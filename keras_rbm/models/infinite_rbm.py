@@ -66,6 +66,7 @@ class InfiniteRBM(RBM):
     """
 
     _samples: Any = None  # until it is built for a rule
+    _predicts = False
 
     def __init__(
         self,
@@ -141,6 +142,28 @@ class InfiniteRBM(RBM):
 
     def _hidden_parameters(self):
         return self.potentials().hidden
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        features = super().call(inputs)
+        if not tf.inside_function() or self._predicts:
+            return features
+        # A layer behind this one needs a static width.
+        with tf.init_scope():
+            count = self.hidden_units
+        if not count:
+            raise ValueError(
+                "Expected hidden units of an InfiniteRBM in another model. Received: "
+                f"'{self.name}', which has none yet. Call fit() first, and pass "
+                "to_rbm()."
+            )
+        return tf.ensure_shape(features, (None, count))
+
+    def predict_step(self, data: Any) -> tf.Tensor:
+        self._predicts = True  # and follows the model's growth
+        try:
+            return super().predict_step(data)
+        finally:
+            self._predicts = False
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -305,7 +305,12 @@ def check_alone(x: Any, y: Any) -> None:
 
 
 def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
-    """Warns if rows are not states of units but means, which have no likelihood."""
+    """Warns if rows are not states of units but means, which have no likelihood.
+
+    Values of a function that is traced are not known.
+    """
+    if not tf.executing_eagerly():
+        return
     for rows in chunks:
         states = np.asarray(unit.is_state(np.asarray(rows)))
         if not states.all():
