@@ -12,6 +12,7 @@ if _keras.backend.backend() != "tensorflow":
 from keras_rbm import callbacks as callbacks
 from keras_rbm import datasets as datasets
 from keras_rbm import inference as inference
+from keras_rbm import layers as layers
 from keras_rbm import metrics as metrics
 from keras_rbm import models as models
 from keras_rbm import optimizers as optimizers

@@ -21,7 +21,7 @@ GUIDES = sorted((DOCS / "guides").glob("*.md"))
 OURS = ("kr", "keras_rbm")
 #: Of which all that is public is on a page; "" is the package itself.
 MODULES = (
-    *("", "callbacks", "datasets", "inference", "metrics", "optimizers"),
+    *("", "callbacks", "datasets", "inference", "layers", "metrics", "optimizers"),
     *("plots", "regularizers", "rules", "units"),
 )
 MODELS = ("RBM", "CRBM", "InfiniteRBM", "DBN", "DBM")

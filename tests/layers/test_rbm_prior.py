@@ -1,0 +1,151 @@
+"""An RBM as the prior of another model's codes."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm as kr
+from keras_rbm.layers import RBMPrior
+
+RNG = np.random.default_rng(0)
+CODES = RNG.random((30, 5)).astype("float32")
+
+
+def random_rbm(visible="bernoulli"):
+    rbm = kr.RBM(3, visible=visible, num_visible=5, kernel_regularizer=None, seed=0)
+    for variable in rbm.trainable_variables:
+        variable.assign(0.7 * np.random.default_rng(1).normal(size=variable.shape))
+    return rbm
+
+
+@pytest.mark.parametrize("visible", ["bernoulli", "gaussian"])
+def test_gradients_are_those_of_the_negative_log_density(visible):
+    """With respect to codes exactly, to the RBM up to the chains' sampling error."""
+    prior = RBMPrior(random_rbm(visible), gibbs_steps=100, num_chains=20_000, seed=0)
+    prior.build(CODES.shape)
+    codes = tf.constant(CODES)
+    variables = prior.rbm.trainable_variables
+    with tf.GradientTape() as tape:
+        tape.watch(codes)
+        prior(codes, training=True)
+        loss = sum(prior.losses)
+    found = tape.gradient(loss, [codes, *variables])
+    with tf.GradientTape() as tape:
+        tape.watch(codes)
+        potentials = prior.rbm.potentials()
+        exact = kr.inference.exact_log_partition(potentials.transpose())
+        energy = tf.reduce_mean(potentials.free_energy(codes))
+        total = energy + tf.cast(exact, "float32")
+    want = tape.gradient(total, [codes, *variables])
+    np.testing.assert_allclose(loss, energy, rtol=1e-6)
+    np.testing.assert_allclose(found[0], want[0], atol=1e-7)
+    for own, other in zip(found[1:], want[1:], strict=True):
+        # A statistic's deviation is at most about 2 here.
+        np.testing.assert_allclose(own, other, atol=5 * 2 / np.sqrt(20_000))
+
+
+def autoencoder(seed=0, jit_compile=True, **kwargs):
+    keras.utils.set_random_seed(seed)
+    prior = RBMPrior(kr.RBM(3, seed=0), num_chains=10, seed=0, **kwargs)
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(5, activation="sigmoid"),
+            prior,
+            keras.layers.Dense(4, activation="sigmoid"),
+        ]
+    )
+    model.compile(
+        keras.optimizers.Adam(0.05), "binary_crossentropy", jit_compile=jit_compile
+    )
+    return model, prior
+
+
+ROWS = np.repeat(np.eye(4, dtype="float32"), 8, 0)
+
+
+@pytest.mark.usefixtures("compiled_inference")
+def test_trains_saves_and_goes_on_alike(tmp_path):
+    model, prior = autoencoder()
+    model.fit(ROWS, ROWS, verbose=0, shuffle=False)
+    moved = prior.chains.numpy()
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    for each in (model, again):
+        each.fit(ROWS, ROWS, verbose=0, shuffle=False)
+    for own, other in zip(model.variables, again.variables, strict=True):
+        np.testing.assert_array_equal(own, other)
+    assert (prior.chains.numpy() != moved).any()
+    np.testing.assert_allclose(prior.rbm.base_rate, 0.5, atol=0.4)
+    assert (prior.rbm.base_rate != 0.5).numpy().any()
+    assert np.isfinite(prior.rbm.log_partition("exact").value)
+
+
+@pytest.mark.usefixtures("compiled_inference")
+def test_the_same_with_xla_and_without():
+    losses = []
+    for jit_compile in (True, False):
+        model, _ = autoencoder(jit_compile=jit_compile)
+        history = model.fit(ROWS, ROWS, epochs=3, verbose=0, shuffle=False).history
+        losses.append(history["loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+def test_evaluating_moves_nothing():
+    model, prior = autoencoder(jit_compile=False)
+    before = [v.numpy() for v in prior.variables]
+    loss = model.evaluate(ROWS, ROWS, verbose=0)
+    for variable, value in zip(prior.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+    codes = model.layers[0](ROWS)
+    crossentropy = keras.losses.binary_crossentropy(ROWS, model(ROWS))
+    energy = prior.rbm.potentials().free_energy(codes)
+    np.testing.assert_allclose(loss, np.mean(crossentropy + energy), rtol=1e-5)
+
+
+def test_it_learns_the_codes():
+    """More than that of independent columns, at 4 log 2 nats."""
+    codes = np.repeat(np.float32([[1, 1, 0, 0], [0, 0, 1, 1]]), 50, 0)
+    prior = RBMPrior(kr.RBM(2, kernel_regularizer=None, seed=0), seed=0)
+    model = keras.Sequential([keras.Input((4,)), prior])
+    falling = keras.optimizers.schedules.PolynomialDecay(0.05, 160, 0.0)
+    model.compile(keras.optimizers.Adam(falling), lambda y, p: 0.0 * p)
+    model.fit(codes, codes, epochs=40, verbose=0)
+    scores = prior.rbm.log_likelihood(codes[[0, -1]], "exact")
+    assert np.mean(scores) > -4 * np.log(2) + 1.0
+
+
+def test_fresh_chains():
+    _, prior = autoencoder()
+    prior.chains.assign(np.ones((10, 3)))
+    prior.reset_chains()
+    assert 0.0 < np.mean(prior.chains) < 1.0
+
+
+def test_codes_of_other_units_are_refused():
+    prior = RBMPrior(kr.RBM(3, seed=0), seed=0)
+    with pytest.raises(ValueError, match="codes between 0 and 1 .*from -1 to 0.997"):
+        prior(np.concatenate([CODES[:, :4], -np.ones((30, 1))], 1))
+    with pytest.raises(ValueError, match="shape"):
+        RBMPrior(kr.RBM(3))(np.zeros((2, 3, 4)))
+    traced = tf.function(lambda z: (prior(z), sum(prior.losses))[1], jit_compile=True)
+    assert np.isnan(traced(tf.constant(3.0 * CODES)))
+    assert np.isfinite(traced(tf.constant(CODES)))
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"rbm": "rbm"}, {"gibbs_steps": 0}, {"num_chains": 1.5}]
+)
+def test_bad_arguments(arguments):
+    with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
+        RBMPrior(**{"rbm": kr.RBM(2)} | arguments)
+
+
+def test_replicas_have_chains_of_their_own():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        model, prior = autoencoder(jit_compile=False)
+    model.fit(ROWS, ROWS, batch_size=16, verbose=0)
+    one, two = prior.chains.value.values
+    assert (one.numpy() != two.numpy()).any()
