@@ -422,10 +422,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             batch_size = self._batch_size_for(len(data.x), batch_size)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        size = float(min(batch_size or 32, len(x)) if is_all else len(x))
-        if is_all and given is not None:
-            size *= np.count_nonzero(given) / len(given)
-        length = FitLength(epochs, size)
+        rows = None
+        if is_all:
+            rows = len(x) if given is None else int(np.count_nonzero(given))
+        length = FitLength(epochs, len(x), rows)
         own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)
         callbacks = extended(callbacks, *own)

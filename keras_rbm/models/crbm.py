@@ -54,14 +54,18 @@ class CRBM(WithInference, BoltzmannMachine):
         feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`. With `None` they are normal, 0.01, and the first `fit`
             sets `visible_kernel` to the logistic regressions of binary visible units
-            on the features, with the prior's penalty, unless they take seconds a step.
+            on the features, with the penalty of the `NormalPrior` below (without one,
+            that of 0.55), if `visible_bias_initializer` is `None`, both are trainable,
+            and a step takes less than about a second.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
             part of the update, not of the reported loss. `"auto"` is
             `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55; the first
-            `fit` of binary units and at most 4,096 features chooses it between 0.15
-            and 2 by regressions on four fifths of the rows, scored on the others.
+            `fit` that sets `visible_kernel` chooses it between 0.15 and 2, by folds of
+            the rows that are held out of such regressions, if there are at least 50.
+            It counts for all three kernels, so features should be about as large as
+            standardized ones.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

@@ -16,9 +16,10 @@ class NormalPrior(keras.regularizers.Regularizer):
     weights given the data. The more rows there are, the less the prior matters, so one
     deviation s suits small data and large. It is the penalty of logistic regression in
     scikit-learn with `C = s²`. `fit` of this library's models says how many rows there
-    are, those of weight 0 not counted; outside of it, and in other models, there is no
-    penalty. N is the number of batches times the rows of the first. If a pipeline does
-    not say how many there are, N is known after the first epoch of the first fit.
+    are: of arrays the rows whose weight is not 0, of a pipeline the batches of an epoch
+    times the rows of the first. If a pipeline does not say how many batches there are,
+    N is known after the first epoch of the first fit. Outside of `fit`, and in other
+    models, there is no penalty.
 
     Args:
         stddev: float > 0, s. By default that with which a `CRBM` begins: C = 0.3,

@@ -26,7 +26,8 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
     `E[h | v]` in the negative moments uses the fast weights.
 
     Args:
-        gibbs_steps: int ≥ 1, k sweeps of every chain per step.
+        gibbs_steps: int ≥ 1, k sweeps of every chain per step; the fast weights take
+            the place of more.
         num_chains: int ≥ 1.
         fast_learning_rate: float ≥ 0; at 0 this is PCD.
         fast_decay: float in [0, 1).

@@ -37,6 +37,29 @@ def test_counts_each_row_once(data):
     np.testing.assert_allclose(penalty, squares / (2 * 0.5**2 * 12), rtol=1e-5)
 
 
+def test_rows_of_a_last_batch_that_is_not_full():
+    """It counted as full: 13 rows in batches of 12 as 24."""
+    rows = np.concatenate([ROWS, ROWS[:1]])
+    _, penalty = fitted(rows, batch_size=12)
+    rbm, same = fitted(rows, batch_size=13)
+    np.testing.assert_allclose(penalty, same, rtol=1e-5)
+    assert rbm.kernel.regularizer.rows == 13
+
+
+def test_rows_go_on_where_a_pipeline_does_not_say_how_many(tmp_path):
+    data = tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True)
+    rbm, _ = fitted(ROWS, batch_size=4)
+    rbm.save(tmp_path / "rbm.keras")
+    again = keras.saving.load_model(tmp_path / "rbm.keras")
+    penalties = []
+    look = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: penalties.append(again.losses[0])
+    )
+    with pytest.warns(UserWarning, match="ran out of data"):
+        again.fit(data, verbose=0, callbacks=[look])
+    assert penalties[0] > 0.0
+
+
 def test_no_penalty_outside_of_fit():
     rbm, penalty = fitted(ROWS)
     assert penalty > 0.0

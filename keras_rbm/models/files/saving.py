@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from keras_rbm._checks import as_path
 from keras_rbm.models.training.resume import FitStart
+from keras_rbm.regularizers.normal_prior import NormalPrior
 
-_KIND, _FIT_START = "kind", "fit_start"
+_KIND, _FIT_START, _PRIOR = "kind", "fit_start", "prior"
 
 
 def save_state(model: keras.Model, store: Any) -> None:
@@ -24,6 +25,7 @@ def save_state(model: keras.Model, store: Any) -> None:
     for name, variable in (required | optional).items():
         store[name] = variable
     store[_FIT_START] = np.array(tuple(model._fit_start))
+    store[_PRIOR] = np.array(_prior_of(model))
     store[_KIND] = np.frombuffer(_kind_of(model).encode(), np.uint8)
 
 
@@ -62,6 +64,27 @@ def load_state(model: keras.Model, store: Any) -> None:
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))
     model._fit_start = FitStart(*map(int, np.asarray(store[_FIT_START])))
+    if _PRIOR in names:
+        _set_prior(model, *np.asarray(store[_PRIOR]))
+
+
+def _prior_of(model):
+    """Returns a prior's deviation and rows, and whether the deviation is open."""
+    prior = model._kernel_regularizer
+    if not isinstance(prior, NormalPrior):
+        return 0.0, 0.0, 0.0
+    return prior.stddev, prior.rows, float(model._chooses_prior)
+
+
+def _set_prior(model, stddev, rows, is_open):
+    """Has a prior go on: with its rows, and a deviation that `fit` has chosen."""
+    prior = model._kernel_regularizer
+    if not (isinstance(prior, NormalPrior) and stddev):
+        return
+    prior.rows = float(rows)
+    if model._chooses_prior and not is_open:
+        prior._set_stddev(stddev)
+        model._chooses_prior = False
 
 
 def _kind_of(model):
@@ -92,12 +115,18 @@ def unchanged_unless_loaded(
             "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
             f"filepath={str(filepath)!r}."
         )
-    before = [(model, model._fit_start, _values(model)) for model in models]
+    before = [
+        (model, model._fit_start, _prior_of(model), _values(model)) for model in models
+    ]
     try:
         yield
     except BaseException:
-        for model, fit_start, values in before:
+        for model, fit_start, (stddev, rows, is_open), values in before:
             model._fit_start = fit_start
+            _set_prior(model, stddev, rows, 1.0)
+            if is_open and not model._chooses_prior:
+                model._kernel_regularizer._set_stddev(stddev)
+                model._chooses_prior = True
             for variable, value in values:
                 variable.assign(value)
         raise

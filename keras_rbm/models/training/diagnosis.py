@@ -149,6 +149,8 @@ class Diagnosis(keras.callbacks.Callback):
         margin = max(_RISE * self._rows.shape[1], _ERRORS * noise)
         if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
             epoch = best + (length + 1) // 2
+            prior = self.model._kernel_regularizer
+            stddev = 0.5 * getattr(prior, "stddev", 1.0)
             self._tell(
                 "overfits",
                 "The model overfits: the validation loss has risen from "
@@ -156,7 +158,7 @@ class Diagnosis(keras.callbacks.Callback):
                 "the training loss fell. Stop there, with "
                 "keras.callbacks.EarlyStopping(restore_best_weights=True), use fewer "
                 "hidden units, or a stronger penalty of the weights, such as "
-                "kernel_regularizer=keras_rbm.regularizers.NormalPrior(0.3).",
+                f"kernel_regularizer=keras_rbm.regularizers.NormalPrior({stddev:.2g}).",
             )
 
     def _look_at_units(self):

@@ -132,8 +132,6 @@ def _regressions(model, batches):
 
 
 def _gathered(part, chosen):
-    if hasattr(part, "iloc"):
-        part = part.iloc
     return np.asarray(tf.gather(part, chosen) if tf.is_tensor(part) else part[chosen])
 
 

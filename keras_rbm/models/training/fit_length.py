@@ -46,18 +46,18 @@ class FitLength(keras.callbacks.Callback):
     """Tells a `FallingRate` and a `NormalPrior`, if there are any, how long `fit` is.
 
     The rate follows from the number of the first epoch, so a resumed run has the same
-    rates. The rows are those of an epoch: its batches times `size`, so arrays and
-    pipelines have the same.
+    rates. The rows of a pipeline are the batches of an epoch times those of the first.
 
     Args:
         epochs: int, the last epoch of `fit`.
-        size: float, rows of a batch that count.
+        size: int, rows of the first batch.
+        rows: int or `None`, those of an array whose weight is not 0.
     """
 
-    def __init__(self, epochs: int, size: float) -> None:
+    def __init__(self, epochs: int, size: int, rows: int | None = None) -> None:
         super().__init__()
         self._epochs, self._size = epochs, size
-        self._rows: float | None = None  # not known yet
+        self._rows: float | None = rows  # `None` if not known yet
         self._falls = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -1,5 +1,7 @@
 """Logistic regressions, from which a conditional model starts, and their prior."""
 
+import math
+
 import numpy as np
 import tensorflow as tf
 
@@ -9,10 +11,12 @@ _STEPS, _TOLERANCE = 100, 1e-3
 _MOST_FEATURES = 4096
 #: Most products of a step, half a second, and the fewest rows that they must allow.
 _PRODUCTS, _FEWEST_ROWS = 2e9, 500
-#: Deviations of the prior to choose from; columns by which, at most; rows held out,
-#: about, in at most so many parts of a fifth each.
-_STDDEVS = 0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0
-_COLUMNS, _HELD_OUT, _PARTS = 32, 500, 5
+#: Deviations of the prior to choose from, and columns of targets by which, at most.
+_STDDEVS, _COLUMNS = (0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0), 32
+#: Fewest rows to choose by. As many folds of a fifth as hold out 500 rows, or all five.
+_FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
+#: Smallest gain that counts, as a share of the loss of held-out rows.
+_LEAST_GAIN = 1e-3
 
 
 def most_rows(num_features: int, num_targets: int) -> int:
@@ -81,7 +85,7 @@ def chosen_stddev(
     """Returns the deviation of a normal prior that suits regressions, by held-out rows.
 
     From the given one it goes to the next smaller or larger as long as held-out rows
-    become more likely, by more than two standard errors of the difference.
+    become more likely, by a thousandth of their loss and by two standard errors.
 
     Args:
         features: array (N, X), in random order.
@@ -89,21 +93,25 @@ def chosen_stddev(
         weights: array (N,), of the rows.
         stddev: float > 0, with which to begin.
     """
-    varied = np.flatnonzero(np.ptp(targets, axis=0))
-    targets = targets[:, varied[:: -(-len(varied) // _COLUMNS) or 1]]
-    fifth = len(features) // 5
-    if not (fifth and targets.size):
+    features, targets, weights = (
+        np.asarray(part, np.float64) for part in (features, targets, weights)
+    )
+    varied = np.flatnonzero(targets.max(0) > targets.min(0))
+    if len(features) < _FEWEST or not len(varied):
         return stddev
-    parts = range(min(_PARTS, -(-_HELD_OUT // fifth)))
+    every = max(1, math.ceil(len(varied) / _COLUMNS))
+    targets = targets[:, varied[::every]]
+    fifth = len(features) // 5
+    folds = range(min(_FOLDS, math.ceil(_HELD_OUT / fifth)))
     scores = {}
 
     def score(value):
         if value not in scores:
-            scores[value] = np.concatenate([held_out(value, part) for part in parts])
+            scores[value] = np.concatenate([held_out(value, fold) for fold in folds])
         return scores[value]
 
-    def held_out(value, part):
-        away = np.arange(len(features)) // fifth == part
+    def held_out(value, fold):
+        away = np.arange(len(features)) // fifth == fold
         x, y, own = features[~away], targets[~away], weights[~away]
         kernel, bias = logistic_regressions(x, y, own, 1.0 / (value**2 * len(x)))
         natural = features[away] @ kernel + bias
@@ -112,7 +120,8 @@ def chosen_stddev(
 
     def better(new, old):
         gain = score(new) - score(old)
-        return gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
+        least = _LEAST_GAIN * abs(score(old).mean())
+        return gain.mean() > max(least, 2.0 * gain.std() / np.sqrt(len(gain)))
 
     smaller = sorted((s for s in _STDDEVS if s < stddev), reverse=True)
     larger = sorted(s for s in _STDDEVS if s > stddev)

@@ -143,7 +143,13 @@ def test_held_out_rows_choose_the_prior():
     assert chosen[2] > 0.55
 
 
-@pytest.mark.parametrize("rows, targets", [(4, 2), (300, 0), (300, 1)])
+def test_a_choice_that_makes_no_difference_is_none():
+    """Of large features all deviations fit alike, and the smallest was chosen."""
+    x, y = related(3.0)
+    assert chosen_stddev(1e4 * x, y, np.ones(len(x)), 0.55) == 0.55
+
+
+@pytest.mark.parametrize("rows, targets", [(40, 2), (300, 0), (300, 1)])
 def test_too_little_to_choose_by(rows, targets):
     x, y = related(3.0, rows)
     y = np.ones_like(y) if targets == 1 else y[:, :targets]
@@ -174,3 +180,43 @@ def test_a_prior_that_the_user_has_chosen_stays():
     crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     crbm.fit(x, y, batch_size=300, verbose=0)
     assert crbm.kernel.regularizer.stddev == 0.55
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["keras", "weights"])
+def test_a_resumed_model_has_the_prior_that_was_chosen(whole, tmp_path):
+    """Weights alone left 0.55, so a resumed run differed."""
+    x, y = related(3.0)
+
+    def made():
+        crbm = keras_rbm.CRBM(2, num_visible=4, num_features=8, seed=0)
+        crbm.compile()
+        return crbm
+
+    crbm = made()
+    crbm.fit(x, y, epochs=2, verbose=0)
+    path = tmp_path / ("crbm.keras" if whole else "crbm.weights.h5")
+    cut = made()
+    save = keras.callbacks.ModelCheckpoint(path, save_weights_only=not whole)
+    stop = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: setattr(cut, "stop_training", True)
+    )
+    cut.fit(x, y, epochs=2, callbacks=[save, stop], verbose=0)
+    if whole:
+        again = keras.saving.load_model(path)
+    else:
+        again = made()
+        again.load_weights(path)
+    again.fit(x, y, epochs=2, initial_epoch=1, verbose=0)
+    for own, other in zip(again.weights, crbm.weights, strict=True):
+        np.testing.assert_array_equal(own, other)
+    same = "kernel_regularizer"
+    assert again.get_config()[same] == crbm.get_config()[same]
+
+
+def test_bool_targets():
+    x, y = related(3.0)
+    for targets in (y, y.astype(bool)):
+        crbm = keras_rbm.CRBM(2, seed=0)
+        crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+        crbm.fit(x, targets, batch_size=300, verbose=0)
+        assert crbm.kernel.regularizer.stddev > 0.55
