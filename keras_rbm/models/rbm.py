@@ -1,7 +1,7 @@
 """The restricted Boltzmann machine."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -25,6 +25,9 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
+
+if TYPE_CHECKING:
+    from keras_rbm.models.rbm_distribution import RBMDistribution
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -280,6 +283,51 @@ class RBM(GenerativeModel):
         raise ValueError(
             f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."
         )
+
+    def distribution(
+        self,
+        log_partition: inference.LogPartition | str | None = None,
+        steps: int = 1000,
+    ) -> "RBMDistribution":
+        """Returns p(v) as a `tfp.distributions.Distribution`, of events (V,).
+
+        It follows the model's weights, but log Z does not: make a new one after
+        training. Gradients of `log_prob` are those with respect to v only; to train,
+        call `fit`, or use `keras_rbm.layers.RBMPrior`.
+
+        Args:
+            log_partition: `LogPartition`, or the name of a method to compute it with
+                (`"exact"`, by default `"ais"`).
+            steps: int ≥ 0, sweeps of the chain that each sample is the end of.
+
+        Returns:
+            `tfp.distributions.Distribution` with `log_prob`, `sample`, and `mean`, by
+            1,000 chains. `log_prob_interval(v)` returns the ends of intervals of
+            `log_prob(v)`, from those of log Z.
+
+        Raises:
+            TypeError: if `log_partition` is anything else.
+
+        Example:
+
+        >>> rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+        >>> distribution = rbm.distribution("exact", steps=10)
+        >>> states = distribution.sample(5, seed=0)
+        >>> distribution.log_prob(states).shape
+        TensorShape([5])
+        """
+        from keras_rbm.models.rbm_distribution import RBMDistribution
+
+        self._assert_built("distribution")
+        check_sizes(0, steps=steps)
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition or "ais")
+        if not isinstance(log_partition, inference.LogPartition):
+            raise TypeError(
+                "Expected log_partition as a LogPartition or the name of a method. "
+                f"Received: {log_partition!r}. Pass what log_partition() returned."
+            )
+        return RBMDistribution(self, log_partition, steps)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -1,0 +1,116 @@
+"""An RBM as a distribution of TensorFlow Probability."""
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+from numpy.typing import ArrayLike
+
+from keras_rbm import random
+from keras_rbm.inference import LogPartition
+from keras_rbm.inference.full_precision import full_precision
+from keras_rbm.inference.gibbs import sample_hidden_given_visible
+from keras_rbm.models.sampling import draw
+
+if TYPE_CHECKING:
+    from keras_rbm.models.rbm import RBM
+
+#: Chains that the mean is taken over.
+_CHAINS = 1000
+
+
+class RBMDistribution(tfp.distributions.Distribution):
+    """p(v) of an RBM, see `RBM.distribution`.
+
+    Attributes:
+        log_partition: `LogPartition`, on which all densities rest.
+    """
+
+    def __init__(
+        self,
+        rbm: "RBM",
+        log_partition: LogPartition,
+        steps: int = 1000,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RBM",
+    ) -> None:
+        parameters = dict(locals())
+        self._rbm, self._steps = rbm, steps
+        self.log_partition = log_partition
+        super().__init__(
+            dtype=tf.float32,
+            reparameterization_type=tfp.distributions.NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            name=name,
+        )
+
+    @classmethod
+    def _parameter_properties(cls, dtype, num_classes=None) -> dict[str, object]:
+        return {}
+
+    def _batch_shape(self):
+        return tf.TensorShape([])
+
+    def _batch_shape_tensor(self):
+        return tf.constant([], tf.int32)
+
+    def _event_shape(self):
+        return tf.TensorShape([self._rbm._visible_width])
+
+    def _event_shape_tensor(self):
+        return tf.constant([self._rbm._visible_width], tf.int32)
+
+    def _potentials(self):
+        """Returns `Potentials` that are not trained: log Z would not follow."""
+        potentials = self._rbm.potentials(dtype="float32")
+        return tf.nest.map_structure(tf.stop_gradient, potentials)
+
+    @full_precision()
+    def _energies(self, value):
+        """Returns F(v), shape (...), of states (..., V)."""
+        value = tf.convert_to_tensor(value, self.dtype)
+        rows = tf.reshape(value, [-1, self._rbm._visible_width])
+        energies = self._potentials().free_energy(rows)
+        return tf.reshape(energies, tf.shape(value)[:-1])
+
+    def _log_prob(self, value):
+        return -self._energies(value) - tf.cast(self.log_partition.value, self.dtype)
+
+    def log_prob_interval(self, value: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the ends of intervals that hold `log_prob(value)`.
+
+        Args:
+            value: array (..., V).
+
+        Returns:
+            tensors (...), nats: lower and upper ends, from those of log Z.
+        """
+        energies = self._energies(value)
+        lower, upper = (
+            -energies - tf.cast(end, self.dtype)
+            for end in (self.log_partition.upper, self.log_partition.lower)
+        )
+        return lower, upper
+
+    def _sample_n(self, n, seed=None):
+        seed = tfp.random.sanitize_seed(seed, salt="rbm")
+        return self._chains(n, seed)
+
+    def _chains(self, count, seed):
+        potentials = self._potentials()
+        shape = count, self._rbm._visible_width
+        base = self._rbm._base_natural(potentials)
+        return draw(self._rbm, potentials, base, shape, self._steps, None, None, seed)
+
+    def _mean(self):
+        """Returns the mean of E[v | h] over the last states of chains."""
+        potentials, seed = self._potentials(), random.as_seed(0)
+        if potentials.visible.num_rows != potentials.visible.num_units:
+            raise NotImplementedError("Categories have no mean.")
+        states = self._chains(_CHAINS, seed)
+        hidden = sample_hidden_given_visible(potentials, states, seed)
+        natural = potentials.visible_natural(hidden)
+        return tf.reduce_mean(potentials.visible.mean(natural), 0)
