@@ -48,7 +48,9 @@ class RBMDistribution(tfp.distributions.Distribution):
         )
 
     @classmethod
-    def _parameter_properties(cls, dtype, num_classes=None) -> dict[str, object]:
+    def _parameter_properties(
+        cls, dtype: tf.DType, num_classes: int | None = None
+    ) -> dict[str, object]:
         return {}
 
     def _batch_shape(self):
