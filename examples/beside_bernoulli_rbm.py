@@ -4,8 +4,8 @@
 
 Both learn features of gray digits (8 × 8, from 0 to 1), upright, inverted, and with
 each digit also moved by one pixel in four directions; by default and at scikit-learn's
-usual rates, with its batches of 10. A logistic regression then learns the digits' names.
-Prints the share of test digits that it names rightly, and the share of hidden units
+usual rates, with its batches of 10. A logistic regression then learns which digits they
+are. Prints the share of test digits that it gets right, and the share of hidden units
 that are constant on them. Writes each run into a file of results, and goes on from it
 after a cut.
 """

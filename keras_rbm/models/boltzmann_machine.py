@@ -90,6 +90,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     conditional = False
     inference = None
     _kernel_mask = None  # 1 where units are connected, if not all are
+    _kernel_regularizer: keras.regularizers.Regularizer | None = None
+    _chooses_prior = False  # whether the first `fit` may set its deviation
     _cure_unbuilt = (
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
@@ -279,10 +281,15 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         width = input_shape[-1]
         if not self.conditional:
             self._visible_width = width
+        spec = keras.layers.InputSpec(ndim=2, axes={-1: width})
+        self._build_for(width, spec)
+
+    def _build_for(self, width, input_spec):
+        """Creates the variables for an input of some width."""
         # Another model may build this one while it is traced.
         with tf.init_scope(), self._strategy_scope():
             self._add_variables(width)
-        self.input_spec = keras.layers.InputSpec(ndim=2, axes={-1: width})
+        self.input_spec = input_spec
         self.built = True
         if self.rule is not None:
             self._build_training()
@@ -477,6 +484,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         """
         x, y, _ = start[0]
         features, visible = self._form.split(x, y)
+        if self._form.called.shape is not None:
+            features = None
         return [FirstFit(start), self._diagnosis.begin(features, visible, is_all)]
 
     def make_train_function(self, force: bool = False) -> None:
@@ -562,10 +571,14 @@ class BoltzmannMachine(WithFiles, TrainingStep):
 
     def _state(self):
         """Returns two dicts of the variables to save: required and optional."""
-        required = {variable.name: variable for variable in self.weights}
+        required = {variable.name: variable for variable in self._own_weights()}
         required["seed_generator"] = self.seed_generator.state
         variables = [] if self._learner is None else self._learner.variables
         return required, {f"rule.{v.name}": v for v in variables}
+
+    def _own_weights(self):
+        """Returns the weights without those of layers, which Keras saves."""
+        return self.weights
 
     def save_own_variables(self, store: Any) -> None:
         """Saves weights, random state and the rule's state under their names."""

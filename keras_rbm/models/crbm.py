@@ -11,9 +11,18 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
+from keras_rbm.models.backbone import (
+    TrainingPasses,
+    as_layer,
+    check_shifts,
+    output_shapes,
+    random_states,
+    shifts_and_features,
+    untrained,
+)
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
-from keras_rbm.models.data.form import DataForm
+from keras_rbm.models.data.form import DataForm, check_rows
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.initializers import keras_part, normal, reseeded
@@ -39,6 +48,9 @@ class CRBM(WithInference, BoltzmannMachine):
     probabilities, q columns per unit). As a layer in another model it is fixed: no
     gradient passes through the inference.
 
+    With a `backbone` f, a Keras layer or model that is trained with it, A and R read
+    f(x) instead of x; or f also returns the visible units' biases itself.
+
     Args:
         hidden_units: int ≥ 1, H.
         visible, hidden: str or `keras_rbm.units` object, types of the units.
@@ -49,13 +61,16 @@ class CRBM(WithInference, BoltzmannMachine):
             choice, for other units. Train and predict with the same.
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
+        backbone: Keras layer or model, or `None`. It maps x, of any shape, to features
+            (B, X), or to a pair of V numbers for each example, of any shape, which take
+            the place of `A' f(x)`, and features.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
         feature_initializer: Keras initializer of `visible_kernel` and
-            `hidden_kernel`. With `None` they are normal, 0.01, and the first `fit`
-            sets `visible_kernel` to the logistic regressions of binary visible units
-            on the features, with the penalty of the `NormalPrior` below (without one,
-            that of 0.55), if `visible_bias_initializer` is `None`, both are trainable,
+            `hidden_kernel`. With `None` they are normal, 0.01, and without a backbone
+            the first `fit` sets `visible_kernel` to the logistic regressions of binary
+            visible units on x, with the penalty of the `NormalPrior` below (of 0.55 if
+            there is none), if `visible_bias_initializer` is `None`, both are trainable,
             and a step takes less than about a second.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is.
@@ -72,15 +87,17 @@ class CRBM(WithInference, BoltzmannMachine):
         kernel: variable (V, H).
         visible_bias: variable (V,).
         hidden_bias: variable (H,).
-        visible_kernel: variable (X, V), A.
+        visible_kernel: variable (X, V), A, or `None` if the backbone returns a pair.
         hidden_kernel: variable (X, H), R.
 
     For categorical units V and H count rows, one per category. Other units have more
     variables, as in `RBM`.
 
     Raises:
+        TypeError: if the backbone is not a Keras layer.
         ValueError: if a size is not an int ≥ 1, or the inference or a unit type is
-            unknown or does not fit.
+            unknown or does not fit; when the model is built, if the backbone's output
+            has another shape.
 
     Example:
 
@@ -100,6 +117,8 @@ class CRBM(WithInference, BoltzmannMachine):
     """
 
     conditional = True
+    _shift_shape: tuple[int | None, ...] | None = None
+    _example: tuple[int | None, ...] = ()  # of the backbone, until it is built
     _cure_unbuilt = (
         "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
         "first."
@@ -114,6 +133,7 @@ class CRBM(WithInference, BoltzmannMachine):
         inference: str | dict[str, Any] | inference_module.Inference | None = None,
         num_visible: int | None = None,
         num_features: int | None = None,
+        backbone: keras.layers.Layer | dict[str, Any] | None = None,
         seed: int | None = None,
         kernel_initializer: str | Callable[..., Any] | None = None,
         feature_initializer: str | Callable[..., Any] | None = None,
@@ -138,17 +158,41 @@ class CRBM(WithInference, BoltzmannMachine):
         self._inference = inference
         self._awaits_inference = chooses and are_binary(visible, hidden)
         self.num_features = None if num_features is None else int(num_features)
+        self.backbone = as_layer(backbone)
+        self._passes = TrainingPasses()
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
-        self._starts_at_regressions = feature_initializer is None
+        self._default_features = feature_initializer is None
         if feature_initializer is None:
             feature_initializer = reseeded(normal(self.seed))
         self._feature_initializer = keras_part(
             keras.initializers.get, "feature_initializer", feature_initializer
         )
-        if num_visible is not None and num_features is not None:
+        known = num_visible is not None and num_features is not None
+        if known and self.backbone is None:
             self.build((None, self.num_features))
+
+    @property
+    def _starts_at_regressions(self):
+        return self._default_features and self.backbone is None
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        if self.backbone is None:
+            super().build(input_shape)
+            return
+        check_rows(tf.TensorSpec(input_shape), "x", example=self._example)
+        if self.built:
+            return
+        self._example = tuple(input_shape[1:])
+        with tf.init_scope(), self._strategy_scope():
+            self._shift_shape, features = output_shapes(self.backbone, self._example)
+        shape = None, *self._example
+        self._build_for(features[-1], keras.layers.InputSpec(shape=shape))
+
+    def _example_shape(self):
+        """Returns the shape of one example of x."""
+        return (self.num_features,) if self.backbone is None else self._example
 
     def _add_variables(self, width):
         if self.num_visible is None:
@@ -164,13 +208,21 @@ class CRBM(WithInference, BoltzmannMachine):
                 self.inference = inference_module.Exact()
             self._awaits_inference = False
         visible = self.visible.num_rows(self.num_visible)
+        if self._shift_shape is not None:
+            check_shifts(self._shift_shape, visible)
         hidden = self.hidden.num_rows(self.hidden_units)
         kernels = {
             "kernel": ((visible, hidden), self._kernel_initializer),
-            "visible_kernel": ((width, visible), self._feature_initializer),
+            "visible_kernel": ((width, visible), self._feature_initializer)
+            if self._shift_shape is None
+            else None,
             "hidden_kernel": ((width, hidden), reseeded(self._feature_initializer)),
         }
-        for name, (shape, initializer) in kernels.items():
+        for name, made in kernels.items():
+            if made is None:
+                setattr(self, name, None)
+                continue
+            shape, initializer = made
             variable = self.add_weight(
                 name=name,
                 shape=shape,
@@ -209,7 +261,9 @@ class CRBM(WithInference, BoltzmannMachine):
 
     @property
     def _form(self):
-        return DataForm.of_pairs(self.visible, self.num_visible, self.num_features)
+        if self.backbone is None:
+            return DataForm.of_pairs(self.visible, self.num_visible, self.num_features)
+        return DataForm.of_pairs(self.visible, self.num_visible, None, self._example)
 
     def _feature_rows(self, x, method):
         """Returns x as a checked float32 tensor (N, X)."""
@@ -224,7 +278,7 @@ class CRBM(WithInference, BoltzmannMachine):
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
         Args:
-            features: tensor (B, X).
+            features: tensor (B, X), or the input of the backbone.
             dtype: str or `None`, type of the kernels, by default that of the model's
                 computations. Scores use `"float32"`.
 
@@ -238,11 +292,16 @@ class CRBM(WithInference, BoltzmannMachine):
                 "them. Received: features=None."
             )
         dtype = dtype or self.compute_dtype
+        shifts, features = self._read(features)
         features = tf.cast(features, dtype)
 
         def layer(side, unit):
-            kernel = tf.cast(getattr(self, f"{side}_kernel"), dtype)
-            inputs = tf.cast(tf.matmul(features, kernel), self.variable_dtype)
+            kernel = getattr(self, f"{side}_kernel")
+            if kernel is None:
+                inputs = tf.cast(shifts, self.variable_dtype)
+            else:
+                inputs = tf.matmul(features, tf.cast(kernel, dtype))
+                inputs = tf.cast(inputs, self.variable_dtype)
             own = tf.cast(getattr(self, f"{side}_bias"), self.variable_dtype)
             return layer_parameters(self, f"{side}_{{}}", unit, bias=inputs + own)
 
@@ -252,22 +311,67 @@ class CRBM(WithInference, BoltzmannMachine):
             layer("hidden", self.hidden),
         )
 
+    def _read(self, x):
+        """Returns what the backbone makes of x: the visible shifts, and features."""
+        if self.backbone is None:
+            return None, x
+        training_pass = self._passes.of(x)
+        if training_pass is None:
+            return shifts_and_features(self.backbone(x, training=False))
+        return training_pass.run(self.backbone, x)
+
+    def _begin_pass(self, features):
+        if self.backbone is not None:
+            self._passes.begin(features)
+
+    def _end_pass(self, features):
+        self._passes.end(features)
+
+    def _state_of_a_step(self):
+        state = super()._state_of_a_step()
+        return state if self.backbone is None else [*state, *untrained(self.backbone)]
+
+    def _own_weights(self):
+        others = [] if self.backbone is None else self.backbone.weights
+        others = {id(variable) for variable in others}
+        return [v for v in self.weights if id(v) not in others]
+
+    def _state(self):
+        required, optional = super()._state()
+        if self.backbone is not None:
+            optional |= random_states(self.backbone)
+        return required, optional
+
     def _gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
         gradients = {"kernel": negative.kernel - positive.kernel}
+        upstream = []
+        training_pass = self._passes.of(features)
+        if training_pass is not None:
+            features = tf.cast(training_pass.features, self.variable_dtype)
         for side in ("visible", "hidden"):
             rows = tf.nest.map_structure(
                 tf.subtract, _weighted(negative, side), _weighted(positive, side)
             )
             for name, values in rows._asdict().items():
                 gradients[f"{side}_{name}"] = tf.reduce_sum(values, 0)
+            kernel = getattr(self, f"{side}_kernel")
+            if kernel is None:
+                upstream.append(rows.bias)
+                continue
             gradients[f"{side}_kernel"] = tf.matmul(
                 features, rows.bias, transpose_a=True
             )
+            upstream.append(tf.matmul(rows.bias, kernel, transpose_b=True))
+        if training_pass is not None:
+            variables = self.backbone.trainable_variables
+            found = training_pass.gradients(variables, self.visible_kernel, *upstream)
+            paths = [variable.path for variable in variables]
+            gradients |= dict(zip(paths, found, strict=True))
         return gradients
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        inputs = tf.ensure_shape(inputs, (None, self.num_features))
+        inputs = tf.ensure_shape(inputs, (None, *self._example_shape()))
         infer = self.inference.given(inputs)
         beliefs = infer(self.potentials(inputs), pairwise=None)
         # Rules train the model: no gradient flows back through the sweeps.
@@ -445,7 +549,8 @@ class CRBM(WithInference, BoltzmannMachine):
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        x, v = rows(self.num_features), rows(self.num_visible, "v")
+        shape = None, *self._example_shape()
+        x, v = tf.TensorSpec(shape, tf.float32, "x"), rows(self.num_visible, "v")
         predict = Endpoint(named("marginals", self.call), [x])
 
         return {
@@ -508,9 +613,12 @@ class CRBM(WithInference, BoltzmannMachine):
             else keras.saving.serialize_keras_object(self.inference),
             "num_visible": self.num_visible,
             "num_features": self.num_features,
+            "backbone": None
+            if self.backbone is None
+            else keras.saving.serialize_keras_object(self.backbone),
             "seed": self.seed,
             "feature_initializer": None
-            if self._starts_at_regressions
+            if self._default_features
             else keras.initializers.serialize(self._feature_initializer),
         }
 

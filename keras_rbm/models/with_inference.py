@@ -29,7 +29,7 @@ class WithInference:
         if not are_binary(*tf.nest.flatten([self.visible, self.hidden])):
             features = None
             if self.conditional:
-                features = tf.zeros((1, self.num_features))
+                features = tf.zeros((1, *self._example_shape()))
             check_normalizable(self.potentials(features))
 
     @property

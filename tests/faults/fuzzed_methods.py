@@ -58,6 +58,7 @@ _GENERATIVE = _UNCONDITIONAL | {
     "free_energy": _ROWS,
     "pseudo_log_likelihood": _ROWS,
     "log_likelihood": _ROWS | {"log_partition": 3.0},
+    "distribution": {"log_partition": "exact", "steps": 1},
 }
 _NEW = {
     "num_visible": WIDTH,
@@ -143,7 +144,7 @@ HOOKS = {
     "conditional", "from_config", "from_rbm", "get_compile_config", "get_config",
     "hidden_units", "inference", "is_full", "kernel", "load_own_variables",
     "make_train_function", "max_hidden_units", "potentials", "save_own_variables",
-    "test_step", "train_step",
+    "predict_step", "test_step", "train_step",
 }  # fmt: skip
 
 

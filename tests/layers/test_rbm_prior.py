@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_test_case import two_cpus
 
 import keras_rbm as kr
 from keras_rbm.layers import RBMPrior
@@ -143,7 +144,7 @@ def test_bad_arguments(arguments):
 
 
 def test_replicas_have_chains_of_their_own():
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = two_cpus()
     with strategy.scope():
         model, prior = autoencoder(jit_compile=False)
     model.fit(ROWS, ROWS, batch_size=16, verbose=0)

@@ -243,7 +243,7 @@ def test_samples_have_the_models_distribution():
 
 def test_models_of_two_hidden_layers():
     run_model_test(
-        lambda: DBM([4, 3], num_visible=5, seed=1),
+        lambda: DBM([4, 3], num_visible=5, kernel_regularizer=None, seed=1),
         lambda: rules.PersistentContrastiveDivergence(2, 7, centered=True),
         DATA,
     )

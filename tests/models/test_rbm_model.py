@@ -79,7 +79,7 @@ class ExactGradient(rules.LearningRule):
 def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
         run_model_test(
-            lambda: keras_rbm.RBM(4, num_visible=6, seed=1),
+            lambda: keras_rbm.RBM(4, num_visible=6, kernel_regularizer=None, seed=1),
             lambda: ExactGradient(centered=centered, sliding_factor=0.2),
             BINARY,
             stochastic=False,

@@ -32,15 +32,18 @@ class Part(NamedTuple):
         name: str, the argument's name in messages.
         width: int, or `None` until it is known.
         unit: `Unit` whose states the rows are; `None` for any finite numbers.
+        shape: tuple of ints and `None`, of one example that is no vector, but the
+            input of a network; empty until it is known; `None` for vectors.
     """
 
     name: str
     width: int | None
     unit: Unit | None = None
+    shape: tuple[int | None, ...] | None = None
 
     def check(self, rows: Any, name: str | None = None) -> None:
         """Raises an error unless an array, tensor or spec can be this part."""
-        check_rows(rows, name or self.name, self.width, self.unit)
+        check_rows(rows, name or self.name, self.width, self.unit, self.shape)
 
     def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
@@ -87,10 +90,15 @@ class DataForm(NamedTuple):
 
     @classmethod
     def of_pairs(
-        cls, unit: Unit | None, width: int | None, num_features: int | None
+        cls,
+        unit: Unit | None,
+        width: int | None,
+        num_features: int | None,
+        shape: tuple[int | None, ...] | None = None,
     ) -> "DataForm":
         """Returns the form of a model of p(y | x)."""
-        return cls(Part("y", width, unit), Part("x", num_features), True)
+        called = Part("x", num_features, None, shape)
+        return cls(Part("y", width, unit), called, True)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -176,7 +184,11 @@ class DataForm(NamedTuple):
 
 
 def check_rows(
-    rows: Any, name: str, width: int | None = None, unit: Unit | None = None
+    rows: Any,
+    name: str,
+    width: int | None = None,
+    unit: Unit | None = None,
+    example: tuple[int | None, ...] | None = None,
 ) -> None:
     """Raises a ValueError unless `rows` can be states of a layer.
 
@@ -185,6 +197,7 @@ def check_rows(
         name: str, the argument's name.
         width: int or `None`.
         unit: `Unit` whose states they should be, or `None` for any numbers.
+        example: shape of one example that need not be a vector, see `Part`.
     """
     if not hasattr(rows, "shape"):
         raise TypeError(
@@ -193,7 +206,14 @@ def check_rows(
     if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
         return
     shape = tuple(rows.shape)
-    if len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
+    if example is not None:
+        fits = tf.TensorShape(example or shape[1:]).is_compatible_with(shape[1:])
+        if not (fits and len(shape) > 1):
+            raise ValueError(
+                f"Expected {name} of shape (examples, …), the input of the backbone, "
+                f"{example}. Received: {name}.shape={shape}."
+            )
+    elif len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
         raise ValueError(
             f"Expected {name} of shape (examples, {width or 'units'}). Received: "
             f"{name}.shape={shape}. Flatten each example to a vector, and batch a "

@@ -135,7 +135,8 @@ def unchanged_unless_loaded(
 def _values(model):
     """Returns all variables that loading a file may change, with their values."""
     required, optional = model._state()
-    variables = [*required.values(), *optional.values()]
+    variables = {id(v): v for v in [*model.variables, *required.values()]}
+    variables = [*variables.values(), *optional.values()]
     if model.compiled:
         variables += model.optimizer.variables
     return [(variable, np.array(variable)) for variable in variables]

@@ -41,6 +41,7 @@ class TrainingStep(keras.Model):
             features, visible, weights = zeros_unless(
                 tf.reduce_all(sound), features, visible, weights
             )
+            self._begin_pass(features)
             seed = self._next_seed()
             seeds = seed, random.fold_in(seed, 0)
             step = self._step(features, visible, normalized(weights), *seeds)
@@ -50,10 +51,17 @@ class TrainingStep(keras.Model):
             prediction = self._predicted(features, visible, phases.prediction)
             logs = self._update(step, phases)
         self._record(visible, weights)
+        self._end_pass(features)
         with tf.control_dependencies(self._guard.end(before)):
             self._loss_tracker.update_state(phases.losses, sample_weight=weights)
             results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
+
+    def _begin_pass(self, features):
+        """Has a network in front of the model run on these features as in training."""
+
+    def _end_pass(self, features):
+        """Ends what `_begin_pass` has begun."""
 
     def _phases(self, step):
         """Returns the `Phases` of a step, before it changes the model."""
@@ -87,7 +95,7 @@ class TrainingStep(keras.Model):
         visible = tf.ensure_shape(visible, (None, self._visible_width))
         if features is not None:
             features = tf.cast(features, self.variable_dtype)
-            features = tf.ensure_shape(features, (None, self.num_features))
+            features = tf.ensure_shape(features, (None, *self._example_shape()))
         if sample_weight is None:
             weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
         else:
@@ -133,7 +141,10 @@ class TrainingStep(keras.Model):
     def _descend(self, gradients, centering=None):
         """Descends along gradients of the potentials, see `Learner.descend`."""
         named, variables = self._by_variable(gradients), self.trainable_variables
-        gradients = [_regularized(named[v.name], v) for v in variables]
+        gradients = [  # of a backbone's variables by their paths
+            _regularized(named[v.path if v.path in named else v.name], v)
+            for v in variables
+        ]
         self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:

@@ -1,0 +1,146 @@
+"""A network in front of a conditional model."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+def as_layer(backbone: Any) -> keras.layers.Layer | None:
+    """Returns a backbone as a layer, also from its config; raises a TypeError else."""
+    if isinstance(backbone, dict):
+        backbone = keras.saving.deserialize_keras_object(backbone)
+    if backbone is not None and not isinstance(backbone, keras.layers.Layer):
+        raise TypeError(
+            "Expected backbone as a Keras layer or model. Received: "
+            f"{type(backbone).__name__}. Wrap a function in keras.layers.Lambda."
+        )
+    return backbone
+
+
+def shifts_and_features(output: Any) -> tuple[tf.Tensor | None, tf.Tensor]:
+    """Returns a backbone's output as visible shifts (B, V), or `None`, and features."""
+    if not isinstance(output, (list, tuple)):
+        return None, output
+    shifts, features = output
+    return keras.ops.reshape(shifts, (-1, math.prod(shifts.shape[1:]))), features
+
+
+def output_shapes(
+    backbone: keras.layers.Layer, example: tuple[int | None, ...]
+) -> tuple[tuple[int | None, ...] | None, tuple[int | None, ...]]:
+    """Builds a backbone; returns the shapes of its visible shifts, and of features.
+
+    Args:
+        backbone: Keras layer.
+        example: tuple, shape of an example of its input.
+
+    Raises:
+        ValueError: if its output cannot be read.
+    """
+    output = backbone(keras.Input(example))
+    parts = output if isinstance(output, (list, tuple)) else [output]
+    shapes = [tuple(part.shape) for part in parts]
+    if not (len(parts) in (1, 2) and len(shapes[-1]) == 2 and shapes[-1][1]):
+        raise ValueError(
+            "Expected a backbone that returns features of shape (examples, columns), "
+            "or a pair of the visible units' biases and features. Received: shapes "
+            f"{shapes}. End it with keras.layers.Flatten or GlobalAveragePooling2D."
+        )
+    return (shapes[0] if len(shapes) == 2 else None), shapes[-1]
+
+
+def check_shifts(shape: tuple[int | None, ...], num_rows: int) -> None:
+    """Raises a ValueError unless a shape has a number for each visible bias."""
+    if None in shape[1:] or math.prod(shape[1:]) != num_rows:
+        raise ValueError(
+            f"Expected a backbone whose first output has {num_rows} numbers for each "
+            f"example, the visible units' biases. Received: shape {shape}."
+        )
+
+
+def untrained(backbone: keras.layers.Layer) -> list[keras.Variable]:
+    """Returns the variables that a pass in training changes: statistics, seeds."""
+    trained = {id(variable) for variable in backbone.trainable_variables}
+    return [v for v in backbone.variables if id(v) not in trained]
+
+
+def random_states(backbone: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """Returns variables that Keras does not save, by names: seeds, as of Dropout."""
+    saved = {id(variable) for variable in backbone.weights}
+    seeds = [v for v in backbone.variables if id(v) not in saved]
+    return {f"backbone.seed_{index}": seed for index, seed in enumerate(seeds)}
+
+
+class TrainingPass:
+    """A backbone's passes in a training step, of which the last has gradients.
+
+    Attributes:
+        features: tensor (B, X) of the last.
+    """
+
+    def run(
+        self, backbone: keras.layers.Layer, x: tf.Tensor
+    ) -> tuple[tf.Tensor | None, tf.Tensor]:
+        """Returns the visible shifts, or `None`, and features of x, in training."""
+        with tf.GradientTape() as self._tape:
+            parts = shifts_and_features(backbone(x, training=True))
+        self._shifts, self.features = parts
+        return parts
+
+    def gradients(
+        self,
+        variables: list[keras.Variable],
+        visible_kernel: keras.Variable | None,
+        visible: tf.Tensor,
+        hidden: tf.Tensor,
+    ) -> list[tf.Tensor]:
+        """Returns the gradients of a function of what the backbone made.
+
+        Args:
+            variables: list of the backbone's trainable variables.
+            visible_kernel: `None` if the backbone made the visible shifts.
+            visible: gradient with respect to visible shifts (B, V), or to features
+                (B, X) by way of the visible units.
+            hidden: gradient with respect to features (B, X) by way of hidden units.
+        """
+        outputs, upstream = [self.features], [hidden]
+        if visible_kernel is None:
+            outputs, upstream = [self._shifts, self.features], [visible, hidden]
+        else:
+            upstream = [visible + hidden]
+        upstream = [
+            tf.cast(gradient, output.dtype)
+            for gradient, output in zip(upstream, outputs, strict=True)
+        ]
+        found = self._tape.gradient(
+            outputs,
+            [variable.value for variable in variables],
+            upstream,
+            unconnected_gradients="zero",
+        )
+        return [
+            tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+            for gradient, variable in zip(found, variables, strict=True)
+        ]
+
+
+class TrainingPasses:
+    """The passes of a step, by the tensor of x that they are of, one per replica."""
+
+    def __init__(self) -> None:
+        # The tensor is kept, too: another one could get its id.
+        self._passes: dict[int, tuple[tf.Tensor, TrainingPass]] = {}
+
+    def begin(self, x: tf.Tensor) -> None:
+        """Has the backbone run on x as in training, until `end`."""
+        self._passes[id(x)] = x, TrainingPass()
+
+    def of(self, x: tf.Tensor) -> TrainingPass | None:
+        """Returns the pass of x, or `None` if it is not of training."""
+        return self._passes.get(id(x), (x, None))[1]
+
+    def end(self, x: tf.Tensor) -> None:
+        """Forgets the pass."""
+        self._passes.pop(id(x), None)

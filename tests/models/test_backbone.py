@@ -1,0 +1,262 @@
+"""A CRBM on a network."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_test_case import two_cpus
+
+import keras_rbm as kr
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3, 3, 1)).astype("float32")
+Y = RNG.integers(0, 2, (40, 4)).astype("float32")
+LAYERS = keras.layers
+
+
+def network(pair=False, extra=(), seed=0):
+    """Returns a small network: features, or visible biases and features."""
+    keras.utils.set_random_seed(seed)
+    inputs = keras.Input((3, 3, 1))
+    hidden = LAYERS.Conv2D(2, 2, activation="tanh")(inputs)
+    for layer in extra:
+        hidden = layer(hidden)
+    flat = LAYERS.Flatten()(hidden)
+    features = LAYERS.Dense(5, activation="tanh")(flat)
+    outputs = [LAYERS.Conv2D(1, 1)(hidden), features] if pair else features
+    return keras.Model(inputs, outputs)
+
+
+def made(backbone=None, **kwargs):
+    options = {"inference": "exact", "kernel_regularizer": None, "seed": 0} | kwargs
+    backbone = network() if backbone is None else backbone
+    return kr.CRBM(3, backbone=backbone, **options)
+
+
+def randomized(crbm):
+    crbm.build(X.shape)
+    for index, variable in enumerate(crbm.trainable_variables):
+        values = np.random.default_rng(index).normal(size=variable.shape)
+        variable.assign(0.5 * values)
+    return crbm
+
+
+def exact_gradients(crbm, x, y, training=False):
+    """Returns gradients of minus the exact mean conditional log-likelihood."""
+    with tf.GradientTape() as tape:
+        shifts, features = None, crbm.backbone(x, training=training)
+        if isinstance(features, (list, tuple)):
+            shifts, features = features
+            visible = tf.reshape(shifts, (len(x), -1)) + crbm.visible_bias
+        else:
+            visible = features @ crbm.visible_kernel + crbm.visible_bias
+        hidden = features @ crbm.hidden_kernel + crbm.hidden_bias
+        potentials = kr.inference.Potentials(
+            tf.convert_to_tensor(crbm.kernel),
+            kr.units.BernoulliParameters(visible),
+            kr.units.BernoulliParameters(hidden),
+        )
+        log_z = tf.cast(kr.inference.exact_log_partition(potentials), "float32")
+        loss = tf.reduce_mean(potentials.free_energy(y) + log_z)
+    return tape.gradient(loss, [v.value for v in crbm.trainable_variables])
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_a_step_follows_the_exact_gradient(pair):
+    crbm = randomized(made(network(pair), num_visible=4))
+    crbm.compile(keras.optimizers.SGD(1.0))
+    wanted = exact_gradients(crbm, X, Y)
+    before = [v.numpy() for v in crbm.trainable_variables]
+    crbm.fit(X, Y, batch_size=40, verbose=0)
+    assert len(before) == (10 if pair else 9)
+    for variable, old, gradient in zip(
+        crbm.trainable_variables, before, wanted, strict=True
+    ):
+        np.testing.assert_allclose(old - variable, gradient, atol=1e-5)
+
+
+def test_sampled_gradients_agree_in_expectation():
+    x, y = np.repeat(X[:4], 3000, 0), np.repeat(Y[:4], 3000, 0)
+    crbm = randomized(made(num_visible=4))
+    rule = kr.rules.ContrastiveDivergence(100, centered=False)
+    crbm.compile(keras.optimizers.SGD(1.0), rule=rule)
+    wanted = exact_gradients(crbm, X[:4], Y[:4])
+    before = [v.numpy() for v in crbm.trainable_variables]
+    crbm.fit(x, y, batch_size=len(x), verbose=0)
+    for variable, old, gradient in zip(
+        crbm.trainable_variables, before, wanted, strict=True
+    ):
+        np.testing.assert_allclose(old - variable, gradient, atol=5 / np.sqrt(len(x)))
+
+
+@pytest.mark.parametrize("rule", ["cd", "sdcp", "max_margin", "pop_cd"])
+def test_rules_train_it(rule):
+    crbm = made(inference="max_product" if rule == "max_margin" else None)
+    crbm.compile("sgd", rule=rule) if rule != "pop_cd" else None
+    if rule == "pop_cd":
+        with pytest.raises(ValueError, match="without input"):
+            crbm.compile("sgd", rule=rule)
+        return
+    crbm.fit(X, Y, verbose=0)
+    before = [v.numpy() for v in crbm.backbone.trainable_variables]
+    crbm.fit(X, Y, verbose=0)
+    for variable, old in zip(crbm.backbone.trainable_variables, before, strict=True):
+        assert (variable.numpy() != old).any()
+
+
+def with_dropout():
+    return network(extra=[LAYERS.BatchNormalization(), LAYERS.Dropout(0.5, seed=1)])
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["keras", "weights"])
+def test_resumes_bit_for_bit(whole, tmp_path):
+    """With statistics and random states of the backbone."""
+    crbm = made(with_dropout())
+    crbm.compile()
+    crbm.fit(X, Y, epochs=2, verbose=0)
+    path = tmp_path / ("crbm.keras" if whole else "crbm.weights.h5")
+    crbm.save(path) if whole else crbm.save_weights(path)
+    if whole:
+        again = keras.saving.load_model(path)
+    else:
+        again = made(with_dropout(), num_visible=4)
+        again.build(X.shape)
+        again.compile()
+        again.load_weights(path)
+    for model in (crbm, again):
+        model.fit(X, Y, epochs=3, initial_epoch=2, verbose=0)
+    for own, other in zip(crbm.variables, again.variables, strict=True):
+        np.testing.assert_array_equal(own, other)
+    np.testing.assert_array_equal(
+        crbm.predict(X, verbose=0), again.predict(X, verbose=0)
+    )
+
+
+def test_training_and_prediction_are_two_modes():
+    crbm = made(with_dropout())
+    crbm.compile(keras.optimizers.SGD(0.0))
+    crbm.fit(X, Y, verbose=0)
+    moved = crbm.backbone.layers[2].moving_mean
+    assert (moved.numpy() != 0.0).any()
+    before = [v.numpy() for v in crbm.variables]
+    crbm.evaluate(X, Y, verbose=0)
+    np.testing.assert_array_equal(
+        crbm.predict(X, verbose=0), crbm.predict(X, verbose=0)
+    )
+    for variable, old in zip(crbm.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, old)
+
+
+def test_a_frozen_backbone_stays():
+    backbone = network()
+    backbone.trainable = False
+    crbm = made(backbone)
+    crbm.compile("sgd")
+    before = [v.numpy() for v in backbone.weights]
+    crbm.fit(X, Y, verbose=0)
+    for variable, old in zip(backbone.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, old)
+    assert len(crbm.trainable_variables) == 5
+
+
+def test_penalties_of_the_backbone_count():
+    backbone = keras.Sequential(
+        [
+            LAYERS.Flatten(),
+            LAYERS.Dense(5, kernel_regularizer=keras.regularizers.L2(1.0)),
+        ]
+    )
+    crbm = randomized(made(backbone, num_visible=4))
+    crbm.compile(keras.optimizers.SGD(1.0))
+    kernel = backbone.layers[1].kernel
+    wanted = exact_gradients(crbm, X, Y)[-2] + 2.0 * kernel
+    before = kernel.numpy()
+    crbm.fit(X, Y, batch_size=40, verbose=0)
+    np.testing.assert_allclose(before - kernel, wanted, atol=1e-5)
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_scores_samples_and_export(tmp_path):
+    crbm = made()
+    crbm.compile()
+    crbm.fit(X, Y, validation_data=(X, Y), epochs=2, verbose=0)
+    pipeline = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)
+    crbm.fit(pipeline, verbose=0)
+    assert crbm.predict(pipeline, verbose=0).shape == (40, 4)
+    assert crbm.sample(X, steps=2, seed=0).shape == (40, 4)
+    scores = crbm.log_likelihood(X, Y, "exact")
+    features = crbm.backbone(X)
+    plain = kr.CRBM(3, num_visible=4, num_features=5, inference="exact")
+    for name in ("kernel", "visible_kernel", "hidden_kernel"):
+        getattr(plain, name).assign(getattr(crbm, name))
+    for name in ("visible_bias", "hidden_bias"):
+        getattr(plain, name).assign(getattr(crbm, name))
+    want = plain.log_likelihood(features, Y, "exact")
+    np.testing.assert_allclose(scores, want, rtol=1e-5)
+    crbm.export(tmp_path / "crbm", verbose=False)
+    served = tf.saved_model.load(tmp_path / "crbm")
+    np.testing.assert_allclose(served.serve(X), crbm.predict(X, verbose=0), atol=1e-5)
+
+
+def test_a_bad_batch_changes_nothing():
+    crbm = made(with_dropout())
+    crbm.compile()
+    crbm.fit(X, Y, verbose=0)
+    bad = X.copy()
+    bad[30] = np.nan
+    pipeline = tf.data.Dataset.from_tensor_slices((bad, Y)).batch(20)
+    with pytest.raises(ValueError, match="x of step"):
+        crbm.fit(pipeline, verbose=0)
+    crbm.fit(pipeline.take(1), verbose=0)  # as if the second batch had not been
+
+    assert all(np.isfinite(v.numpy()).all() for v in crbm.variables)
+
+
+def test_a_network_that_is_not_finite_changes_nothing():
+    root = keras.Sequential([LAYERS.Flatten(), LAYERS.Lambda(tf.sqrt), LAYERS.Dense(5)])
+    crbm = made(root)
+    crbm.compile()
+    with pytest.raises(ValueError, match="finite"):
+        crbm.fit(X, Y, verbose=0)
+    assert all(np.isfinite(v.numpy()).all() for v in crbm.trainable_variables)
+
+
+@pytest.mark.parametrize(
+    "backbone, words",
+    [
+        (LAYERS.Conv2D(2, 2), "Flatten"),
+        (network(pair=True), "4 numbers|5 numbers"),
+    ],
+)
+def test_outputs_that_do_not_fit(backbone, words):
+    crbm = made(backbone)
+    crbm.compile()
+    with pytest.raises(ValueError, match=words):
+        crbm.fit(X, np.concatenate([Y, Y[:, :1]], 1), verbose=0)
+
+
+def test_other_bad_arguments():
+    with pytest.raises(TypeError, match="backbone"):
+        kr.CRBM(3, backbone=lambda x: x)
+    crbm = made()
+    crbm.compile()
+    crbm.fit(X, Y, verbose=0)
+    with pytest.raises(ValueError, match="shape"):
+        crbm.predict(X[:, :2], verbose=0)
+    with pytest.raises(ValueError, match="shape"):
+        crbm.fit(X[:, :2], Y, verbose=0)
+
+
+def test_two_replicas_learn_what_one_does():
+    weights = []
+    for strategy in (
+        tf.distribute.get_strategy(),
+        two_cpus(),
+    ):
+        with strategy.scope():
+            crbm = made(num_visible=4)
+            crbm.compile(keras.optimizers.SGD(0.1))
+        crbm.fit(X, Y, batch_size=20, shuffle=False, verbose=0)
+        weights.append([v.numpy() for v in crbm.trainable_variables])
+    for own, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-5)
