@@ -73,9 +73,6 @@ class Diagnosis(keras.callbacks.Callback):
         if self._independent is None:
             unit, rows = self.model.visible, self._rows
             self._independent = _independent_losses(unit, rows, rows)
-            noise = random.uniform(tf.shape(rows), 0)
-            states = unit.drawn(tf.cast(rows, tf.float32), noise).numpy()
-            self._deviation = np.std(_independent_losses(unit, rows, states))
         width = self._rows.shape[1]
         mean = width * np.mean(self._independent)
         logs = logs or {}
@@ -109,10 +106,16 @@ class Diagnosis(keras.callbacks.Callback):
     def _compare(self):
         """Warns of a model worse than independent units."""
         # The loss looks at one unit of each example, V times as heavy.
-        width = self._rows.shape[1]
+        unit, rows = self.model.visible, self._rows
+        width = rows.shape[1]
         mean = width * np.mean(self._independent)
-        error = width * self._deviation / np.sqrt(self._count)
-        if self._loss > mean + max(_LAST_MARGIN * width, _ERRORS * error):
+        if self._loss <= mean + _LAST_MARGIN * width:
+            return
+        noise = random.uniform(tf.shape(rows), 0)
+        states = unit.drawn(tf.cast(rows, tf.float32), noise).numpy()
+        deviation = np.std(_independent_losses(unit, rows, states))
+        error = width * deviation / np.sqrt(self._count)
+        if self._loss > mean + _ERRORS * error:
             self._tell(
                 "worse",
                 "The model is worse than independent units: a loss of "
