@@ -322,3 +322,15 @@ def test_scaled_data_of_float64():
         rbm.transform(scaled)
     with pytest.warns(UserWarning, match="from -0.1 to 1.2"):
         assert np.isfinite(rbm.transform(1.3 * DATA - 0.1)).all()
+
+
+@pytest.mark.parametrize("n_iter, rate, beta_1", [(20, 0.1, 0.9), (21, 0.05, 0.5)])
+def test_long_fits_with_small_batches_have_a_smaller_rate(n_iter, rate, beta_1):
+    """83 of 100 units were constant after 30 epochs at scikit-learn's rate of 0.1."""
+    estimator = RBMEstimator(2, learning_rate=0.1, batch_size=8, n_iter=n_iter)
+    model = estimator._new_model(np.eye(8, dtype="float32"), n_iter)
+    assert model.optimizer._learning_rate.initial_learning_rate == pytest.approx(rate)
+    assert model.optimizer.beta_1 == beta_1
+    estimator.set_params(optimizer="sgd")
+    model = estimator._new_model(np.eye(8, dtype="float32"), n_iter)
+    assert model.optimizer._learning_rate.initial_learning_rate == 0.1

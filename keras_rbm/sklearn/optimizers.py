@@ -1,5 +1,7 @@
 """The optimizer of an estimator, made for each fit."""
 
+from typing import Any
+
 import keras
 
 from keras_rbm._checks import check_numbers
@@ -12,6 +14,7 @@ def optimizer_with_rate(
     learning_rate: float
     | keras.optimizers.schedules.LearningRateSchedule
     | None = None,
+    **config: Any,
 ) -> keras.optimizers.Optimizer | None:
     """Returns a Keras optimizer like the given one, or `None` for the default.
 
@@ -19,6 +22,7 @@ def optimizer_with_rate(
         optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
         learning_rate: float > 0, from which it falls to 0, or Keras schedule, to
             replace its own, or `None`.
+        **config: other values of the optimizer's config, if there is a rate.
 
     Raises:
         TypeError, ValueError: if the learning rate is neither.
@@ -35,4 +39,4 @@ def optimizer_with_rate(
             )
         learning_rate = FallingRate(learning_rate)
     rate = keras.optimizers.schedules.serialize(learning_rate)
-    return defaults.new_optimizer(optimizer or "adam", learning_rate=rate)
+    return defaults.new_optimizer(optimizer or "adam", learning_rate=rate, **config)

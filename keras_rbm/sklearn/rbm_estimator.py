@@ -23,7 +23,7 @@ from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.form import check_rows, warn_of_means
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.training.defaults import default_rate, new_rule
+from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
 from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.optimizers import optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, precise_potentials
@@ -35,6 +35,8 @@ _ENUMERATED = 20
 _RATE, _WIDTH = 0.1, 64
 #: Epochs beyond which it would kill hidden units.
 _FEW_EPOCHS = 20
+#: Rows of the batches for which a rate is meant beyond these epochs.
+_BATCH = 32
 #: Number of steps from which compilation by XLA, which takes seconds, pays off.
 _COMPILED_STEPS = 5000
 
@@ -64,7 +66,9 @@ class RBMEstimator(
         learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
             schedule; `None` for the optimizer's own. Adam's for binary columns and at
             most 20 epochs is 0.1, or 6.4/V if there are more than 64: more than in
-            `RBM.compile`, so that few epochs give features for a classifier.
+            `RBM.compile`, so that few epochs give features for a classifier. Beyond 20
+            epochs Adam has little momentum, as there, and a number is meant for batches
+            of 32: it is √(batch_size / 32) of it for smaller ones.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
@@ -294,15 +298,19 @@ class RBMEstimator(
             "hidden": units.get(self.hidden),
         }
         model = RBM(self.n_components, **kinds, seed=seed)
-        rate = self.learning_rate
+        rate, few = self.learning_rate, epochs <= _FEW_EPOCHS
         binary = isinstance(kinds["visible"], units.Bernoulli)
+        momentum: dict[str, Any] = {}
         if rate is None and self.optimizer is None and binary:
             # Adam with Keras' momentum, whose units are further apart: features are
             # better, likelihoods not.
-            few = epochs <= _FEW_EPOCHS
             fast = _RATE * min(1.0, _WIDTH / X.shape[1])
             rate = fast if few else default_rate("adam", X.shape[1])
-        optimizer = optimizer_with_rate(self.optimizer, rate)
+        elif isinstance(rate, float) and rate > 0.0 and not (few or self.optimizer):
+            # So many steps of Adam at such a rate leave most units constant.
+            rate *= min(1.0, math.sqrt(self.batch_size / _BATCH))
+            momentum = {"beta_1": BETA_1}
+        optimizer = optimizer_with_rate(self.optimizer, rate, **momentum)
         steps = epochs * math.ceil(len(X) / self.batch_size)
         jit_compile = "auto" if steps >= _COMPILED_STEPS else False
         model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)

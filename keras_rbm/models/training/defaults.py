@@ -17,7 +17,7 @@ _RATE, _LARGEST_RATE = 0.03, 0.05
 #: Rate of plain gradient descent, for which the width makes no difference.
 _SGD_RATE = 0.2
 #: Adam's momentum. Samples follow the model with a delay, and more momentum overshoots.
-_BETA_1 = 0.5
+BETA_1 = 0.5
 _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 
@@ -64,7 +64,7 @@ def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Opt
     optimizer = _keras_optimizer(identifier)
     if isinstance(identifier, str) and has_default_rate(identifier):
         less = samples and identifier.lower() in _WITH_MOMENTUM
-        momentum = {"beta_1": _BETA_1} if less else {}
+        momentum = {"beta_1": BETA_1} if less else {}
         return type(optimizer)(FallingRate(_keras_rate(optimizer)), **momentum)
     return optimizer
 
