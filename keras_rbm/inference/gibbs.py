@@ -281,16 +281,26 @@ def chain_in_parts(
         start: function that returns the states to start from of a slice of the chains.
         seed: int tensor (2,).
     """
-    parts = []
-    for rows in _parts(potentials, count):
+    slices, parts, all_states = _parts(potentials, count), [], None
+    for rows in slices:
         some, own = start(rows), clamp
         if clamp is not None and clamp.shape.rank == 2:
             own = clamp[rows]
         first = 0 if rows.start is None else tf.constant(rows.start, tf.int64)
         states = _gibbs_chain(potentials, some, seed, num_sweeps, own, first)
         states.set_shape(some.shape)  # a trace for any number of rows may have run
-        parts.append(states)
-    return parts[0] if len(parts) == 1 else tf.concat(parts, 0)
+        if len(slices) == 1:
+            return states
+        if not tf.executing_eagerly():
+            parts.append(states)
+            continue
+        if all_states is None:  # a list of parts would take as much memory again,
+            # and so would a tensor that is a copy of the array
+            all_states = np.empty((count, *states.shape[1:]), np.float32)
+        all_states[rows] = states
+    if parts:
+        return tf.concat(parts, 0)
+    return tf.experimental.dlpack.from_dlpack(all_states.__dlpack__())
 
 
 def _parts(potentials, count):
