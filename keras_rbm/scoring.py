@@ -187,9 +187,7 @@ def _stderr(energies, z):
 
 
 def _methods(model, conditional):
-    potentials = model.potentials(
-        tf.zeros((1, model.num_features)) if conditional else None
-    )
+    potentials = model.potentials(model._an_example() if conditional else None)
     small = any(size <= MAX_UNITS for size in finite_layers(potentials).values())
     exact = ["exact"] if small else []
     if conditional:

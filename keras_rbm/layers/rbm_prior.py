@@ -9,7 +9,7 @@ from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm._replicas import num_replicas
 from keras_rbm.inference.gibbs import hidden_chain
-from keras_rbm.models import RBM
+from keras_rbm.models import RBM, InfiniteRBM
 from keras_rbm.units.bernoulli import are_binary
 
 #: How far beyond 0 and 1 codes of binary units may be rounded.
@@ -35,7 +35,10 @@ class RBMPrior(keras.layers.Layer):
         gibbs_steps: int ≥ 1, sweeps of every chain per step.
         num_chains: int ≥ 1.
         seed: int or `None`. Seeds the chains.
-        **kwargs: `name`, `dtype`, `trainable`, as for `keras.layers.Layer`.
+        **kwargs: `name`, `dtype`, `trainable`, as for `keras.layers.Layer`. A prior
+            that is not trained moves no chains, and its RBM keeps its base rate.
+
+    The RBM's own `NormalPrior` has no effect here: it counts in `RBM.fit` only.
 
     Attributes:
         rbm: the `RBM`. `rbm.log_partition()`, `rbm.sample(n)` and all else work; its
@@ -44,9 +47,10 @@ class RBMPrior(keras.layers.Layer):
 
     Raises:
         TypeError: if `rbm` is not an `RBM`.
-        ValueError: if a count is not an int ≥ 1, if z is not of shape (B, V), or in
-            eager code if binary units have codes below 0 or above 1. Compiled by XLA,
-            such codes make the loss NaN.
+        ValueError: if a count is not an int ≥ 1, if z is not of shape (B, V), if the
+            visible units are categories, or in eager code if binary units have codes
+            below 0 or above 1. In a graph it is an `InvalidArgumentError`; compiled by
+            XLA such codes make the loss NaN, and leave the RBM as it is.
 
     Example:
 
@@ -74,10 +78,16 @@ class RBMPrior(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(rbm, RBM):
+        # Densities are float32, also where other layers are not.
+        self.dtype_policy = keras.dtype_policies.DTypePolicy(self.variable_dtype)
+        self.autocast = False
+        if not isinstance(rbm, RBM) or isinstance(rbm, InfiniteRBM):
             raise TypeError(
-                f"Expected rbm as a keras_rbm.RBM. Received: {type(rbm).__name__}."
+                f"Expected rbm as a keras_rbm.RBM. Received: {type(rbm).__name__}. Of "
+                "an InfiniteRBM pass to_rbm()."
             )
+        if not self.trainable:
+            rbm.trainable = False
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.rbm = rbm
         self.gibbs_steps = gibbs_steps
@@ -91,8 +101,13 @@ class RBMPrior(keras.layers.Layer):
                 "Expected codes of shape (examples, columns). Received: shape "
                 f"{tuple(input_shape)}. Flatten them first."
             )
-        if not self.rbm.built:
-            self.rbm.build(input_shape)
+        self.rbm.build(input_shape)
+        visible = self.rbm.visible
+        if visible.num_rows(input_shape[1]) != input_shape[1]:
+            raise ValueError(
+                "Expected an RBM of visible units that are numbers, of which the free "
+                f"energy has a gradient. Received: visible={visible!r}."
+            )
         with tf.init_scope():
             shape = (self.num_chains, self.rbm.potentials().num_hidden)
             self.chains = keras.Variable(
@@ -117,15 +132,18 @@ class RBMPrior(keras.layers.Layer):
     def call(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         potentials = self.rbm.potentials(dtype="float32")
         codes = tf.cast(inputs, "float32")
-        energies = potentials.free_energy(self._checked(codes))
+        sound = self._are_sound(codes)
+        codes = tf.where(sound, codes, 0.5)  # changes nothing of the RBM, if not
+        energies = potentials.free_energy(codes)
         loss = tf.reduce_mean(energies)
-        if training:
-            loss -= self._negative(potentials)
-            self.rbm._record(tf.stop_gradient(codes), tf.ones_like(energies))
-        self.add_loss(loss)
+        if training and self.rbm.trainable_variables:
+            loss -= self._negative(potentials, sound)
+            weights = tf.cast(sound, "float32") * tf.ones_like(energies)
+            self.rbm._record(tf.stop_gradient(codes), weights)
+        self.add_loss(tf.where(sound, loss, float("nan")))
         return inputs
 
-    def _negative(self, potentials):
+    def _negative(self, potentials, sound):
         """Returns 0, whose gradient is that of minus log Z, and moves the chains."""
         fixed = tf.nest.map_structure(tf.stop_gradient, potentials)
         seed = random.as_seed(self.seed_generator.next())
@@ -138,31 +156,38 @@ class RBMPrior(keras.layers.Layer):
             seed,
             num_sweeps=self.gibbs_steps,
         )
-        self.chains.assign(tf.stop_gradient(state.hidden))
+        self.chains.assign(tf.where(sound, state.hidden, self.chains.value))
         energy = tf.reduce_mean(potentials.free_energy(tf.stop_gradient(state.visible)))
         return energy - tf.stop_gradient(energy)
 
-    def _checked(self, codes):
-        """Returns codes, or NaN in their place if they are beyond those of the units.
+    def _are_sound(self, codes):
+        """Returns a bool (): whether codes are between those of the units, and finite.
 
-        Raises a ValueError in eager code.
+        Raises an error if they are not, unless compiled by XLA.
         """
         if not are_binary(self.rbm.visible):
-            return codes
+            return tf.reduce_all(tf.math.is_finite(codes))
         inside = tf.reduce_all((codes >= -_ROUNDING) & (codes <= 1.0 + _ROUNDING))
+        words = (
+            "Expected codes between 0 and 1 for binary units. Received: values from "
+            "{} to {}. End the layer before with a sigmoid, without Dropout between, "
+            "or give the RBM visible='gaussian'."
+        )
+        ends = tf.reduce_min(codes), tf.reduce_max(codes)
         if tf.executing_eagerly() and not inside:
-            raise ValueError(
-                "Expected codes between 0 and 1 for binary units. Received: values "
-                f"from {tf.reduce_min(codes):.3g} to {tf.reduce_max(codes):.3g}. End "
-                "the layer before with a sigmoid, or give the RBM visible='gaussian'."
-            )
-        return tf.where(inside, codes, float("nan"))
+            raise ValueError(words.format(*(f"{float(end):.3g}" for end in ends)))
+        tf.debugging.Assert(inside, [words, *ends])
+        return inside
 
     def save_own_variables(self, store: Any) -> None:
+        if not self.built:
+            return
         store["chains"] = self.chains.numpy()
         store["seed"] = self.seed_generator.state.numpy()
 
     def load_own_variables(self, store: Any) -> None:
+        if not self.built:
+            return
         self.chains.assign(store["chains"])
         self.seed_generator.state.assign(store["seed"])
 

@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_rbm._replicas import num_replicas
+
 
 def as_layer(backbone: Any) -> keras.layers.Layer | None:
     """Returns a backbone as a layer, also from its config; raises a TypeError else."""
@@ -21,10 +23,15 @@ def as_layer(backbone: Any) -> keras.layers.Layer | None:
 
 def shifts_and_features(output: Any) -> tuple[tf.Tensor | None, tf.Tensor]:
     """Returns a backbone's output as visible shifts (B, V), or `None`, and features."""
-    if not isinstance(output, (list, tuple)):
-        return None, output
-    shifts, features = output
-    return keras.ops.reshape(shifts, (-1, math.prod(shifts.shape[1:]))), features
+    *shifts, features = _parts(output)
+    if not shifts:
+        return None, features
+    shape = -1, math.prod(shifts[0].shape[1:])
+    return keras.ops.reshape(shifts[0], shape), features
+
+
+def _parts(output):
+    return output if isinstance(output, (list, tuple)) else [output]
 
 
 def output_shapes(
@@ -40,8 +47,8 @@ def output_shapes(
         ValueError: if its output cannot be read.
     """
     output = backbone(keras.Input(example))
-    parts = output if isinstance(output, (list, tuple)) else [output]
-    shapes = [tuple(part.shape) for part in parts]
+    parts = _parts(output)
+    shapes = [tuple(getattr(part, "shape", ())) for part in parts]
     if not (len(parts) in (1, 2) and len(shapes[-1]) == 2 and shapes[-1][1]):
         raise ValueError(
             "Expected a backbone that returns features of shape (examples, columns), "
@@ -73,8 +80,23 @@ def random_states(backbone: keras.layers.Layer) -> dict[str, keras.Variable]:
     return {f"backbone.seed_{index}": seed for index, seed in enumerate(seeds)}
 
 
+def _own_losses(backbone):
+    """Returns what a backbone's layers have added as losses, without penalties.
+
+    Penalties of weights are part of each update anyway.
+    """
+    losses = tf.zeros(()) + sum(tf.reduce_sum(each) for each in backbone.losses)
+    for variable in backbone.trainable_variables:
+        if variable.regularizer is not None:
+            losses -= variable.regularizer(tf.convert_to_tensor(variable))
+    return losses
+
+
 class TrainingPass:
     """A backbone's passes in a training step, of which the last has gradients.
+
+    Losses that its layers add, such as of their activity, count as those of the model,
+    in nats.
 
     Attributes:
         features: tensor (B, X) of the last.
@@ -84,8 +106,9 @@ class TrainingPass:
         self, backbone: keras.layers.Layer, x: tf.Tensor
     ) -> tuple[tf.Tensor | None, tf.Tensor]:
         """Returns the visible shifts, or `None`, and features of x, in training."""
-        with tf.GradientTape() as self._tape:
+        with tf.GradientTape(persistent=True) as self._tape:
             parts = shifts_and_features(backbone(x, training=True))
+            self._loss = _own_losses(backbone) / num_replicas()
         self._shifts, self.features = parts
         return parts
 
@@ -115,9 +138,9 @@ class TrainingPass:
             for gradient, output in zip(upstream, outputs, strict=True)
         ]
         found = self._tape.gradient(
-            outputs,
+            [*outputs, self._loss],
             [variable.value for variable in variables],
-            upstream,
+            [*upstream, tf.ones_like(self._loss)],
             unconnected_gradients="zero",
         )
         return [

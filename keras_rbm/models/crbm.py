@@ -63,8 +63,10 @@ class CRBM(WithInference, BoltzmannMachine):
         num_features: int or `None`, X, likewise.
         backbone: Keras layer or model, or `None`. It maps x, of any shape, to features
             (B, X), or to a pair of V numbers for each example, of any shape, which take
-            the place of `A' f(x)`, and features.
-        seed: int or `None`. Seeds initial weights, sampling and shuffling.
+            the place of `A' f(x)`, and features. The first data fix the shape of x; for
+            images of any size call `build((None, None, None, 1))` before.
+        seed: int or `None`. Seeds initial weights, sampling and shuffling, but not the
+            weights of a backbone.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
         feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`. With `None` they are normal, 0.01, and without a backbone
@@ -84,6 +86,8 @@ class CRBM(WithInference, BoltzmannMachine):
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
+        backbone: the Keras layer, or `None`. With one, x below is what it takes, and X
+            and `num_features` are the columns of its features.
         kernel: variable (V, H).
         visible_bias: variable (V,).
         hidden_bias: variable (H,).
@@ -144,6 +148,11 @@ class CRBM(WithInference, BoltzmannMachine):
         check_counts(hidden_units=hidden_units)
         if num_features is not None:
             check_counts(num_features=num_features)
+            if backbone is not None and not isinstance(backbone, dict):
+                raise ValueError(
+                    "Expected no num_features with a backbone, whose output it is. "
+                    f"Received: num_features={num_features}."
+                )
         visible, hidden = unit_types(visible, hidden)
         chooses = inference is None
         if chooses:
@@ -189,6 +198,10 @@ class CRBM(WithInference, BoltzmannMachine):
             self._shift_shape, features = output_shapes(self.backbone, self._example)
         shape = None, *self._example
         self._build_for(features[-1], keras.layers.InputSpec(shape=shape))
+
+    def _an_example(self):
+        """Returns zeros (1, …), as x."""
+        return tf.zeros((1, *(size or 1 for size in self._example_shape())))
 
     def _example_shape(self):
         """Returns the shape of one example of x."""
@@ -285,6 +298,12 @@ class CRBM(WithInference, BoltzmannMachine):
         Raises:
             ValueError: if there are no features, or the model is not built.
         """
+        return self._potentials_of(features, dtype, training=False)
+
+    def _potentials_to_train(self, features):
+        return self._potentials_of(features, None, training=True)
+
+    def _potentials_of(self, features, dtype, training):
         self._assert_built("potentials")
         if features is None:
             raise ValueError(
@@ -292,7 +311,7 @@ class CRBM(WithInference, BoltzmannMachine):
                 "them. Received: features=None."
             )
         dtype = dtype or self.compute_dtype
-        shifts, features = self._read(features)
+        shifts, features = self._read(features, training)
         features = tf.cast(features, dtype)
 
         def layer(side, unit):
@@ -311,11 +330,11 @@ class CRBM(WithInference, BoltzmannMachine):
             layer("hidden", self.hidden),
         )
 
-    def _read(self, x):
+    def _read(self, x, training):
         """Returns what the backbone makes of x: the visible shifts, and features."""
         if self.backbone is None:
             return None, x
-        training_pass = self._passes.of(x)
+        training_pass = self._passes.of(x) if training else None
         if training_pass is None:
             return shifts_and_features(self.backbone(x, training=False))
         return training_pass.run(self.backbone, x)
@@ -366,8 +385,8 @@ class CRBM(WithInference, BoltzmannMachine):
         if training_pass is not None:
             variables = self.backbone.trainable_variables
             found = training_pass.gradients(variables, self.visible_kernel, *upstream)
-            paths = [variable.path for variable in variables]
-            gradients |= dict(zip(paths, found, strict=True))
+            keys = [str(id(variable)) for variable in variables]
+            gradients |= dict(zip(keys, found, strict=True))
         return gradients
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:

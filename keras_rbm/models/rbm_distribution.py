@@ -73,8 +73,16 @@ class RBMDistribution(tfp.distributions.Distribution):
     @full_precision()
     def _energies(self, value):
         """Returns F(v), shape (...), of states (..., V)."""
-        value = tf.convert_to_tensor(value, self.dtype)
-        rows = tf.reshape(value, [-1, self._rbm._visible_width])
+        value = tf.cast(tf.convert_to_tensor(value), self.dtype)
+        width = self._rbm._visible_width
+        if value.shape.rank is not None and value.shape[-1:] != (width,):
+            raise ValueError(
+                f"Expected values of shape (…, {width}). Received: shape "
+                f"{tuple(value.shape)}."
+            )
+        rows = tf.reshape(value, [-1, width])
+        if tf.executing_eagerly() and rows.shape[0]:
+            self._rbm._form.visible.check(rows, "value")
         energies = self._potentials().free_energy(rows)
         return tf.reshape(energies, tf.shape(value)[:-1])
 
@@ -113,6 +121,7 @@ class RBMDistribution(tfp.distributions.Distribution):
         if potentials.visible.num_rows != potentials.visible.num_units:
             raise NotImplementedError("Categories have no mean.")
         states = self._chains(_CHAINS, seed)
-        hidden = sample_hidden_given_visible(potentials, states, seed)
+        again = random.fold_in(seed, 1)
+        hidden = sample_hidden_given_visible(potentials, states, again)
         natural = potentials.visible_natural(hidden)
         return tf.reduce_mean(potentials.visible.mean(natural), 0)

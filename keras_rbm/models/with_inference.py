@@ -29,7 +29,7 @@ class WithInference:
         if not are_binary(*tf.nest.flatten([self.visible, self.hidden])):
             features = None
             if self.conditional:
-                features = tf.zeros((1, *self._example_shape()))
+                features = self._an_example()
             check_normalizable(self.potentials(features))
 
     @property

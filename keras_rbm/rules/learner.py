@@ -83,8 +83,12 @@ class Learner:
         return self.model._next_seed()
 
     def potentials(self, features: tf.Tensor | None = None) -> Potentials:
-        """Returns the model's `Potentials` with the current parameters."""
-        return self.model.potentials(features)
+        """Returns the model's `Potentials` with the current parameters.
+
+        Args:
+            features: those of the step, or `None` for a model without input.
+        """
+        return self.model._potentials_to_train(features)
 
     def base_natural(self, potentials: Potentials) -> tf.Tensor:
         """Returns visible natural parameters (V,) of the base-rate model.
@@ -113,7 +117,7 @@ class Learner:
         """Returns the gradient of minus the mean log-likelihood.
 
         Args:
-            features: tensor (B, X), or `None` for a model without input.
+            features: those of the step, or `None` for a model without input.
             positive, negative: `Moments` of the data and of the model.
 
         Returns:

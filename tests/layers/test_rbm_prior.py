@@ -130,9 +130,51 @@ def test_codes_of_other_units_are_refused():
         prior(np.concatenate([CODES[:, :4], -np.ones((30, 1))], 1))
     with pytest.raises(ValueError, match="shape"):
         RBMPrior(kr.RBM(3))(np.zeros((2, 3, 4)))
-    traced = tf.function(lambda z: (prior(z), sum(prior.losses))[1], jit_compile=True)
-    assert np.isnan(traced(tf.constant(3.0 * CODES)))
-    assert np.isfinite(traced(tf.constant(CODES)))
+    with pytest.raises(ValueError, match="numbers"):
+        RBMPrior(kr.RBM(3, visible=kr.units.Categorical(3)))(CODES)
+    with pytest.raises(ValueError, match="width"):
+        RBMPrior(kr.RBM(3, num_visible=6))(CODES)
+    with pytest.raises(TypeError, match="to_rbm"):
+        RBMPrior(kr.InfiniteRBM(3))
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_codes_beyond_the_units_leave_the_rbm_as_it_is(jit_compile):
+    model, prior = autoencoder(jit_compile=jit_compile)
+    model.fit(ROWS, ROWS, verbose=0)
+    before = [v.numpy() for v in prior.rbm.weights]
+    model.layers[0].activation = lambda x: 3.0 + x
+    model.compile("sgd", "mse", jit_compile=jit_compile)
+    if jit_compile:
+        assert np.isnan(model.fit(ROWS, ROWS, verbose=0).history["loss"]).all()
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="between 0 and 1"):
+            model.fit(ROWS, ROWS, verbose=0)
+    for variable, old in zip(prior.rbm.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, old)
+
+
+@pytest.mark.parametrize("how", ["argument", "attribute", "rbm"])
+def test_a_frozen_prior_stays(how):
+    model, prior = autoencoder(**{"trainable": False} if how == "argument" else {})
+    if how == "attribute":
+        prior.trainable = False
+    elif how == "rbm":
+        prior.rbm.trainable = False
+    model.compile("sgd", "mse")
+    before = [v.numpy() for v in prior.weights]
+    model.fit(ROWS, ROWS, verbose=0)
+    for variable, old in zip(prior.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, old)
+    assert len(model.trainable_variables) == 4
+
+
+def test_half_precision_and_files_of_what_is_not_built(tmp_path):
+    model, _ = autoencoder(dtype="mixed_bfloat16")
+    model.fit(ROWS, ROWS, verbose=0)
+    lazy = keras.Sequential([keras.layers.Dense(4), RBMPrior(kr.RBM(2))])
+    lazy.save(tmp_path / "lazy.keras")
+    keras.saving.load_model(tmp_path / "lazy.keras")
 
 
 @pytest.mark.parametrize(

@@ -260,3 +260,85 @@ def test_two_replicas_learn_what_one_does():
         weights.append([v.numpy() for v in crbm.trainable_variables])
     for own, other in zip(*weights, strict=True):
         np.testing.assert_allclose(own, other, atol=1e-5)
+
+
+def test_layers_of_one_name():
+    """Gradients were found by the variables' paths, which were equal."""
+
+    def tower(index):
+        inputs = keras.Input((4,))
+        layer = LAYERS.Dense(2, activation="tanh", name="kernel")
+        return keras.Model(inputs, layer(inputs), name=f"tower_{index}")
+
+    inputs = keras.Input((3, 3, 1))
+    flat = LAYERS.Flatten()(inputs)
+    parts = [tower(0)(flat[:, :4]), tower(1)(flat[:, 4:8])]
+    crbm = randomized(
+        made(keras.Model(inputs, LAYERS.Concatenate()(parts)), num_visible=4)
+    )
+    crbm.compile(keras.optimizers.SGD(1.0))
+    wanted = exact_gradients(crbm, X, Y)
+    before = [v.numpy() for v in crbm.trainable_variables]
+    crbm.fit(X, Y, batch_size=40, verbose=0)
+    for variable, old, gradient in zip(
+        crbm.trainable_variables, before, wanted, strict=True
+    ):
+        np.testing.assert_allclose(old - variable, gradient, atol=1e-5)
+
+
+def test_metrics_change_no_weight():
+    """They ran the network once more, with another mask and new statistics."""
+    weights = []
+    for metrics in (None, ["mse"]):
+        crbm = made(with_dropout(), num_visible=4)
+        crbm.compile("sgd", rule="cd", metrics=metrics)
+        crbm.fit(X, Y, batch_size=20, verbose=0)
+        weights.append([v.numpy() for v in crbm.variables])
+    for own, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-6)
+
+
+def test_a_last_batch_is_not_filled():
+    """Rows of weight 0 had a share in BatchNormalization's statistics."""
+    x = X.copy()
+    x[0] = 100.0
+    means = []
+    for as_pipeline in (False, True):
+        normal = LAYERS.BatchNormalization(momentum=0.0)
+        backbone = keras.Sequential([LAYERS.Flatten(), normal])
+        crbm = made(backbone)
+        crbm.compile(keras.optimizers.SGD(0.0))
+        if as_pipeline:
+            crbm.fit(tf.data.Dataset.from_tensor_slices((x, Y)).batch(32), verbose=0)
+        else:
+            crbm.fit(x, Y, batch_size=32, shuffle=False, verbose=0)
+        means.append(normal.moving_mean.numpy())
+    np.testing.assert_allclose(*means, rtol=1e-6)
+
+
+def test_losses_of_its_layers_count():
+    backbone = keras.Sequential(
+        [LAYERS.Flatten(), LAYERS.Dense(5, activity_regularizer="l2")]
+    )
+    crbm = randomized(made(backbone, num_visible=4))
+    crbm.compile(keras.optimizers.SGD(1.0))
+    kernel = backbone.layers[1].kernel
+    with tf.GradientTape() as tape:
+        backbone(X)
+        activity = sum(backbone.losses)
+    wanted = exact_gradients(crbm, X, Y)[-2] + tape.gradient(activity, kernel.value)
+    before = kernel.numpy()
+    crbm.fit(X, Y, batch_size=40, verbose=0)
+    np.testing.assert_allclose(before - kernel, wanted, atol=1e-5)
+
+
+def test_reports_and_any_size():
+    crbm = made(LAYERS.GlobalAveragePooling2D(), num_visible=4)
+    crbm.build((None, None, None, 1))
+    assert "exact" in str(kr.score_report(crbm, X, Y))
+    for size in (3, 5):
+        assert crbm.predict(np.zeros((2, size, size, 1)), verbose=0).shape == (2, 4)
+    with pytest.raises(ValueError, match="num_features"):
+        made(num_features=5)
+    with pytest.raises(ValueError, match="pair"):
+        made(LAYERS.Lambda(lambda x: {"a": x}), num_visible=4).build(X.shape)

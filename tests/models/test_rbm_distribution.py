@@ -94,6 +94,18 @@ def test_in_other_distributions():
     assert joint.log_prob([v, y]).shape == (6,)
 
 
+def test_values_that_are_no_states():
+    distribution = made().distribution("exact")
+    with pytest.raises(ValueError, match="states"):
+        distribution.log_prob(-3.0 * STATES)
+    with pytest.raises(ValueError, match="shape"):
+        distribution.log_prob(STATES[:, :4])
+    whole = tf.constant(STATES, tf.int32)
+    np.testing.assert_array_equal(
+        distribution.log_prob(whole), distribution.log_prob(STATES)
+    )
+
+
 def test_bad_arguments():
     with pytest.raises(TypeError, match="LogPartition"):
         made().distribution(3.0)

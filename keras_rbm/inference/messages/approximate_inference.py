@@ -280,7 +280,7 @@ class MeanField(IterativeInference):
     def _visible_means(self, potentials):
         """Returns the starts that `mean_field` takes."""
         x, units, starts = self._features, potentials.visible, self._starts
-        columns = None if x is None or x.shape.rank != 2 else x.shape[-1]
+        columns = None if x is None else x.shape[-1]
         if starts is None:
             starts = ["input" if can_start_at(potentials, x) else "independent"]
         if columns != potentials.num_visible and "input" in starts:
@@ -304,7 +304,7 @@ class MeanField(IterativeInference):
 
 def can_start_at(potentials: Potentials, x: tf.Tensor | None) -> bool:
     """Returns whether x has the width of visible units that are one number each."""
-    columns = None if x is None else x.shape[-1]
+    columns = None if x is None or x.shape.rank != 2 else x.shape[-1]
     return columns == potentials.num_visible == potentials.visible.num_rows
 
 

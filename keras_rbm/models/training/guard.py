@@ -189,7 +189,11 @@ def _error(model, reason):
 
     bad = named(DATA_BIT, [*model._form.names, "sample_weight"])
     not_finite = named(LOSS_BIT, ["the loss"])
-    gradients = [f"the gradient of {v.name}" for v in model.trainable_variables]
+    own = {id(variable) for variable in model._own_weights()}
+    gradients = [
+        f"the gradient of {v.name if id(v) in own else v.path}"
+        for v in model.trainable_variables
+    ]
     not_finite += named(GRADIENT_BIT, gradients)
     step = gradients_given(model.optimizer) // inner_steps(model.rule) + 1
     if bad:

@@ -135,7 +135,10 @@ class ManySteps:
         self._step = (self._step + len(rows)) % self._num_steps
         self._pending = -(-len(rows) // self._model.steps_per_execution) - 1
         rest = self._count % self._batch_size
-        if rest and not self._step and self._model._reports_predictions:
+        model = self._model
+        # Metrics would count filled rows, and a network could look at them.
+        whole = model._reports_predictions or model._form.called.shape is not None
+        if rest and not self._step and whole:
             if len(rows) > 1:
                 self._call(rows[:-1], self._at_once)
             self._logs = self._call(rows[-1:, :rest], 1)

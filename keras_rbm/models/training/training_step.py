@@ -58,10 +58,14 @@ class TrainingStep(keras.Model):
         return as_logs(results | logs)
 
     def _begin_pass(self, features):
-        """Has a network in front of the model run on these features as in training."""
+        """Has a network in front of the model run as in training in this step."""
 
     def _end_pass(self, features):
         """Ends what `_begin_pass` has begun."""
+
+    def _potentials_to_train(self, features):
+        """Returns `Potentials` given a batch's features, whose gradients are used."""
+        return self.potentials(features)
 
     def _phases(self, step):
         """Returns the `Phases` of a step, before it changes the model."""
@@ -104,7 +108,7 @@ class TrainingStep(keras.Model):
 
     def _step(self, features, visible, weights, root_seed, loss_seed):
         """Returns the `rules.Step` of a batch."""
-        potentials = self.potentials(features)
+        potentials = self._potentials_to_train(features)
         visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
         states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
         natural = potentials.hidden_natural(states)
@@ -141,8 +145,8 @@ class TrainingStep(keras.Model):
     def _descend(self, gradients, centering=None):
         """Descends along gradients of the potentials, see `Learner.descend`."""
         named, variables = self._by_variable(gradients), self.trainable_variables
-        gradients = [  # of a backbone's variables by their paths
-            _regularized(named[v.path if v.path in named else v.name], v)
+        gradients = [  # a backbone's variables have no names of their own
+            _regularized(named[str(id(v)) if str(id(v)) in named else v.name], v)
             for v in variables
         ]
         self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
