@@ -16,9 +16,7 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     "README.md",
-    "docs/index.md",
     "docs/guides/why-rbms.md",
-    "docs/guides/train-score-sample-save.md",
     "docs/guides/coming-from.md",
     "docs/guides/choose-settings.md",
     "docs/guides/troubleshooting.md",

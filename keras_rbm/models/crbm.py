@@ -64,7 +64,9 @@ class CRBM(WithInference, BoltzmannMachine):
         backbone: Keras layer or model, or `None`. It maps x, of any shape, to features
             (B, X), or to a pair of V numbers for each example, of any shape, which take
             the place of `A' f(x)`, and features. The first data fix the shape of x; for
-            images of any size call `build((None, None, None, 1))` before.
+            images of any size call `build((None, None, None, 1))` before. A rule of
+            several updates a step (`SDCP`) runs it again for each, with a Dropout mask
+            of its own.
         seed: int or `None`. Seeds initial weights, sampling and shuffling, but not the
             weights of a backbone.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.

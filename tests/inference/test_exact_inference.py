@@ -20,7 +20,11 @@ def assert_exact(beliefs, model):
     assert beliefs.converged
 
 
-@pytest.mark.parametrize("sizes", [(9, 5), (4, 7), (1, 1), LARGE], ids=str)
+@pytest.mark.parametrize(
+    "sizes",
+    [(9, 5), (4, 7), (1, 1), pytest.param(LARGE, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_equals_enumeration(sizes):
     model = random_potentials(*sizes)
     assert_exact(Exact()(model), model)

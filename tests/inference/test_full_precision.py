@@ -57,7 +57,15 @@ def score(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["rbm", "report", "raise", "callback", "crbm", "dbn", "dbm"]
+    "name",
+    [
+        "rbm",
+        "crbm",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("report", "raise", "callback", "dbn", "dbm")
+        ),
+    ],
 )
 def test_scores_do_not_round_factors_to_ten_bits(name, monkeypatch):
     """A GPU rounds them by default. It is a switch of the process."""

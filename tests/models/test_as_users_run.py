@@ -36,7 +36,17 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+#: The others take five seconds each.
+SLOW = "CRBM of counts", "InfiniteRBM", "DBN"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+        for name in MODELS
+    ],
+)
 def test_model_with_its_defaults(name, tmp_path):
     """Compiled without arguments, a model learns, scores, samples, and is a file."""
     model = MODELS[name]()

@@ -54,7 +54,10 @@ def random_dbm():
 @pytest.mark.parametrize("method", ["ais", "reverse_ais"])
 @pytest.mark.parametrize(
     "make",
-    [lambda: rbm_like(random_potentials(8, 5)), random_dbm],
+    [
+        lambda: rbm_like(random_potentials(8, 5)),
+        pytest.param(random_dbm, marks=pytest.mark.slow),
+    ],
     ids=["rbm", "dbm"],
 )
 def test_replicas_share_the_chains(make, method):

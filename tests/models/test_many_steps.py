@@ -70,7 +70,13 @@ def fitted(make, lengths=(3,), callbacks=(), weights=None, **options):
     return np.concatenate([np.ravel(variable) for variable in variables])
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("pcd", "s-dcp") else pytest.param(name, marks=pytest.mark.slow)
+        for name in MODELS
+    ],
+)
 def test_weights_do_not_depend_on_how_many_steps_a_program_takes(name, traced):
     make = MODELS[name]
     many = fitted(make)

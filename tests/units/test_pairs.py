@@ -275,9 +275,8 @@ def test_rules_train_save_and_go_on(pair, rule, tmp_path):
 
 
 @pytest.mark.usefixtures("as_users_run")
-@pytest.mark.parametrize(
-    "hidden", ["spin", pytest.param("double_rectified", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", ["spin", "double_rectified"])
 def test_the_step_is_compiled(hidden):
     """What `fit` without arguments does; not all of TensorFlow can be compiled."""
     visible, data = VISIBLE["joined"]

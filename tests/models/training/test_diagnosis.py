@@ -39,8 +39,10 @@ def test_a_model_worse_than_independent_units():
     "rows",
     [
         DENSE,
-        DENSE[:1],
-        *(pytest.param(x, marks=pytest.mark.slow) for x in (1.0 - DENSE, DENSE[:3])),
+        *(
+            pytest.param(x, marks=pytest.mark.slow)
+            for x in (1.0 - DENSE, DENSE[:1], DENSE[:3])
+        ),
     ],
 )
 @pytest.mark.parametrize(
