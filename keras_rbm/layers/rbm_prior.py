@@ -27,7 +27,10 @@ class RBMPrior(keras.layers.Layer):
     `rbm.log_partition()` to the loss for the whole `-log p(z)`.
 
     Codes of binary units are 0 and 1, or between, such as relaxed samples [2], for
-    which F is continued. A network that makes the codes is trained through them.
+    which F is continued. A network that makes the codes is trained through them. If it
+    makes them without noise, and nothing else in the loss keeps them apart, such as
+    minus their entropy in a variational autoencoder, codes and prior may end in one
+    state, and the loss keeps falling.
 
     Args:
         rbm: `keras_rbm.RBM`, of as many visible units as z has columns. It need not be

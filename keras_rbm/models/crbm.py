@@ -383,7 +383,8 @@ class CRBM(WithInference, BoltzmannMachine):
             gradients[f"{side}_kernel"] = tf.matmul(
                 features, rows.bias, transpose_a=True
             )
-            upstream.append(tf.matmul(rows.bias, kernel, transpose_b=True))
+            if training_pass is not None:
+                upstream.append(tf.matmul(rows.bias, kernel, transpose_b=True))
         if training_pass is not None:
             variables = self.backbone.trainable_variables
             found = training_pass.gradients(variables, self.visible_kernel, *upstream)
