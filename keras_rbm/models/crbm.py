@@ -33,6 +33,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.with_inference import WithInference
+from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
@@ -45,8 +46,8 @@ class CRBM(WithInference, BoltzmannMachine):
     biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits, and
     predicts by its inference: called on x, it returns the marginals `p(v_i = 1 | x)`,
     (B, V), or the means of units that are not binary (for categorical units the
-    probabilities, q columns per unit). As a layer in another model it is fixed: no
-    gradient passes through the inference.
+    probabilities, q columns per unit). As a layer in another model it is trained with
+    it, by gradients that pass through the inference.
 
     With a `backbone` f, a Keras layer or model that is trained with it, A and R read
     f(x) instead of x; or f also returns the visible units' biases itself.
@@ -258,7 +259,8 @@ class CRBM(WithInference, BoltzmannMachine):
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
         *,
-        rule: str | dict[str, Any] | Rule = "maximum_likelihood",
+        rule: str | dict[str, Any] | Rule | None = None,
+        loss: str | dict[str, Any] | keras.losses.Loss | None = None,
         **kwargs: Any,
     ) -> None:
         """Configures the model for training, as `RBM.compile` does.
@@ -267,8 +269,18 @@ class CRBM(WithInference, BoltzmannMachine):
             optimizer: as for `RBM.compile`.
             rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
                 with the model's inference, which must then yield marginals.
+            loss: Keras loss of the marginals instead of a rule, or its name, see
+                `keras_rbm.rules.MarginalLoss`.
             **kwargs: see `RBM.compile`.
         """
+        if loss is not None:
+            if rule is not None:
+                raise ValueError(
+                    "Expected a rule or a loss. Received: both, "
+                    f"rule={rule!r}, loss={loss!r}."
+                )
+            rule = MarginalLoss(loss)
+        rule = "maximum_likelihood" if rule is None else rule
         super().compile(optimizer, rule=rule, **kwargs)
         metrics = [kwargs.get("metrics"), kwargs.get("weighted_metrics")]
         observers = [m for m in tf.nest.flatten(metrics) if hasattr(m, "observe")]
@@ -303,7 +315,8 @@ class CRBM(WithInference, BoltzmannMachine):
         return self._potentials_of(features, dtype, training=False)
 
     def _potentials_to_train(self, features):
-        return self._potentials_of(features, None, training=True)
+        trains = self._passes.of(features) is not None
+        return self._potentials_of(features, None, training=trains)
 
     def _potentials_of(self, features, dtype, training):
         self._assert_built("potentials")
@@ -338,7 +351,7 @@ class CRBM(WithInference, BoltzmannMachine):
             return None, x
         training_pass = self._passes.of(x) if training else None
         if training_pass is None:
-            return shifts_and_features(self.backbone(x, training=False))
+            return shifts_and_features(self.backbone(x, training=training))
         return training_pass.run(self.backbone, x)
 
     def _begin_pass(self, features):
@@ -392,12 +405,12 @@ class CRBM(WithInference, BoltzmannMachine):
             gradients |= dict(zip(keys, found, strict=True))
         return gradients
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         inputs = tf.ensure_shape(inputs, (None, *self._example_shape()))
         infer = self.inference.given(inputs)
-        beliefs = infer(self.potentials(inputs), pairwise=None)
-        # Rules train the model: no gradient flows back through the sweeps.
-        return tf.cast(tf.stop_gradient(beliefs.visible), self.compute_dtype)
+        potentials = self._potentials_of(inputs, None, training)
+        beliefs = infer(potentials, pairwise=None)
+        return tf.cast(beliefs.visible, self.compute_dtype)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -20,6 +20,7 @@ from keras_rbm.rules.fast_persistent_contrastive_divergence import (
 from keras_rbm.rules.frank_wolfe import FrankWolfe as FrankWolfe
 from keras_rbm.rules.learner import Learner as Learner
 from keras_rbm.rules.learning_rule import LearningRule as LearningRule
+from keras_rbm.rules.marginal_loss import MarginalLoss as MarginalLoss
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from keras_rbm._checks import check_counts
 from keras_rbm._serializable import Serializable, find
 from keras_rbm.inference.exact import exact_log_partition, exact_moments
+from keras_rbm.inference.messages.adjoint import with_gradient
 from keras_rbm.inference.messages.belief_propagation import max_product, sum_product
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
@@ -23,6 +24,9 @@ from keras_rbm.inference.messages.enumeration import MOST_UNITS, enumerated
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
+
+#: Largest change of a parameter for a derivative of exact moments.
+_STEP = 1e-4
 
 _METHODS = ("sum_product", "max_product", "mixed_product")
 
@@ -337,6 +341,7 @@ class Exact(Inference):
 
     A layer of 8 units costs no more than the sweeps of belief propagation, so a
     binary `CRBM` with such a layer has it by default. Each more doubles the cost.
+    Gradients pass through it: the Jacobian is the covariance of the statistics.
 
     Example:
 
@@ -363,16 +368,13 @@ class Exact(Inference):
 
 def _one_by_one(models, pairwise):
     """Returns the exact `Beliefs` of models of which each takes long."""
-    batch = models.potentials()
+    fixed = BinaryModels(*map(tf.stop_gradient, models))
+    batch = fixed.potentials()
     moments = exact_moments(batch)
-    visible, hidden, pairs, log_partition = (
+    log_partition = tf.cast(exact_log_partition(batch), tf.float32)
+    visible, hidden, pairs = (
         tf.cast(value, tf.float32)
-        for value in (
-            moments.visible.bias,
-            moments.hidden.bias,
-            moments.kernel,
-            exact_log_partition(batch),
-        )
+        for value in (moments.visible.bias, moments.hidden.bias, moments.kernel)
     )
     if pairwise == "mean":
         pairs = tf.einsum("n,nvh->vh", models.weights, pairs)
@@ -381,8 +383,53 @@ def _one_by_one(models, pairwise):
     iterations = tf.ones_like(log_partition, tf.int32)
     converged = tf.ones_like(log_partition, tf.bool)
     residual = tf.zeros_like(log_partition)
-    return Beliefs(
+    beliefs = Beliefs(
         visible, hidden, pairs, log_partition, iterations, converged, residual
+    )
+
+    def gradient(upstream):
+        pairs = upstream.pairwise
+        if pairs is None:
+            pairs = tf.zeros_like(models.kernel)
+        if pairwise == "mean":
+            pairs = pairs * models.weights[:, tf.newaxis, tf.newaxis]
+        pairs = tf.broadcast_to(pairs, (visible.shape[0], *models.kernel.shape))
+        rows = pairs, upstream.visible, upstream.hidden
+        kernel, b, c = tf.map_fn(
+            lambda row: _product_with_covariance(batch.kernel, *row),
+            (batch.visible_bias, batch.hidden_bias, rows),
+            fn_output_signature=(tf.float32,) * 3,
+        )
+        share = upstream.log_partition[:, tf.newaxis]
+        kernel += share[:, tf.newaxis] * tf.cast(moments.kernel, tf.float32)
+        kernel = tf.reduce_sum(kernel, 0)
+        return kernel, b + share * visible, c + share * hidden
+
+    return with_gradient(beliefs, tuple(models[:3]), gradient)
+
+
+def _product_with_covariance(kernel, b, c, direction):
+    """Returns the product of a model's covariance of statistics with a direction.
+
+    The covariance is the derivative of the moments [Domke, 2010]: here a central
+    difference in float64, whose error is about 1e-8 of the result.
+    """
+    parts = [tf.cast(part, tf.float64) for part in (kernel, b, c)]
+    direction = [tf.cast(part, tf.float64) for part in direction]
+    size = tf.reduce_max([tf.reduce_max(tf.abs(part)) for part in direction])
+    step = _STEP / tf.maximum(size, 1e-30)
+
+    def moments(sign):
+        moved = [
+            part + sign * step * other
+            for part, other in zip(parts, direction, strict=True)
+        ]
+        found = exact_moments(Potentials(*moved))
+        return found.kernel, found.visible.bias, found.hidden.bias
+
+    return tuple(
+        tf.cast((after - before) / (2.0 * step), tf.float32)
+        for after, before in zip(moments(1.0), moments(-1.0), strict=True)
     )
 
 

@@ -1,22 +1,10 @@
-"""Sum-product and max-product belief propagation in odds-ratio form.
-
-The messages of an edge are carried as ratios `m(1) / m(0)`: with `E = exp(W)`,
-beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `beta'`,
-
-    hidden to visible   r = (s beta' + E beta) / (s beta' + beta)
-    visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
-
-are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
-instead of four transcendental functions. Max-product replaces each sum by a maximum.
-`s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are computed
-as logarithms of products of eight ratios if these cannot overflow; if the ratios
-themselves might, `log_messages` works with their logarithms.
-"""
+"""Sum-product and max-product belief propagation."""
 
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import check_model
+from keras_rbm.inference.messages.adjoint import gradients_of_sweeps, with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     BinaryModels,
@@ -26,8 +14,9 @@ from keras_rbm.inference.messages.beliefs import (
     pairwise_products,
     without_batch,
 )
-from keras_rbm.inference.messages.blocks import in_blocks, products, sum_of_logs
-from keras_rbm.inference.messages.log_messages import propagate
+from keras_rbm.inference.messages.blocks import gradients_in_blocks, in_blocks
+from keras_rbm.inference.messages.log_messages import LogMessages
+from keras_rbm.inference.messages.ratio_messages import RatioMessages
 from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
@@ -45,7 +34,8 @@ def sum_product(
     """Approximates the marginals of a binary model by loopy belief propagation [1].
 
     Exact if the non-zero weights form a tree, after as many sweeps as its
-    diameter. Each model of a batch stops independently of the others.
+    diameter. Each model of a batch stops independently of the others. Gradients pass
+    through the sweeps that were made, to the kernel and both biases.
 
     Args:
         potentials: `Potentials` of binary units.
@@ -139,83 +129,73 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
     options = {"sums": sums, "damping": damping, "pairwise": pairwise}
 
     def chunk(part, odds, block):
-        arguments = (*part[1:], max_iterations, tolerance)
-        if block:
-            return _chunk(odds, *arguments, block=block, **options)
-        return propagate(part.kernel, *arguments, **options)
+        first = odds if block else part.kernel
+        model, limits = (first, *part[1:3]), (max_iterations, tolerance)
+        return _chunk(model, part.weights, *limits, block=block, **options)
 
-    beliefs = in_blocks(chunk, models, pairwise)
+    fixed = tf.nest.map_structure(tf.stop_gradient, models)
+    beliefs = in_blocks(chunk, fixed, pairwise)
+    if sums:
+
+        def gradient(upstream):
+            return gradients_in_blocks(
+                lambda model, part, rows, pairs, block: _chunk_gradients(
+                    model, part.weights, rows, pairs, block=block, **options
+                ),
+                fixed,
+                beliefs.num_iterations,
+                upstream,
+                pairwise,
+            )
+
+        beliefs = with_gradient(beliefs, tuple(models[:3]), gradient)
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
 
 
+def _messages(model, sums, damping, block):
+    """Returns the messages that are safe with the weights, and the model for them."""
+    if block:
+        return RatioMessages(sums, damping, block), model
+    double = tuple(tf.cast(part, tf.float64) for part in model)
+    return LogMessages(sums, damping), double
+
+
 @compiled
 def _chunk(
-    odds, b, c, weights, max_iterations, tolerance, *, sums, block, damping, pairwise
+    model, weights, max_iterations, tolerance, *, sums, damping, block, pairwise
 ):
     """Runs belief propagation on a few models.
 
     Args:
-        odds: tensor (V, H), exp(W).
-        b, c: tensors (n, V) and (n, H).
+        model: tensors exp(W) (V, H), or W itself for logarithms; b (n, V); c (n, H).
         weights: tensor (n,).
         max_iterations, tolerance: scalar tensors.
         sums: bool, whether messages sum over a state, or take the maximum.
-        block: int, how many ratios to multiply before taking a logarithm.
         damping, pairwise: as in `sum_product`.
+        block: int, how many ratios to multiply before taking a logarithm; 0 for
+            logarithms of each.
 
     Returns:
         `Beliefs`.
     """
-    combine = tf.add if sums else tf.maximum
+    messages, model = _messages(model, sums, damping, block)
 
-    def to_hidden(r, log_odds):
-        """Returns numerator and denominator of `s`."""
-        alpha, complement = _column(tf.sigmoid(log_odds)), _column(_off(log_odds))
-        rest = r * complement
-        return combine(rest, odds * alpha), combine(rest, alpha)
+    def sweep(*state):
+        new = messages.sweep(model, state)
+        change = change_of_beliefs(new[-2:], messages.before(model, state))
+        return new, change
 
-    def to_visible(numerator, denominator, log_odds):
-        """Returns `r`, given `s` as a fraction."""
-        if block == 1:  # the weights are large: their products may overflow
-            numerator, denominator = numerator / denominator, 1.0
-        beta, complement = _row(tf.sigmoid(log_odds)), _row(_off(log_odds))
-        rest, on = numerator * complement, denominator * beta
-        return combine(rest, odds * on) / combine(rest, on)
-
-    def sweep(r, visible, hidden):
-        new = to_visible(*to_hidden(r, visible), hidden)  # type: ignore[call-arg]
-        if damping:
-            new = r**damping * new ** (1.0 - damping)
-        before = (tf.where(visible == silent, b, visible), hidden)
-        visible = b + sum_of_logs(new, block, 2)
-        numerator, denominator = to_hidden(new, visible)
-        ratios = products(numerator, block, 1) / products(denominator, block, 1)
-        after = (visible, c + tf.reduce_sum(tf.math.log(ratios), 1))
-        return (new, *after), change_of_beliefs(after, before)
-
-    # There are no messages from the visible units yet: s = 1.
-    silent = tf.fill(b.shape, -float("inf"))
-    start = (tf.ones((b.shape[0], *odds.shape)), silent, c)
-    (r, visible, hidden), iterations, residual = until_converged(
-        sweep, start, max_iterations, tolerance
+    state, iterations, residual = until_converged(
+        sweep, messages.start(model), max_iterations, tolerance
     )
-    numerator, _ = to_hidden(r, visible)
-    log_partition = (
-        tf.reduce_sum(b + tf.math.softplus(-visible), -1)
-        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
-        + tf.reduce_sum(sum_of_logs(numerator, block, 2), -1)
+    visible, hidden, log_partition, pairs = _results(
+        messages, model, state, weights, pairwise
     )
-    pairs = None
-    if pairwise is not None:
-        pairs = odds * _column(tf.sigmoid(visible)) / numerator
-        pairs *= _row(tf.sigmoid(hidden))
-    if pairwise == "mean":
-        pairs = tf.reduce_sum(pairs * weights[:, tf.newaxis, tf.newaxis], 0)
     return Beliefs(
-        tf.sigmoid(visible),
-        tf.sigmoid(hidden),
+        visible,
+        hidden,
         pairs,
         log_partition,
         iterations,
@@ -224,13 +204,48 @@ def _chunk(
     )
 
 
-def _off(log_odds):
-    return tf.sigmoid(-log_odds)
+def _results(messages, model, state, weights, pairwise):
+    """Returns the float32 results of a few models' last states."""
+    visible, hidden, pairs, log_partition = messages.read(model, state)
+    pairs = None if pairwise is None else tf.cast(pairs, tf.float32)
+    if pairwise == "mean":
+        pairs = tf.reduce_sum(pairs * weights[:, tf.newaxis, tf.newaxis], 0)
+    return (
+        tf.cast(tf.sigmoid(visible), tf.float32),
+        tf.cast(tf.sigmoid(hidden), tf.float32),
+        tf.cast(log_partition, tf.float32),
+        pairs,
+    )
 
 
-def _column(array):
-    return array[:, :, tf.newaxis]
+@compiled
+def _chunk_gradients(model, weights, rows, pairs, *, sums, damping, block, pairwise):
+    """Returns gradients with respect to a model of `_chunk`.
 
+    Args:
+        model, weights, sums, damping, block, pairwise: as for `_chunk`.
+        rows: tensors (n, …): the sweeps that were made, and the gradients with respect
+            to visible and hidden beliefs, log Z and, for `"each"`, pairs.
+        pairs: tensor (V, H), the gradient with respect to the mean of the pairs, or
+            zeros.
+    """
+    iterations, *upstream = rows
+    if pairwise == "mean":
+        upstream.append(pairs)
+    messages, _ = _messages(model, sums, damping, block)
 
-def _row(array):
-    return array[:, tf.newaxis, :]
+    def double(model):
+        return _messages(model, sums, damping, block)[1]
+
+    def read(model, state):
+        results = _results(messages, double(model), state, weights, pairwise)
+        return [part for part in results if part is not None]
+
+    return gradients_of_sweeps(
+        lambda model: messages.start(double(model)),
+        lambda model, state: messages.sweep(double(model), state),
+        read,
+        model,
+        iterations,
+        upstream,
+    )

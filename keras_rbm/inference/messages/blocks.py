@@ -1,12 +1,11 @@
-"""Sums of logarithms as logarithms of products of a few ratios, if none overflows."""
+"""Message passing in the fastest form that is safe with the weights."""
 
-import functools
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
-from keras_rbm.inference.messages.chunks import in_chunks
+from keras_rbm.inference.messages.chunks import gradients_in_chunks, in_chunks
 from keras_rbm.inference.messages.log_messages import LARGEST_WEIGHT
 
 _BLOCK = 8
@@ -34,26 +33,81 @@ def in_blocks(
         `Beliefs` of all models.
     """
     num_visible, num_hidden = models.kernel.shape
-    filled = _padded(models)
-    exponents = tf.clip_by_value(filled.kernel, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
-    odds = tf.exp(exponents)
+    filled, odds = _padded(models), _odds(models)
 
     def run(block):
         beliefs = in_chunks(lambda part: chunk(part, odds, block), filled, pairwise)
         # `tf.cond` cannot return None.
         return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
 
-    largest = tf.reduce_max(tf.abs(models.kernel))
-    beliefs = tf.cond(
-        largest <= _LARGEST_BLOCKED_WEIGHT,
-        lambda: run(_BLOCK),
-        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
-    )
+    beliefs = _with_safe_block(models, run)
     pairs = beliefs.pairwise
     return beliefs._replace(
         visible=beliefs.visible[:, :num_visible],
         hidden=beliefs.hidden[:, :num_hidden],
         pairwise=None if pairwise is None else pairs[..., :num_visible, :num_hidden],
+    )
+
+
+def gradients_in_blocks(
+    chunk: Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
+    models: BinaryModels,
+    iterations: tf.Tensor,
+    upstream: Beliefs,
+    pairwise: str | None,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns gradients through message passing, with respect to kernel and biases.
+
+    Args:
+        chunk: function of a few models' exp(W) (W itself for block 0) and biases, of
+            the `BinaryModels`, of rows of the other arguments, of the gradient with
+            respect to the mean of pairs, and of the block, that returns gradients with
+            respect to the first.
+        models: `BinaryModels`.
+        iterations: int tensor (B,), sweeps that were made.
+        upstream: `Beliefs` of gradients with respect to the results.
+        pairwise: as for `in_blocks`.
+    """
+    num_visible, num_hidden = models.kernel.shape
+    visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
+    filled, odds = _padded(models), _odds(models)
+    rows = [
+        iterations,
+        tf.pad(upstream.visible, [[0, 0], [0, visible]]),
+        tf.pad(upstream.hidden, [[0, 0], [0, hidden]]),
+        upstream.log_partition,
+    ]
+    pairs = tf.zeros(filled.kernel.shape)
+    if pairwise == "each":
+        rows.append(tf.pad(upstream.pairwise, [[0, 0], [0, visible], [0, hidden]]))
+    elif pairwise == "mean":
+        pairs = tf.pad(upstream.pairwise, [[0, visible], [0, hidden]])
+
+    def run(block):
+        def of_part(part, *rows):
+            model = odds if block else part.kernel, *part[1:3]
+            return chunk(model, part, rows, pairs, block)
+
+        kernel, *biases = gradients_in_chunks(of_part, filled, rows)
+        return (kernel * odds if block else kernel), *biases
+
+    kernel, b, c = _with_safe_block(models, run)
+    return kernel[:num_visible, :num_hidden], b[:, :num_visible], c[:, :num_hidden]
+
+
+def _odds(models):
+    """Returns exp(W) of padded models, finite also where it is not used."""
+    kernel = _padded(models).kernel
+    return tf.exp(tf.clip_by_value(kernel, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
+def _with_safe_block(models, run):
+    """Returns what `run` does with the largest block that is safe with the weights."""
+    largest = tf.reduce_max(tf.abs(models.kernel))
+    return tf.cond(
+        largest <= _LARGEST_BLOCKED_WEIGHT,
+        lambda: run(_BLOCK),
+        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
     )
 
 
@@ -66,13 +120,3 @@ def _padded(models):
         tf.pad(models.hidden_bias, [[0, 0], [0, hidden]], constant_values=_OFF),
         models.weights,
     )
-
-
-def products(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
-    """Returns products of `block` entries each, evenly spaced along an axis."""
-    return functools.reduce(tf.multiply, tf.split(array, block, axis))
-
-
-def sum_of_logs(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
-    """Returns the sum of logarithms along an axis, whose size `block` divides."""
-    return tf.reduce_sum(tf.math.log(products(array, block, axis)), axis)

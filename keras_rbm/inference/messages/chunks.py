@@ -33,12 +33,8 @@ def in_chunks(
         `Beliefs` of all models.
     """
     sizes = num_visible, num_hidden = models.kernel.shape
-    row_size = row_size or num_visible * num_hidden
-    rows = min(CHUNK_SIZE // row_size, models.weights.shape[0] or _MOST_ROWS)
-    rows = max(1, rows)
     mean = pairwise == "mean"
-    count = tf.shape(models.visible_bias)[0]
-    num_chunks = (count + rows - 1) // rows
+    count, rows, num_chunks = _plan(models, CHUNK_SIZE, row_size)
     filled = _filled_up(models, num_chunks * rows)
 
     dtypes = {"num_iterations": tf.int32, "converged": tf.bool}
@@ -78,6 +74,69 @@ def in_chunks(
     return Beliefs(**{"pairwise": total if mean else None} | results)
 
 
+def gradients_in_chunks(
+    function: Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
+    models: BinaryModels,
+    rows: list[tf.Tensor],
+    row_size: int | None = None,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns gradients with respect to kernel and biases, a few models at a time.
+
+    A chunk is a quarter as large as in `in_chunks`, because it keeps some states.
+
+    Args:
+        function: takes the `BinaryModels` of one chunk and the same rows of `rows`, and
+            returns gradients with respect to the kernel, or what takes its place, and
+            the biases.
+        models: `BinaryModels`.
+        rows: list of tensors (B, …).
+        row_size: as for `in_chunks`.
+    """
+    kernel = models.kernel
+    count, size, num_chunks = _plan(models, CHUNK_SIZE // 4, row_size)
+    filled = _filled_up(models, num_chunks * size)
+    missing = num_chunks * size - count
+    padded = [
+        tf.pad(array, [[0, missing]] + [[0, 0]] * (array.shape.rank - 1))
+        for array in rows
+    ]
+    biases = [
+        tf.TensorArray(tf.float32, num_chunks, element_shape=(size, width))
+        for width in kernel.shape
+    ]
+
+    def step(number, total, *arrays):
+        start = number * size
+        own = [_rows_of(array, start, size) for array in padded]
+        found, *others = function(_part(filled, start, size), *own)
+        arrays = [
+            array.write(number, other)
+            for array, other in zip(arrays, others, strict=True)
+        ]
+        return number + 1, total + found, *arrays
+
+    _, total, *biases = tf.while_loop(
+        lambda number, *_: number < num_chunks,
+        step,
+        (tf.constant(0), tf.zeros_like(kernel), *biases),
+        parallel_iterations=2,
+    )
+    b, c = (
+        tf.reshape(array.stack(), (-1, width))[:count]
+        for array, width in zip(biases, kernel.shape, strict=True)
+    )
+    return total, b, c
+
+
+def _plan(models, chunk_size, row_size):
+    """Returns the number of models, how many to a chunk, and the number of chunks."""
+    row_size = row_size or models.kernel.shape[0] * models.kernel.shape[1]
+    rows = min(chunk_size // row_size, models.weights.shape[0] or _MOST_ROWS)
+    rows = max(1, rows)
+    count = tf.shape(models.visible_bias)[0]
+    return count, rows, (count + rows - 1) // rows
+
+
 def _filled_up(models, total):
     """Returns `total` models, padded with copies of the last one of weight 0."""
     count = tf.shape(models.visible_bias)[0]
@@ -91,9 +150,10 @@ def _filled_up(models, total):
 
 
 def _part(models, start, rows):
-    def part(array):
-        sizes = (rows, *array.shape[1:])
-        return tf.slice(array, [start] + [0] * len(sizes[1:]), sizes)
-
     kernel, *arrays = models
-    return BinaryModels(kernel, *map(part, arrays))
+    return BinaryModels(kernel, *(_rows_of(array, start, rows) for array in arrays))
+
+
+def _rows_of(array, start, rows):
+    sizes = (rows, *array.shape[1:])
+    return tf.slice(array, [start] + [0] * len(sizes[1:]), sizes)

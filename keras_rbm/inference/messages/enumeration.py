@@ -3,8 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.inference.messages.adjoint import with_gradient
 from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
-from keras_rbm.inference.messages.chunks import in_chunks
+from keras_rbm.inference.messages.chunks import gradients_in_chunks, in_chunks
 from keras_rbm.inference.traces import compiled, traced
 
 #: Units of a layer that is enumerated for many models at once.
@@ -21,28 +22,69 @@ def enumerated(models: BinaryModels, pairwise: str | None) -> Beliefs:
         models: `BinaryModels` with a layer of at most `MOST_UNITS` units.
         pairwise: as for `Beliefs`.
     """
-    num_visible, num_hidden = models.kernel.shape
-    smaller, larger = sorted((num_visible, num_hidden))
-    swaps = num_hidden < num_visible
+    smaller, larger = sorted(models.kernel.shape)
+    row_size = 2**smaller * larger
 
     def chunk(part):
-        kernel, b, c, weights = part
-        if not swaps:
-            return _chunk(kernel, b, c, weights, pairwise=pairwise)
-        beliefs = _chunk(tf.transpose(kernel), c, b, weights, pairwise=pairwise)
-        pairs = beliefs.pairwise
-        if pairs is not None:
-            pairs = tf.linalg.matrix_transpose(pairs)
-        return beliefs._replace(
-            visible=beliefs.hidden, hidden=beliefs.visible, pairwise=pairs
+        return _chunk(*part, pairwise=pairwise)
+
+    def gradient(upstream):
+        rows = [upstream.visible, upstream.hidden, upstream.log_partition]
+        pairs = upstream.pairwise if pairwise == "mean" else None
+        if pairwise == "each":
+            rows.append(upstream.pairwise)
+        return gradients_in_chunks(
+            lambda part, *rows: _chunk_gradients(*part, rows, pairs, pairwise=pairwise),
+            fixed,
+            rows,
+            row_size,
         )
 
-    return in_chunks(chunk, models, pairwise, 2**smaller * larger)
+    fixed = BinaryModels(*map(tf.stop_gradient, models))
+    beliefs = in_chunks(chunk, fixed, pairwise, row_size)
+    return with_gradient(beliefs, tuple(models[:3]), gradient)
 
 
 @compiled
 def _chunk(kernel, b, c, weights, *, pairwise):
-    """Enumerates the visible layer of a few models."""
+    return _enumerated(kernel, b, c, weights, pairwise)
+
+
+@compiled
+def _chunk_gradients(kernel, b, c, weights, rows, pairs, *, pairwise):
+    """Returns gradients with respect to kernel and biases.
+
+    Args:
+        kernel, b, c, weights, pairwise: as for `_enumerated`.
+        rows: gradients with respect to visible and hidden beliefs, log Z and, for
+            `"each"`, pairs.
+        pairs: gradient with respect to the mean of the pairs, or `None`.
+    """
+    upstream = rows if pairs is None else [*rows, pairs]
+    with tf.GradientTape() as tape:
+        tape.watch((kernel, b, c))
+        beliefs = _enumerated(kernel, b, c, weights, pairwise)
+        results = [beliefs.visible, beliefs.hidden, beliefs.log_partition]
+        results += [] if pairwise is None else [beliefs.pairwise]
+    return tape.gradient(results, (kernel, b, c), list(upstream))
+
+
+def _enumerated(kernel, b, c, weights, pairwise):
+    """Enumerates the smaller layer of a few models."""
+    num_visible, num_hidden = kernel.shape
+    if num_visible <= num_hidden:
+        return _visible_enumerated(kernel, b, c, weights, pairwise)
+    beliefs = _visible_enumerated(tf.transpose(kernel), c, b, weights, pairwise)
+    pairs = beliefs.pairwise
+    return beliefs._replace(
+        visible=beliefs.hidden,
+        hidden=beliefs.visible,
+        pairwise=None if pairs is None else tf.linalg.matrix_transpose(pairs),
+    )
+
+
+def _visible_enumerated(kernel, b, c, weights, pairwise):
+    """Enumerates the visible layer."""
     count = kernel.shape[0]
     states = np.arange(2**count)[:, np.newaxis] >> np.arange(count) & 1
     states = tf.constant(states, tf.float32)

@@ -2,78 +2,66 @@
 
 With the cavity log-odds `a = log-odds of the sender - log of its receiver's message` a
 message is `log r = sp(W + a) - sp(a)`, sp the softplus for sum-product and the positive
-part for max-product: the ratios of `belief_propagation`, in float64, at several times
-their cost.
+part for max-product: the ratios of `ratio_messages`, in float64, at several times their
+cost.
 """
+
+from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.beliefs import Beliefs
-from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
-from keras_rbm.inference.traces import compiled
+from keras_rbm.inference.messages.ratio_messages import Model, State
 
 #: Weights beyond this need logarithms.
 LARGEST_WEIGHT = 40.0
 
 
-@compiled
-def propagate(
-    kernel: tf.Tensor,
-    b: tf.Tensor,
-    c: tf.Tensor,
-    weights: tf.Tensor,
-    max_iterations: tf.Tensor,
-    tolerance: tf.Tensor,
-    *,
-    sums: bool,
-    damping: float,
-    pairwise: str | None,
-) -> Beliefs:
-    """Runs belief propagation on a few models; arguments as in `belief_propagation`.
+class LogMessages(NamedTuple):
+    """Sweeps of a few models, whose parameters are the kernel W, b and c, in float64.
 
-    `kernel` (V, H) is W itself; `sums` is True for sum-product, False for max-product.
+    A state is `(to_visible, to_hidden, visible, hidden)`: messages both ways and the
+    beliefs' log-odds. Attributes and methods are those of `RatioMessages`.
     """
-    kernel, b, c = (tf.cast(x, tf.float64) for x in (kernel, b, c))
-    soft = tf.math.softplus if sums else tf.nn.relu
 
-    def message(cavity):
-        return soft(kernel + cavity) - soft(cavity)
+    sums: bool
+    damping: float
 
-    def sweep(to_visible, to_hidden, *before):
-        hidden = before[1]
-        new = message(hidden[:, tf.newaxis, :] - to_hidden)
-        new = damping * to_visible + (1.0 - damping) * new
+    def start(self, model: Model) -> State:
+        kernel, b, c = model
+        silent = tf.zeros((b.shape[0], *kernel.shape), b.dtype)
+        return silent, silent, b, c
+
+    def sweep(self, model: Model, state: State) -> State:
+        kernel, b, c = model
+        to_visible, to_hidden, _, hidden = state
+        new = self._message(kernel, hidden[:, tf.newaxis, :] - to_hidden)
+        new = self.damping * to_visible + (1.0 - self.damping) * new
         visible = b + tf.reduce_sum(new, 2)
-        to_hidden = message(visible[:, :, tf.newaxis] - new)
-        after = (visible, c + tf.reduce_sum(to_hidden, 1))
-        return (new, to_hidden, *after), change_of_beliefs(after, before)
+        to_hidden = self._message(kernel, visible[:, :, tf.newaxis] - new)
+        return new, to_hidden, visible, c + tf.reduce_sum(to_hidden, 1)
 
-    silent = tf.zeros((b.shape[0], *kernel.shape), tf.float64)
-    (to_visible, _, visible, hidden), iterations, residual = until_converged(
-        sweep, (silent, silent, b, c), max_iterations, tolerance
-    )
-    on, off = -tf.math.softplus(-visible), -tf.math.softplus(visible)
-    both = tf.math.reduce_logsumexp(
-        tf.stack([to_visible + off[:, :, tf.newaxis], kernel + on[:, :, tf.newaxis]]), 0
-    )
-    log_partition = (
-        tf.reduce_sum(b - off - visible, -1)
-        + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
-        + tf.reduce_sum(both, (1, 2))
-    )
-    pairs = None
-    if pairwise is not None:
+    def before(self, model: Model, state: State) -> State:
+        return state[2:]
+
+    def read(self, model: Model, state: State) -> State:
+        kernel, b, c = model
+        to_visible, _, visible, hidden = state
+        on, off = -tf.math.softplus(-visible), -tf.math.softplus(visible)
+        both = tf.math.reduce_logsumexp(
+            tf.stack(
+                [to_visible + off[:, :, tf.newaxis], kernel + on[:, :, tf.newaxis]]
+            ),
+            0,
+        )
+        log_partition = (
+            tf.reduce_sum(b - off - visible, -1)
+            + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
+            + tf.reduce_sum(both, (1, 2))
+        )
         hidden_on = -tf.math.softplus(-hidden)[:, tf.newaxis, :]
         pairs = tf.exp(kernel + on[:, :, tf.newaxis] + hidden_on - both)
-        pairs = tf.cast(pairs, tf.float32)
-    if pairwise == "mean":
-        pairs = tf.reduce_sum(pairs * weights[:, tf.newaxis, tf.newaxis], 0)
-    return Beliefs(
-        tf.cast(tf.sigmoid(visible), tf.float32),
-        tf.cast(tf.sigmoid(hidden), tf.float32),
-        pairs,
-        tf.cast(log_partition, tf.float32),
-        iterations,
-        residual < tolerance,
-        residual,
-    )
+        return visible, hidden, pairs, log_partition
+
+    def _message(self, kernel, cavity):
+        soft = tf.math.softplus if self.sums else tf.nn.relu
+        return soft(kernel + cavity) - soft(cavity)

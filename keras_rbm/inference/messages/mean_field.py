@@ -14,6 +14,7 @@ from keras_rbm.inference.arguments import (
     check_normalizable,
 )
 from keras_rbm.inference.estimates import LogPartition
+from keras_rbm.inference.messages.adjoint import gradients_of_sweeps, with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     as_limits,
@@ -46,7 +47,8 @@ def mean_field(
     `h = sigmoid(v' W + c)`, starting from `h = sigmoid(c)`; others by the means m of
     their statistics, with natural parameters `eta_v = b + W m_h` and
     `eta_h = c + W' m_v`. A model with strong weights has several fixed points; the
-    start decides which one is found. Without damping no update lowers the bound
+    start decides which one is found. Gradients pass through the sweeps that were made,
+    to all parameters, but not to `starts`. Without damping no update lowers the bound
 
         log Z ≥ m_v' W m_h + sum A(eta_v) - (eta_v - b)' m_v
                            + sum A(eta_h) - (eta_h - c)' m_h,
@@ -166,20 +168,58 @@ class _Layer(NamedTuple):
 def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, starts):
     """Returns the `Beliefs` from the start with the highest bound, of each model."""
     models, weights = batch_of_models(potentials, weights)
+    fixed = tf.nest.map_structure(tf.stop_gradient, models)
     best = None
-    for start in starts:
-        found = _from_start(models, start, max_iterations, tolerance, damping)
+    for number, start in enumerate(starts):
+        sweeps = _Sweeps(start, damping)
+        found = sweeps.run(fixed, number, max_iterations, tolerance)
         best = found if best is None else found.if_higher(best)
-    v, h = best.visible, best.hidden
-    return Beliefs(
-        models.visible.mean(v.natural),
-        models.hidden.mean(h.natural),
-        pairwise_products(v.means, h.means, weights, pairwise),
-        best.bound,
+    visible, hidden, bound, *pairs = _results(
+        fixed, (best.visible, best.hidden), weights, pairwise
+    )
+    beliefs = Beliefs(
+        visible,
+        hidden,
+        pairs[0] if pairs else None,
+        bound,
         best.iterations,
         best.residual < tolerance,
         best.residual,
     )
+
+    def first(models):
+        """Returns the states from which the best have come."""
+        states = [_Sweeps(start, damping).start(models) for start in starts]
+        chosen = states[0]
+        for number, state in enumerate(states[1:], 1):
+            chosen = _where(best.start == number, state, chosen)
+        return chosen
+
+    def gradient(upstream):
+        parts = [upstream.visible, upstream.hidden, upstream.log_partition]
+        parts += [] if pairwise is None else [upstream.pairwise]
+        return gradients_of_sweeps(
+            first,
+            lambda models, state: _Sweeps(None, damping).sweep(models, state),
+            lambda models, state: _results(models, state, weights, pairwise),
+            fixed,
+            best.iterations,
+            parts,
+        )
+
+    return with_gradient(beliefs, models, gradient)
+
+
+def _results(models, state, weights, pairwise):
+    """Returns means of both layers, the bound, and of pairs, if any, at a state."""
+    v, h = state
+    results = [
+        models.visible.mean(v.natural),
+        models.hidden.mean(h.natural),
+        _total(models.kernel, models.visible, models.hidden, v, h),
+    ]
+    pairs = pairwise_products(v.means, h.means, weights, pairwise)
+    return results if pairs is None else [*results, pairs]
 
 
 class _Fit(NamedTuple):
@@ -190,44 +230,75 @@ class _Fit(NamedTuple):
     bound: tf.Tensor
     iterations: tf.Tensor
     residual: tf.Tensor
+    start: tf.Tensor
 
     def if_higher(self, other: "_Fit") -> "_Fit":
         """Returns this one where its bound is higher, elsewhere the other."""
         higher = (self.bound > other.bound) | ~tf.math.is_finite(other.bound)
-
-        def choose(one, two):
-            rows = tf.reshape(higher, [-1] + [1] * (one.shape.rank - 1))
-            return tf.where(rows, one, two)
-
-        return tf.nest.map_structure(choose, self, other)
+        return _where(higher, self, other)
 
 
-def _from_start(models, start, max_iterations, tolerance, damping):
-    kernel, visible, hidden = models.kernel, models.visible, models.hidden
+def _where(condition, one, two):
+    """Chooses between trees of tensors (B, …), model by model."""
 
-    def visible_given(h, *old):
-        inputs = tf.matmul(h.means, kernel, transpose_b=True)
-        return _Layer.given(visible, inputs, *old)
+    def choose(one, two):
+        rows = tf.reshape(condition, [-1] + [1] * (one.shape.rank - 1))
+        return tf.where(rows, one, two)
 
-    def sweep(v, h):
-        new_v = visible_given(h, v, damping)
-        new_h = _Layer.given(hidden, tf.matmul(new_v.means, kernel), h, damping)
-        return (new_v, new_h), tf.maximum(new_v.change(v), new_h.change(h))
+    return tf.nest.map_structure(choose, one, two)
 
-    if start is None:
-        v = _Layer.given(visible, tf.zeros_like(visible.bias))
-        h = _Layer.given(hidden, tf.zeros_like(hidden.bias))
-    else:
-        means = tf.broadcast_to(tf.cast(start, kernel.dtype), tf.shape(visible.bias))
+
+class _Sweeps(NamedTuple):
+    """Sweeps over B models; a state is the two layers."""
+
+    first: tf.Tensor | None  # means of the visible units to start from
+    damping: float
+
+    def start(self, models: Potentials) -> tuple[_Layer, _Layer]:
+        kernel, visible, hidden = models
+        if self.first is None:
+            v = _Layer.given(visible, tf.zeros_like(visible.bias))
+            return v, _Layer.given(hidden, tf.zeros_like(hidden.bias))
+        means = tf.broadcast_to(
+            tf.cast(self.first, kernel.dtype), tf.shape(visible.bias)
+        )
         h = _Layer.given(hidden, tf.matmul(means, kernel))
-        v = visible_given(h)
-        if damping:  # of what an undamped sweep has made of the start
+        v = self._visible_given(models, h)
+        if self.damping:  # of what an undamped sweep has made of the start
             h = _Layer.given(hidden, tf.matmul(v.means, kernel))
-    (v, h), iterations, residual = until_converged(
-        sweep, (v, h), max_iterations, tolerance
-    )
-    bound = _total(kernel, visible, hidden, v, h)
-    return _Fit(v, h, bound, iterations, residual)
+        return v, h
+
+    def sweep(
+        self, models: Potentials, state: tuple[_Layer, _Layer]
+    ) -> tuple[_Layer, _Layer]:
+        v, h = state
+        new = self._visible_given(models, h, v, self.damping)
+        inputs = tf.matmul(new.means, models.kernel)
+        return new, _Layer.given(models.hidden, inputs, h, self.damping)
+
+    def _visible_given(self, models, h, *old):
+        inputs = tf.matmul(h.means, models.kernel, transpose_b=True)
+        return _Layer.given(models.visible, inputs, *old)
+
+    def run(
+        self,
+        models: Potentials,
+        number: int,
+        max_iterations: tf.Tensor,
+        tolerance: tf.Tensor,
+    ) -> _Fit:
+        """Returns where it ends; `number` is that of the start."""
+
+        def sweep(*state):
+            new_v, new_h = new = self.sweep(models, state)
+            return new, tf.maximum(new_v.change(state[0]), new_h.change(state[1]))
+
+        (v, h), iterations, residual = until_converged(
+            sweep, self.start(models), max_iterations, tolerance
+        )
+        bound = _total(models.kernel, models.visible, models.hidden, v, h)
+        number = tf.fill(tf.shape(iterations), number)
+        return _Fit(v, h, bound, iterations, residual, number)
 
 
 def checked_starts(starts: Any, potentials: Potentials) -> tuple[tf.Tensor | None, ...]:

@@ -18,7 +18,8 @@ from keras_rbm.inference.messages.beliefs import (
     pairwise_products,
     without_batch,
 )
-from keras_rbm.inference.messages.blocks import in_blocks, sum_of_logs
+from keras_rbm.inference.messages.blocks import in_blocks
+from keras_rbm.inference.messages.sums_of_logs import sum_of_logs
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
 
@@ -76,7 +77,8 @@ def mixed_product(
 
 @traced
 def _search(potentials, max_iterations):
-    models = BinaryModels.of(potentials)
+    # States have no gradient.
+    models = tf.nest.map_structure(tf.stop_gradient, BinaryModels.of(potentials))
 
     def chunk(part, odds, block):
         return _chunk(part.kernel, odds, *part[1:3], max_iterations, block=block)

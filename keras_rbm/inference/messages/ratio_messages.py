@@ -1,0 +1,161 @@
+"""Message passing in odds-ratio form.
+
+The messages of an edge are carried as ratios `m(1) / m(0)`: with `E = exp(W)`,
+beliefs `alpha` (visible) and `beta` (hidden) and their complements `alpha'`, `beta'`,
+
+    hidden to visible   r = (s beta' + E beta) / (s beta' + beta)
+    visible to hidden   s = (r alpha' + E alpha) / (r alpha' + alpha)
+
+are the fixed-point iteration of Ping & Ihler (2017, Algorithm 1) with one division
+instead of four transcendental functions. Max-product replaces each sum by a maximum.
+`s` follows from `r` and `alpha`, so only `r` is kept. Sums of logarithms are computed
+as logarithms of products of eight ratios if these cannot overflow; if the ratios
+themselves might, `log_messages` works with their logarithms.
+"""
+
+import functools
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_rbm.inference.messages.sums_of_logs import sum_of_log_ratios, sum_of_logs
+
+#: exp(W) or W, (V, H), and biases (n, V), (n, H).
+Model = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
+State = tuple[tf.Tensor, ...]
+
+
+class RatioMessages(NamedTuple):
+    """Sweeps of a few models, whose parameters are `odds` (V, H), b (n, V), c (n, H).
+
+    A state is `(r, visible, hidden)`: messages (n, V, H) and the beliefs' log-odds.
+
+    Attributes:
+        sums: bool, whether messages sum over a state, or take the maximum.
+        damping: float, as in `sum_product`.
+        block: int, how many ratios to multiply before taking a logarithm.
+    """
+
+    sums: bool
+    damping: float
+    block: int
+
+    def start(self, model: Model) -> State:
+        odds, b, c = model
+        # There are no messages from the visible units yet: s = 1.
+        silent = tf.fill(b.shape, tf.constant(-float("inf"), b.dtype))
+        return tf.ones((b.shape[0], *odds.shape), b.dtype), silent, c
+
+    def sweep(self, model: Model, state: State) -> State:
+        odds, b, c = model
+        r, visible, hidden = state
+        new = self._new(odds, r, visible, hidden)
+        if self.damping:
+            new = r**self.damping * new ** (1.0 - self.damping)
+        visible = b + sum_of_logs(new, self.block, 2)
+        return new, visible, c + self._log_sums(odds, new, visible)
+
+    def before(self, model: Model, state: State) -> State:
+        """Returns log-odds of a state, at the start those without messages."""
+        _, b, _ = model
+        _, visible, hidden = state
+        return tf.where(visible == -float("inf"), b, visible), hidden
+
+    def read(self, model: Model, state: State) -> State:
+        """Returns log-odds of visible and hidden units, beliefs of pairs, log Z."""
+        odds, b, c = model
+        r, visible, hidden = state
+        numerator, _ = self._to_hidden(odds, r, visible)
+        log_partition = (
+            tf.reduce_sum(b + tf.math.softplus(-visible), -1)
+            + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
+            + tf.reduce_sum(sum_of_logs(numerator, self.block, 2), -1)
+        )
+        pairs = odds * _column(tf.sigmoid(visible)) / numerator
+        pairs *= _row(tf.sigmoid(hidden))
+        return visible, hidden, pairs, log_partition
+
+    def _new(self, odds, r, visible, hidden):
+        """Returns new messages to the visible units, (n, V, H)."""
+
+        @tf.custom_gradient
+        def messages(odds, r, visible, hidden):
+            numerator, denominator = self._to_hidden(odds, r, visible)
+            new = self._to_visible(odds, numerator, denominator, hidden)
+
+            def backward(upstream):
+                a, off_a = _column(tf.sigmoid(visible)), _column(_off(visible))
+                b, off_b = _row(tf.sigmoid(hidden)), _row(_off(hidden))
+                shared = upstream / (numerator * off_b + denominator * b)
+                of_numerator = off_b * shared * (1.0 - new)
+                of_denominator = b * shared * (odds - new)
+                of_odds = b * (shared * denominator) + a * of_numerator
+                of_b = new * (shared * numerator - shared * denominator)
+                of_b += odds * (shared * denominator) - shared * numerator
+                of_a = of_numerator * (odds - r) + of_denominator * (1.0 - r)
+                return (
+                    tf.reduce_sum(of_odds, 0),
+                    (of_numerator + of_denominator) * off_a,
+                    (a * off_a)[..., 0] * _sum(of_a, 2),
+                    (b * off_b)[:, 0] * _sum(of_b, 1),
+                )
+
+            return new, backward
+
+        return messages(odds, r, visible, hidden)
+
+    def _log_sums(self, odds, r, visible):
+        """Returns sums of the logarithms of messages to the hidden units, (n, H)."""
+
+        @tf.custom_gradient
+        def sums(odds, r, visible):
+            numerator, denominator = self._to_hidden(odds, r, visible)
+
+            def backward(upstream):
+                a, off_a = _column(tf.sigmoid(visible)), _column(_off(visible))
+                of_numerator = _row(upstream) / numerator
+                of_denominator = -_row(upstream) / denominator
+                of_a = of_numerator * (odds - r) + of_denominator * (1.0 - r)
+                return (
+                    tf.reduce_sum(of_numerator * a, 0),
+                    (of_numerator + of_denominator) * off_a,
+                    (a * off_a)[..., 0] * _sum(of_a, 2),
+                )
+
+            return sum_of_log_ratios(numerator, denominator, self.block, 1), backward
+
+        return sums(odds, r, visible)
+
+    def _combine(self, one, two):
+        return tf.add(one, two) if self.sums else tf.maximum(one, two)
+
+    def _to_hidden(self, odds, r, log_odds):
+        """Returns numerator and denominator of `s`."""
+        alpha, complement = _column(tf.sigmoid(log_odds)), _column(_off(log_odds))
+        rest = r * complement
+        return self._combine(rest, odds * alpha), self._combine(rest, alpha)
+
+    def _to_visible(self, odds, numerator, denominator, log_odds):
+        """Returns `r`, given `s` as a fraction."""
+        if self.block == 1:  # the weights are large: their products may overflow
+            numerator, denominator = numerator / denominator, 1.0
+        beta, complement = _row(tf.sigmoid(log_odds)), _row(_off(log_odds))
+        rest, on = numerator * complement, denominator * beta
+        return self._combine(rest, odds * on) / self._combine(rest, on)
+
+
+def _sum(array, axis):
+    """Returns sums along an axis of a multiple of 8; XLA adds eight parts faster."""
+    return tf.reduce_sum(functools.reduce(tf.add, tf.split(array, 8, axis)), axis)
+
+
+def _off(log_odds):
+    return tf.sigmoid(-log_odds)
+
+
+def _column(array):
+    return array[:, :, tf.newaxis]
+
+
+def _row(array):
+    return array[:, tf.newaxis, :]

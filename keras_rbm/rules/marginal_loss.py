@@ -1,0 +1,114 @@
+"""Learning by a loss of the predicted marginals."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_rbm.inference import Moments
+from keras_rbm.rules.learner import Learner
+from keras_rbm.rules.learning_rule import LearningRule
+from keras_rbm.rules.step import Phases, Step
+from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.bernoulli import are_binary
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class MarginalLoss(LearningRule):
+    """Minimizes a Keras loss of the marginals that the model predicts [1, 2].
+
+    The gradient passes through the sweeps of the model's inference as they were made,
+    converged or not. So what is trained is what predicts, and few sweeps suffice, such
+    as `BeliefPropagation(max_iterations=5)`. Maximum likelihood wants the whole image
+    to be probable; binary cross-entropy only each pixel. `compile(loss=...)` of a
+    `CRBM` makes this rule.
+
+    The reported loss is Keras', a mean over the V units. The model descends along V
+    times that, so that rates and regularizers mean what they do with other rules.
+
+    Args:
+        loss: str or `keras.losses.Loss`, or a function of targets and marginals (B, V)
+            that returns (B,).
+
+    Raises:
+        ValueError: if the loss is unknown; from `compile`, if a unit is not binary, the
+            model has no input, or its inference finds states.
+
+    Example:
+
+    >>> x = np.eye(6, dtype="float32")
+    >>> crbm = keras_rbm.CRBM(4, seed=0)
+    >>> crbm.compile("adam", loss="binary_crossentropy")
+    >>> history = crbm.fit(x, 1.0 - x, verbose=0)
+
+    References:
+        1. Domke. Learning graphical model parameters with approximate marginal
+           inference. IEEE TPAMI 2013.
+        2. Stoyanov, Ropson, Eisner. Empirical risk minimization of graphical model
+           parameters given approximate inference, decoding, and model structure.
+           AISTATS 2011.
+    """
+
+    conditional = True
+
+    def __init__(
+        self, loss: str | dict[str, Any] | keras.losses.Loss = "binary_crossentropy"
+    ) -> None:
+        super().__init__()
+        try:
+            self.loss = keras.losses.get(loss)
+        except ValueError:
+            self.loss = None
+        if self.loss is None:
+            raise ValueError(
+                "Expected a Keras loss or its name. Received: "
+                f"loss={loss!r}. Pass for example loss='binary_crossentropy'."
+            )
+
+    def check(self, learner: Learner) -> None:
+        super().check(learner)
+        model = learner.model
+        if not are_binary(model.visible, model.hidden):
+            raise ValueError(
+                "Expected binary units for a loss of marginals. Received: "
+                f"visible={model.visible!r}, hidden={model.hidden!r}. Use the rule "
+                "'maximum_likelihood'."
+            )
+        if model.inference.finds_state:
+            raise ValueError(
+                "Expected inference that yields marginals for a loss. Received: "
+                f"{model.inference!r}. Use BeliefPropagation('sum_product'), "
+                "MeanField() or Exact(), or the rule 'max_margin'."
+            )
+
+    def phases(self, step: Step) -> Phases:
+        kernel, visible, hidden = tf.nest.flatten(step.potentials)
+        with tf.GradientTape() as tape:
+            tape.watch((kernel, visible, hidden))
+            losses, marginals = self.losses(step)
+            total = tf.reduce_sum(losses * step.weights) * visible.shape[-1]
+        found = tape.gradient(total, (kernel, visible, hidden))
+        # A gradient in the place of moments, of which the difference is descended.
+        gradient = Moments(
+            tf.cast(found[0], visible.dtype),
+            BernoulliParameters(found[1]),
+            BernoulliParameters(found[2]),
+            tf.ones_like(step.weights),
+        )
+        nothing = tf.nest.map_structure(tf.zeros_like, gradient)
+        return Phases(nothing, gradient, losses, marginals)
+
+    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
+        infer = step.inference.given(step.features)
+        marginals = infer(step.potentials, pairwise=None).visible
+        compute = getattr(self.loss, "call", self.loss)
+        losses = compute(step.visible, marginals)
+        if losses.shape.rank != 1:
+            raise ValueError(
+                "Expected a loss that returns a number for each example. Received: "
+                f"{self.loss!r}, which returns shape {tuple(losses.shape)}."
+            )
+        return losses, marginals
+
+    def get_config(self) -> dict[str, Any]:
+        return {"loss": keras.losses.serialize(self.loss)}

@@ -1,0 +1,161 @@
+"""Learning by a loss of the marginals, against enumeration."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import Enumerated
+from model_test_case import run_rule_test
+
+import keras_rbm as kr
+from keras_rbm.inference import BeliefPropagation, MeanField, Potentials
+from keras_rbm.rules import MarginalLoss
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3)).astype("float32")
+Y = RNG.integers(0, 2, (30, 4)).astype("float32")
+RATE = 0.01
+
+
+def made(inference="exact", backbone=None, seed=0, **compiled):
+    """Returns a CRBM with random weights, compiled with SGD."""
+    crbm = kr.CRBM(
+        3,
+        inference=inference,
+        num_visible=4,
+        kernel_regularizer=None,
+        backbone=backbone,
+        seed=0,
+    )
+    crbm.build(X.shape)
+    for index, variable in enumerate(crbm.trainable_variables):
+        rng = np.random.default_rng(seed + index)
+        variable.assign(rng.normal(size=variable.shape))
+    compiled = compiled or {"loss": "binary_crossentropy"}
+    crbm.compile(keras.optimizers.SGD(RATE), run_eagerly=True, **compiled)
+    return crbm
+
+
+def exact_loss(weights):
+    """Returns V times the mean cross-entropy, by enumerating each example's model."""
+    kernel, visible_kernel, hidden_kernel, b, c = weights
+    total = 0.0
+    for x, y in zip(X[:10], Y[:10], strict=True):
+        model = Enumerated(
+            Potentials(
+                *(
+                    tf.constant(part)
+                    for part in (kernel, x @ visible_kernel + b, x @ hidden_kernel + c)
+                )
+            )
+        )
+        p = model.p_visible @ model.v
+        total -= np.sum(y * np.log(p) + (1 - y) * np.log(1 - p)) / 10
+    return total
+
+
+def test_a_step_descends_along_the_exact_gradient():
+    crbm = made()
+    names = ["kernel", "visible_kernel", "hidden_kernel", "visible_bias", "hidden_bias"]
+    variables = [getattr(crbm, name) for name in names]
+    before = [variable.numpy().astype("float64") for variable in variables]
+    loss = crbm.train_on_batch(X[:10], Y[:10])
+    assert loss == pytest.approx(exact_loss(before) / 4, rel=1e-5)
+    for index, variable in enumerate(variables):
+        direction = np.random.default_rng(9).normal(size=variable.shape)
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = list(before)
+            moved[index] = moved[index] + sign * 1e-5 * direction
+            ends.append(exact_loss(moved))
+        expected = (ends[0] - ends[1]) / 2e-5
+        change = (before[index] - variable.numpy()) / RATE
+        assert np.sum(change * direction) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "inference",
+    [BeliefPropagation(max_iterations=3), MeanField(max_iterations=3), "exact"],
+)
+def test_a_step_is_that_of_the_model_as_a_layer(inference):
+    """Also through a backbone with Dropout, whose masks are those of training."""
+
+    def backbone():
+        dense = keras.layers.Dense(5, "tanh", name="dense")
+        return keras.Sequential([dense, keras.layers.Dropout(0.3, seed=1)])
+
+    crbm, layer = made(inference, backbone()), made(inference, backbone())
+    crbm.train_on_batch(X, Y)
+    with tf.GradientTape() as tape:
+        losses = keras.losses.binary_crossentropy(Y, layer(X, training=True))
+        loss = 4 * tf.reduce_mean(losses)
+    variables = layer.trainable_variables
+    for gradient, old, new in zip(
+        tape.gradient(loss, variables), variables, crbm.trainable_variables, strict=True
+    ):
+        expected = old.numpy() - RATE * gradient
+        np.testing.assert_allclose(new.numpy(), expected, atol=1e-6)
+
+
+def test_rule():
+    run_rule_test(
+        lambda: kr.CRBM(3, inference="exact", num_visible=4, num_features=3, seed=0),
+        MarginalLoss,
+        X,
+        Y,
+        stochastic=False,
+    )
+
+
+@keras.saving.register_keras_serializable("tests")
+def squared(targets, marginals):
+    return tf.reduce_sum((targets - marginals) ** 2, -1)
+
+
+@pytest.mark.parametrize("loss", ["mse", keras.losses.BinaryFocalCrossentropy, squared])
+def test_any_keras_loss_is_saved_with_the_model(loss, tmp_path):
+    crbm = made(loss=loss() if isinstance(loss, type) else loss)
+    crbm.fit(X, Y, epochs=2, verbose=0)
+    crbm.save(tmp_path / "crbm.keras")
+    again = keras.models.load_model(tmp_path / "crbm.keras")
+    values = [m.evaluate(X, Y, verbose=0) for m in (crbm, again)]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    if loss == "mse":
+        marginals = crbm.predict(X, verbose=0)
+        assert values[0] == pytest.approx(np.mean((Y - marginals) ** 2), rel=1e-5)
+
+
+def test_the_lazy_way_learns():
+    y = (X > 0).astype("float32")
+    crbm = kr.CRBM(3, seed=0)
+    crbm.compile(loss="binary_crossentropy", metrics=["binary_accuracy"])
+    history = crbm.fit(X, y, epochs=30, verbose=0).history
+    assert history["loss"][-1] < 0.4  # 0.69 without x
+    assert history["binary_accuracy"][-1] > 0.9
+
+
+def mean_of_all(targets, marginals):
+    return tf.reduce_mean((targets - marginals) ** 2)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: made(loss="mse", rule="cd"), "a rule or a loss"),
+        (lambda: made(loss="no such loss"), "Keras loss"),
+        (lambda: made("max_product"), "yields marginals"),
+        (
+            lambda: kr.CRBM(3, visible="gaussian").compile(loss="mse"),
+            "Expected binary units",
+        ),
+        (lambda: kr.RBM(3).compile(loss="mse"), "no loss"),
+        (lambda: kr.RBM(3).compile(rule=MarginalLoss("mse")), "with input"),
+        (
+            lambda: made(loss=mean_of_all).train_on_batch(X, Y),
+            "a number for each example",
+        ),
+    ],
+)
+def test_errors_say_what_to_do(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
