@@ -1,12 +1,16 @@
 """A network in front of a conditional model."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_rbm._replicas import num_replicas
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.data.form import check_rows
 
 
 def as_layer(backbone: Any) -> keras.layers.Layer | None:
@@ -167,3 +171,77 @@ class TrainingPasses:
     def end(self, x: tf.Tensor) -> None:
         """Forgets the pass."""
         self._passes.pop(id(x), None)
+
+
+class WithBackbone(BoltzmannMachine):
+    """A conditional Boltzmann machine whose input a network may read.
+
+    A subclass sets `num_features`, and implements `_potentials_of(x, dtype, training)`,
+    which returns `Potentials` of what `_read(x, training)` returns.
+    """
+
+    _potentials_of: Callable[..., Potentials]
+    backbone: keras.layers.Layer | None
+    num_features: int | None
+    _shift_shape: tuple[int | None, ...] | None = None
+    _example: tuple[int | None, ...] = ()  # of the backbone, until it is built
+
+    def _set_backbone(self, backbone):
+        self.backbone = as_layer(backbone)
+        self._passes = TrainingPasses()
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        if self.backbone is None:
+            super().build(input_shape)
+            return
+        check_rows(tf.TensorSpec(input_shape), "x", example=self._example)
+        if self.built:
+            return
+        self._example = tuple(input_shape[1:])
+        with tf.init_scope(), self._strategy_scope():
+            self._shift_shape, features = output_shapes(self.backbone, self._example)
+        shape = None, *self._example
+        self._build_for(features[-1], keras.layers.InputSpec(shape=shape))
+
+    def _an_example(self):
+        """Returns zeros (1, …), as x."""
+        return tf.zeros((1, *(size or 1 for size in self._example_shape())))
+
+    def _example_shape(self):
+        """Returns the shape of one example of x."""
+        return (self.num_features,) if self.backbone is None else self._example
+
+    def _potentials_to_train(self, features):
+        trains = self._passes.of(features) is not None
+        return self._potentials_of(features, None, training=trains)
+
+    def _read(self, x, training):
+        """Returns what the backbone makes of x: the visible shifts, and features."""
+        if self.backbone is None:
+            return None, x
+        training_pass = self._passes.of(x) if training else None
+        if training_pass is None:
+            return shifts_and_features(self.backbone(x, training=training))
+        return training_pass.run(self.backbone, x)
+
+    def _begin_pass(self, features):
+        if self.backbone is not None:
+            self._passes.begin(features)
+
+    def _end_pass(self, features):
+        self._passes.end(features)
+
+    def _state_of_a_step(self):
+        state = super()._state_of_a_step()
+        return state if self.backbone is None else [*state, *untrained(self.backbone)]
+
+    def _own_weights(self):
+        others = [] if self.backbone is None else self.backbone.weights
+        others = {id(variable) for variable in others}
+        return [v for v in self.weights if id(v) not in others]
+
+    def _state(self):
+        required, optional = super()._state()
+        if self.backbone is not None:
+            optional |= random_states(self.backbone)
+        return required, optional

@@ -11,18 +11,9 @@ from keras_rbm import inference as inference_module
 from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
-from keras_rbm.models.backbone import (
-    TrainingPasses,
-    as_layer,
-    check_shifts,
-    output_shapes,
-    random_states,
-    shifts_and_features,
-    untrained,
-)
-from keras_rbm.models.boltzmann_machine import BoltzmannMachine
+from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
-from keras_rbm.models.data.form import DataForm, check_rows
+from keras_rbm.models.data.form import DataForm, flattened
 from keras_rbm.models.data.rows import as_rows, map_rows
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.initializers import keras_part, normal, reseeded
@@ -39,11 +30,12 @@ from keras_rbm.units.bernoulli import are_binary
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class CRBM(WithInference, BoltzmannMachine):
+class CRBM(WithInference, WithBackbone):
     """Conditional restricted Boltzmann machine, a structured predictor of v from x.
 
     `-E(v, h | x) = v' W h + v' (A' x + b) + h' (R' x + c)`: given x, it is an RBM whose
-    biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits, and
+    biases depend on x. It is trained on pairs, `fit(x, v)`, by any rule that fits (each
+    v may be an array of V numbers of any shape, such as a picture), and
     predicts by its inference: called on x, it returns the marginals `p(v_i = 1 | x)`,
     (B, V), or the means of units that are not binary (for categorical units the
     probabilities, q columns per unit). As a layer in another model it is trained with
@@ -124,8 +116,6 @@ class CRBM(WithInference, BoltzmannMachine):
     """
 
     conditional = True
-    _shift_shape: tuple[int | None, ...] | None = None
-    _example: tuple[int | None, ...] = ()  # of the backbone, until it is built
     _cure_unbuilt = (
         "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
         "first."
@@ -170,8 +160,7 @@ class CRBM(WithInference, BoltzmannMachine):
         self._inference = inference
         self._awaits_inference = chooses and are_binary(visible, hidden)
         self.num_features = None if num_features is None else int(num_features)
-        self.backbone = as_layer(backbone)
-        self._passes = TrainingPasses()
+        self._set_backbone(backbone)
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
@@ -188,27 +177,6 @@ class CRBM(WithInference, BoltzmannMachine):
     @property
     def _starts_at_regressions(self):
         return self._default_features and self.backbone is None
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if self.backbone is None:
-            super().build(input_shape)
-            return
-        check_rows(tf.TensorSpec(input_shape), "x", example=self._example)
-        if self.built:
-            return
-        self._example = tuple(input_shape[1:])
-        with tf.init_scope(), self._strategy_scope():
-            self._shift_shape, features = output_shapes(self.backbone, self._example)
-        shape = None, *self._example
-        self._build_for(features[-1], keras.layers.InputSpec(shape=shape))
-
-    def _an_example(self):
-        """Returns zeros (1, …), as x."""
-        return tf.zeros((1, *(size or 1 for size in self._example_shape())))
-
-    def _example_shape(self):
-        """Returns the shape of one example of x."""
-        return (self.num_features,) if self.backbone is None else self._example
 
     def _add_variables(self, width):
         if self.num_visible is None:
@@ -252,7 +220,7 @@ class CRBM(WithInference, BoltzmannMachine):
 
     def _build_from_batch(self, x, y):
         if self.num_visible is None:
-            self.num_visible = int(y.shape[-1])
+            self.num_visible = int(flattened(y).shape[-1])
         self.build(tuple(x.shape))
 
     def compile(
@@ -314,10 +282,6 @@ class CRBM(WithInference, BoltzmannMachine):
         """
         return self._potentials_of(features, dtype, training=False)
 
-    def _potentials_to_train(self, features):
-        trains = self._passes.of(features) is not None
-        return self._potentials_of(features, None, training=trains)
-
     def _potentials_of(self, features, dtype, training):
         self._assert_built("potentials")
         if features is None:
@@ -344,37 +308,6 @@ class CRBM(WithInference, BoltzmannMachine):
             layer("visible", self.visible),
             layer("hidden", self.hidden),
         )
-
-    def _read(self, x, training):
-        """Returns what the backbone makes of x: the visible shifts, and features."""
-        if self.backbone is None:
-            return None, x
-        training_pass = self._passes.of(x) if training else None
-        if training_pass is None:
-            return shifts_and_features(self.backbone(x, training=training))
-        return training_pass.run(self.backbone, x)
-
-    def _begin_pass(self, features):
-        if self.backbone is not None:
-            self._passes.begin(features)
-
-    def _end_pass(self, features):
-        self._passes.end(features)
-
-    def _state_of_a_step(self):
-        state = super()._state_of_a_step()
-        return state if self.backbone is None else [*state, *untrained(self.backbone)]
-
-    def _own_weights(self):
-        others = [] if self.backbone is None else self.backbone.weights
-        others = {id(variable) for variable in others}
-        return [v for v in self.weights if id(v) not in others]
-
-    def _state(self):
-        required, optional = super()._state()
-        if self.backbone is not None:
-            optional |= random_states(self.backbone)
-        return required, optional
 
     def _gradients(self, features, positive, negative):
         """Returns negative minus positive mean statistics, by variable name."""
@@ -623,6 +556,7 @@ class CRBM(WithInference, BoltzmannMachine):
                 `initial_visible`.
         """
         rows = self._feature_rows(x, "sample")
+        clamp = flattened(clamp)
         potentials = self.potentials(rows)
         base = potentials.visible_bias
         count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]

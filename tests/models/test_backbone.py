@@ -342,3 +342,45 @@ def test_reports_and_any_size():
         made(num_features=5)
     with pytest.raises(ValueError, match="pair"):
         made(LAYERS.Lambda(lambda x: {"a": x}), num_visible=4).build(X.shape)
+
+
+def test_targets_may_be_pictures():
+    """They are flattened wherever they are taken; datasets with either are alike."""
+    x, y = X, Y.reshape(-1, 2, 2, 1)
+    models = [made(seed=0), made(seed=0)]
+    models[1].backbone.set_weights(models[0].backbone.get_weights())
+    for crbm, targets in zip(models, (Y, y), strict=True):
+        crbm.compile("sgd", metrics=["binary_accuracy"])
+        pairs = tf.data.Dataset.from_tensor_slices((x, targets)).batch(10)
+        crbm.fit(pairs, validation_data=(x, targets), verbose=0)
+        crbm.fit(x, targets, shuffle=False, verbose=0)
+    flat, pictures = models
+    for one, two in zip(flat.weights, pictures.weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert flat.evaluate(x, Y, verbose=0) == pictures.evaluate(x, y, verbose=0)
+    # Keras traces the two ranks as one.
+    assert flat.evaluate(x, Y, verbose=0) == flat.evaluate(x, y, verbose=0)
+    for method in ("free_energy", "log_likelihood"):
+        one, two = getattr(flat, method)(x, Y), getattr(pictures, method)(x, y)
+        np.testing.assert_array_equal(one, two)
+    drawn = flat.sample(x, steps=3, initial_visible=y, clamp=y > 0.5, seed=0)
+    assert drawn.shape == Y.shape
+    assert (drawn.numpy()[Y > 0.5] == 1.0).all()
+
+
+def test_a_picture_of_another_size_is_an_error():
+    crbm = made()
+    crbm.compile("sgd")
+    crbm.fit(X, Y, verbose=0)
+    with pytest.raises(ValueError, match=r"Expected y of shape \(examples, 4\)"):
+        crbm.fit(X, np.zeros((40, 3, 3)), verbose=0)
+
+
+def test_several_inputs_are_an_error_with_a_cure():
+    crbm = made()
+    crbm.compile("sgd")
+    inputs = {"a": X, "b": X}
+    batches = tf.data.Dataset.from_tensor_slices((inputs, Y)).batch(8)
+    for data in ((inputs, Y), (batches,)):
+        with pytest.raises(TypeError, match="keras_rbm.layers.Marginals"):
+            crbm.fit(*data, verbose=0)

@@ -1,5 +1,6 @@
 """What a model's data must be: `DataForm`, and the checks that it makes."""
 
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from keras_rbm.models.data.rows import (
     is_array,
     is_numeric,
     row_chunks,
+    several_inputs,
     unpack,
 )
 from keras_rbm.models.errors import END, MARK, lies_in
@@ -34,15 +36,22 @@ class Part(NamedTuple):
         unit: `Unit` whose states the rows are; `None` for any finite numbers.
         shape: tuple of ints and `None`, of one example that is no vector, but the
             input of a network; empty until it is known; `None` for vectors.
+        flattens: bool, whether an example may have any shape, such as a picture's.
     """
 
     name: str
     width: int | None
     unit: Unit | None = None
     shape: tuple[int | None, ...] | None = None
+    flattens: bool = False
 
-    def check(self, rows: Any, name: str | None = None) -> None:
+    def rows(self, values: Any) -> Any:
+        """Returns an array, tensor or spec with each example as a vector."""
+        return flattened(values, self.width) if self.flattens else values
+
+    def check(self, values: Any, name: str | None = None) -> None:
         """Raises an error unless an array, tensor or spec can be this part."""
+        rows = self.rows(values)
         check_rows(rows, name or self.name, self.width, self.unit, self.shape)
 
     def is_sound(self, rows: Any) -> tf.Tensor:
@@ -55,7 +64,7 @@ class Part(NamedTuple):
         """Returns operations that fail unless a tensor of a pipeline can be this."""
         if not tf.is_tensor(rows):
             return []
-        rows = tf.cast(rows, tf.float32)
+        rows = self.rows(tf.cast(rows, tf.float32))
         name, unit = self.name, self.unit
         expected = f"finite {name}" if unit is None else f"{name}, {unit.description}"
         words = (
@@ -98,7 +107,7 @@ class DataForm(NamedTuple):
     ) -> "DataForm":
         """Returns the form of a model of p(y | x)."""
         called = Part("x", num_features, None, shape)
-        return cls(Part("y", width, unit), called, True)
+        return cls(Part("y", width, unit, flattens=True), called, True)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -118,7 +127,7 @@ class DataForm(NamedTuple):
                 "fit(x), or drop the targets of a dataset: "
                 "dataset.map(lambda x, y: x)."
             )
-        return (x, y) if self.conditional else (None, x)
+        return (x, self.visible.rows(y)) if self.conditional else (None, x)
 
     def check(self, x: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Raises an error unless the model can learn from a batch like this one."""
@@ -168,7 +177,7 @@ class DataForm(NamedTuple):
 
     def states(self, data: Any, name: str | None = None) -> Any:
         """Returns data as checked visible states (N, V), not copied if an array."""
-        values = as_values(data)
+        values = self.visible.rows(as_values(data))
         self.visible.check(values, name or self.visible.name)
         return values
 
@@ -181,6 +190,24 @@ class DataForm(NamedTuple):
             self.called.is_sound(features) if self.conditional else tf.constant(True),
             lies_in(weights, 0.0),
         )
+
+
+def flattened(values: Any, width: int | None = None) -> Any:
+    """Returns an array, tensor or spec (N, …) as (N, V), if V is known."""
+    shape = getattr(values, "shape", None)
+    if shape is None:
+        return values
+    if isinstance(shape, tf.TensorShape) and shape.rank is None:  # retraced by Keras
+        known = width is not None and not isinstance(values, tf.TensorSpec)
+        return tf.reshape(values, (tf.shape(values)[0], width)) if known else values
+    if len(shape) < 3 or None in tuple(shape[1:]):
+        return values
+    width = math.prod(shape[1:])
+    if isinstance(values, tf.TensorSpec):
+        return tf.TensorSpec((shape[0], width), values.dtype)
+    if tf.is_tensor(values):
+        return tf.reshape(values, (-1, width))
+    return values.reshape(len(values), width)
 
 
 def check_rows(
@@ -202,6 +229,7 @@ def check_rows(
     if not hasattr(rows, "shape"):
         raise TypeError(
             f"Expected {name} as an array. Received: {type(rows).__name__}."
+            f"{several_inputs(rows)}"
         )
     if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
         return

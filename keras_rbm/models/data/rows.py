@@ -46,8 +46,18 @@ def check_source(data: Any) -> None:
     if not isinstance(data, loaders) and not iterable:
         raise TypeError(
             "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
-            f"{type(data).__name__}."
+            f"{type(data).__name__}.{several_inputs(data)}"
         )
+
+
+def several_inputs(data: Any) -> str:
+    """Returns the cure for a dict of inputs, or nothing for others."""
+    if not isinstance(data, dict):
+        return ""
+    return (
+        " Concatenate its parts, or end a Keras model of several inputs with the layer "
+        "keras_rbm.layers.Marginals."
+    )
 
 
 def check_dense(data: Any, name: str = "x") -> None:

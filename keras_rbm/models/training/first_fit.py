@@ -116,6 +116,7 @@ def _regressions(model, batches):
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
+        x, y = model._form.split(x, y)
         parts.append([_gathered(part, chosen) for part in (x, y, weights)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.random.default_rng(0).permutation(len(x))
