@@ -17,7 +17,7 @@ def digits(split, **kwargs):  # handwritten, 8x8
     return kr.datasets.load("digits", split, binarize="sample", **kwargs)
 
 
-train = digits("train").shuffle(2000, seed=0).batch(20)  # pixels drawn in each epoch
+train = digits("train").shuffle(2000, seed=0).batch(30)  # pixels drawn in each epoch
 train = train.map(lambda x: (x, x))
 test = digits("test", redraw=False).batch(300).get_single_element()
 

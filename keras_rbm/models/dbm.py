@@ -287,9 +287,7 @@ class DBM(WithInference, GenerativeModel):
         _, *hidden = layered.both_sides(
             tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, sizes
         )
-        # Rules train the model: no gradient flows back through the sweeps.
-        features = tf.stop_gradient(tf.concat(hidden, 1))
-        return tf.cast(features, self.compute_dtype)
+        return tf.cast(tf.concat(hidden, 1), self.compute_dtype)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -52,7 +52,7 @@ OUTER = {
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.filterwarnings("ignore:Gradients do not exist")  # a DBM is fixed there
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")  # of visible biases
 @pytest.mark.parametrize(
     "kind, outer",
     [
@@ -178,3 +178,22 @@ def test_log_z_is_for_eager_code():
     crbm = kr.CRBM(4, num_visible=6, num_features=6, seed=0)
     with pytest.raises(ValueError, match="outside of a tf.function"):
         tf.function(lambda x: crbm.log_likelihood(x, x, "ais"))(X)
+
+
+def test_gradients_pass_through_the_layers_of_a_dbm():
+    """Through mean field, to the kernels and to what comes before."""
+    dbm = kr.DBM([4, 3], seed=0)
+    dbm.build(X.shape)
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.reduce_sum(dbm(x) ** 2)
+    kernels = [v for v in dbm.trainable_variables if "kernel" in v.name]
+    found = tape.gradient(total, [x, *(kernel.value for kernel in kernels)])
+    assert len(kernels) == 2
+    for part in found:
+        assert np.abs(part).max() > 0.0
+    moved = x + 0.1 * np.sign(X - 0.5)
+    change = tf.reduce_sum(dbm(moved) ** 2) - total
+    linear = tf.reduce_sum(found[0] * (moved - x))
+    np.testing.assert_allclose(change, linear, rtol=0.05)
