@@ -59,6 +59,8 @@ LEARNERS = {
     "MLE-BP": (RULES.MaximumLikelihood, BP, 0.02),
     "LSSVM": (RULES.MaxMargin, lambda: BP("max_product"), 0.02),
     "MSSVM": (RULES.MaxMargin, lambda: BP("mixed_product"), 0.02),
+    # Not of the paper: cross-entropy of the marginals after five sweeps.
+    "Marginals": (RULES.MarginalLoss, lambda: BP(max_iterations=5), 0.02),
 }
 # A fixed corruption of many images is soon learned by heart.
 EPOCHS = {
