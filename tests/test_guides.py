@@ -29,6 +29,7 @@ PAGES = [
     "docs/guides/deploy.md",
     "docs/guides/several-devices.md",
     "docs/guides/structured-prediction.md",
+    "docs/guides/rbm-as-a-prior.md",
     "docs/guides/which-rule-for-an-rbm.md",
     "docs/guides/which-inference-which-rule.md",
     "docs/guides/write-your-own-rule.md",

@@ -71,7 +71,7 @@ def trained(prior, epochs=200):
     dense = keras.layers.Dense
     encoder = keras.Sequential([dense(128, "relu"), dense(64)])
     model = keras.Sequential([encoder, RelaxedBits(), prior, dense(64)])
-    falling = keras.optimizers.schedules.CosineDecay(0.003, epochs * len(train))
+    falling = keras.optimizers.schedules.CosineDecay(0.01, epochs * len(train))
     model.compile(keras.optimizers.Adam(falling), loss=nats)
     model.fit(train, epochs=epochs, shuffle=False, verbose=0)
     return model
@@ -105,7 +105,7 @@ print(f"RBM              {bound(coupled, z.value):.2f}")
 # ## Decode and draw
 #
 # The decoder makes digits of the bits of test digits, and of bits that a prior has
-# drawn. Independent bits do not know which strokes belong to one digit. The RBM does.
+# drawn. With so few pixels the priors look alike; on MNIST they do not.
 
 # %%
 means = ops.sigmoid(independent.layers[2].bias)

@@ -35,9 +35,9 @@ _REASONS = {
 }
 _CURES = {
     "tempering": "Use more replicas (betas=40) and steps, or method='bidirectional'.",
-    "ais": "Use method='bidirectional', or ten times as many betas.",
+    "ais": "Use method='bidirectional', or ten times as many chains or betas.",
 }
-_CURE = "Use ten times as many betas, or more chains (at least 10, by default 100)."
+_CURE = "Use ten times as many chains (by default 100), or betas."
 
 
 class LogPartition(NamedTuple):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm._replicas import num_replicas
-from keras_rbm.inference.gibbs import hidden_chain
+from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
 from keras_rbm.models import RBM, InfiniteRBM
 from keras_rbm.units.bernoulli import are_binary
 
@@ -93,6 +93,7 @@ class RBMPrior(keras.layers.Layer):
             rbm.trainable = False
         check_counts(gibbs_steps=gibbs_steps, num_chains=num_chains)
         self.rbm = rbm
+        rbm._prior_chains = self._visible_chains
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
         self.seed = seed
@@ -127,6 +128,13 @@ class RBMPrior(keras.layers.Layer):
         hidden = self.rbm.potentials(dtype="float32").hidden
         natural = hidden.natural(tf.zeros((self.num_chains, hidden.num_rows)))
         return hidden.draw(natural, random.as_seed(self.seed_generator.next()))
+
+    def _visible_chains(self, potentials):
+        """Returns visible states of the chains, from which log Z is searched."""
+        if not self.built:
+            return None
+        hidden = tf.convert_to_tensor(self.chains)
+        return sample_visible_given_hidden(potentials, hidden, seed=0)
 
     def reset_chains(self) -> None:
         """Has the chains begin anew, at states of hidden units without coupling."""

@@ -141,9 +141,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
                 by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
-                each `fit`: from 0.03 for 64 visible units, and less for more, or
-                from 0.2 for `"sgd"`. Those like Adam have `beta_1=0.5` if the model has
-                no input. One that is an object has its own settings.
+                each `fit`: from 0.03 for 64 visible units, and less for more, on a
+                network from at most 0.003, or from 0.2 for `"sgd"`. Those like Adam
+                have `beta_1=0.5` if the model has no input. One that is an object has
+                its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
                 divergence. A rule object belongs to one model.
             loss: not supported; the rule takes its place.
@@ -304,7 +305,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             self._learner.build()
             if not self.optimizer.built:
                 if awaits_rate(self):
-                    rate = default_rate(self._named_optimizer, self._visible_width)
+                    has_network = getattr(self, "backbone", None) is not None
+                    sizes = self._visible_width, has_network
+                    rate = default_rate(self._named_optimizer, *sizes)
                     rate *= self.rule.rate_share
                     falling_rate(self.optimizer).initial_learning_rate = rate
                 self.optimizer.build(self.trainable_variables)

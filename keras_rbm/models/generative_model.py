@@ -1,6 +1,7 @@
 """The base class of models of p(v): their base rate, and partition function."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -33,6 +34,7 @@ class GenerativeModel(BoltzmannMachine):
     """
 
     _examples_seen = None  # until it is built
+    _prior_chains: Callable[..., Any] | None = None  # of an `RBMPrior` around it
 
     def _add_record(self, start):
         """Creates the record of the data's mean, in the strategy's scope.
@@ -181,7 +183,9 @@ class GenerativeModel(BoltzmannMachine):
         return map_rows(self._reconstruct, self._form.states(x))
 
     def _chains(self, potentials):
-        """Returns visible states that the learning rule's chains have reached."""
+        """Returns visible states that chains have reached in training, or `None`."""
+        if self._prior_chains is not None:
+            return self._prior_chains(potentials)
         built = self.rule is not None and self.rule.built
         return self.rule.visible_chains(potentials) if built else None
 

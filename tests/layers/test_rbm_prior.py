@@ -193,3 +193,13 @@ def test_replicas_have_chains_of_their_own():
     model.fit(ROWS, ROWS, batch_size=16, verbose=0)
     one, two = prior.chains.value.values
     assert (one.numpy() != two.numpy()).any()
+
+
+def test_log_partition_starts_its_search_at_the_chains():
+    prior = RBMPrior(random_rbm(), num_chains=7, seed=0)
+    assert prior.rbm._chains(prior.rbm.potentials()) is None  # until it is built
+    prior.build(CODES.shape)
+    chains = prior.rbm._chains(prior.rbm.potentials())
+    assert chains.shape == (7, 5)
+    assert set(np.unique(chains)) <= {0.0, 1.0}
+    prior.rbm.log_partition("bidirectional", num_chains=10, betas=10)

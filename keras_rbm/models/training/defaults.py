@@ -14,6 +14,8 @@ from keras_rbm.rules.rule import Rule
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.
 _RATE, _LARGEST_RATE = 0.03, 0.05
+#: The largest for a model on a network, which larger ones spoil in long training.
+_NETWORK_RATE = 0.003
 #: Rate of plain gradient descent, for which the width makes no difference.
 _SGD_RATE = 0.2
 #: Adam's momentum. Samples follow the model with a delay, and more momentum overshoots.
@@ -22,7 +24,7 @@ _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 
 
-def default_rate(optimizer: str, num_visible: int) -> float:
+def default_rate(optimizer: str, num_visible: int, has_network: bool = False) -> float:
     """Returns the learning rate that an optimizer begins with by default.
 
     The more visible units there are, the further a step of Adam moves the input of a
@@ -31,10 +33,12 @@ def default_rate(optimizer: str, num_visible: int) -> float:
     Args:
         optimizer: str, a name for which `has_default_rate`.
         num_visible: int.
+        has_network: bool, whether a network is trained with the model.
     """
     if optimizer.lower() == "sgd":
         return _SGD_RATE
-    return min(_LARGEST_RATE, _RATE * (64.0 / num_visible) ** 0.75)
+    largest = _NETWORK_RATE if has_network else _LARGEST_RATE
+    return min(largest, _RATE * (64.0 / num_visible) ** 0.75)
 
 
 def has_default_rate(optimizer: str) -> bool:
