@@ -25,7 +25,8 @@ class Marginals(keras.layers.Layer):
     With W = 0 it is a sigmoid, and it begins close to that. Any loss of Keras trains W
     and c, and the network before, by gradients through the inference as it was made:
     the sweeps of belief propagation or mean field, or exactly [1]. Their memory does
-    not grow with the number of sweeps. There is no second derivative.
+    not grow with the number of sweeps. There is no second derivative. To switch an
+    output off give it a bias of -1e4, not of minus infinity.
 
     A `keras_rbm.CRBM` on the same network learns by likelihood, too, and samples; this
     layer is for models with a loss. With a kernel from elsewhere call the functions,
@@ -75,7 +76,7 @@ class Marginals(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         check_counts(hidden_units=hidden_units)
-        self._chosen = inference is not None
+        self._inference_given = inference is not None
         if inference is None:
             inference = inference_module.BeliefPropagation()
         inference = inference_module.get(inference)
@@ -99,23 +100,28 @@ class Marginals(keras.layers.Layer):
         )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
 
-    def build(self, input_shape: Any) -> None:
-        shapes = list(input_shape)
-        if not isinstance(shapes[0], (list, tuple)):
-            shapes = [shapes]
+    def _checked_width(self, shapes, known=None):
+        """Returns V; raises a ValueError unless inputs of such shapes fit."""
         visible, *hidden = map(tuple, shapes)
         width = None if None in visible[1:] else math.prod(visible[1:])
-        if not (len(visible) > 1 and width):
+        if not (len(visible) > 1 and width) or (known and width != known):
             raise ValueError(
-                "Expected visible biases of a known shape (examples, …). Received: "
-                f"shape {visible}."
+                f"Expected visible biases of {known or 'a known number'} for each "
+                f"example, shape (examples, …). Received: shape {visible}."
             )
         if len(hidden) > 1 or any(s[1:] != (self.hidden_units,) for s in hidden):
             raise ValueError(
                 "Expected visible biases, or a pair of them and hidden biases of shape "
                 f"(examples, {self.hidden_units}). Received: shapes {shapes}."
             )
-        if not self._chosen and min(width, self.hidden_units) <= CHEAP_UNITS:
+        return width
+
+    def build(self, input_shape: Any) -> None:
+        shapes = list(input_shape)
+        if not isinstance(shapes[0], (list, tuple)):
+            shapes = [tuple(shapes)]
+        width = self._checked_width(shapes)
+        if not self._inference_given and min(width, self.hidden_units) <= CHEAP_UNITS:
             self.inference = inference_module.Exact()
         self.kernel = self.add_weight(
             name="kernel",
@@ -129,8 +135,9 @@ class Marginals(keras.layers.Layer):
 
     def call(self, inputs: Any) -> tf.Tensor:
         pair = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        self._checked_width([part.shape for part in pair], self.kernel.shape[0])
         visible, *hidden = (tf.cast(part, "float32") for part in pair)
-        flat = tf.reshape(visible, (-1, self.kernel.shape[0]))
+        flat = tf.reshape(visible, (tf.shape(visible)[0], self.kernel.shape[0]))
         bias = tf.cast(self.hidden_bias, "float32")
         potentials = inference_module.Potentials(
             tf.cast(self.kernel, "float32"), flat, bias + hidden[0] if hidden else bias
@@ -148,7 +155,7 @@ class Marginals(keras.layers.Layer):
         serialize = keras.saving.serialize_keras_object
         return super().get_config() | {
             "hidden_units": self.hidden_units,
-            "inference": serialize(self.inference) if self._chosen else None,
+            "inference": serialize(self.inference) if self._inference_given else None,
             "kernel_initializer": serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
             "seed": self.seed,

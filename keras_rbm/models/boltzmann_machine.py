@@ -147,7 +147,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
                 divergence. A rule object belongs to one model.
-            loss: not supported; the rule takes its place.
+            loss: not supported, except by `CRBM`; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them.
             run_eagerly: as in Keras.

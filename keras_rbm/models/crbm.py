@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
@@ -39,7 +40,8 @@ class CRBM(WithInference, WithBackbone):
     predicts by its inference: called on x, it returns the marginals `p(v_i = 1 | x)`,
     (B, V), or the means of units that are not binary (for categorical units the
     probabilities, q columns per unit). As a layer in another model it is trained with
-    it, by gradients that pass through the inference.
+    it, by gradients that pass through the inference, unless that finds states. With
+    mean field that starts at x, they pass by the biases only.
 
     With a `backbone` f, a Keras layer or model that is trained with it, A and R read
     f(x) instead of x; or f also returns the visible units' biases itself.
@@ -226,19 +228,19 @@ class CRBM(WithInference, WithBackbone):
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
+        loss: str | dict[str, Any] | keras.losses.Loss | None = None,
         *,
         rule: str | dict[str, Any] | Rule | None = None,
-        loss: str | dict[str, Any] | keras.losses.Loss | None = None,
         **kwargs: Any,
     ) -> None:
         """Configures the model for training, as `RBM.compile` does.
 
         Args:
             optimizer: as for `RBM.compile`.
-            rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
-                with the model's inference, which must then yield marginals.
             loss: Keras loss of the marginals instead of a rule, or its name, see
                 `keras_rbm.rules.MarginalLoss`.
+            rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
+                with the model's inference, which must then yield marginals.
             **kwargs: see `RBM.compile`.
         """
         if loss is not None:
@@ -544,8 +546,8 @@ class CRBM(WithInference, WithBackbone):
             steps: int ≥ 0, sweeps of each chain.
             initial_visible: array (B, V) to start from; by default drawn from the
                 model without coupling, `sigmoid(A' x + b)`.
-            clamp: bool array (V,) or (B, V), units that keep the value they start
-                with (completion).
+            clamp: bool array (V,), (B, V) or of B pictures, units that keep the value
+                they start with (completion).
             seed: int; by default drawn from the model's generator.
 
         Returns:
@@ -556,7 +558,8 @@ class CRBM(WithInference, WithBackbone):
                 `initial_visible`.
         """
         rows = self._feature_rows(x, "sample")
-        clamp = flattened(clamp)
+        if clamp is not None:
+            clamp = flattened(clamp if tf.is_tensor(clamp) else np.asarray(clamp))
         potentials = self.potentials(rows)
         base = potentials.visible_bias
         count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]

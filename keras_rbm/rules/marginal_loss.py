@@ -12,6 +12,12 @@ from keras_rbm.rules.step import Phases, Step
 from keras_rbm.units import BernoulliParameters
 from keras_rbm.units.bernoulli import are_binary
 
+_UNKNOWN = (
+    "Expected a Keras loss or its name. Received: loss={!r}. Pass for example "
+    "loss='binary_crossentropy'. A function of your own needs "
+    "keras.saving.register_keras_serializable(), or custom_objects= to load it."
+)
+
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class MarginalLoss(LearningRule):
@@ -23,12 +29,13 @@ class MarginalLoss(LearningRule):
     to be probable; binary cross-entropy only each pixel. `compile(loss=...)` of a
     `CRBM` makes this rule.
 
-    The reported loss is Keras', a mean over the V units. The model descends along V
-    times that, so that rates and regularizers mean what they do with other rules.
+    The reported loss is Keras', a mean over the V units and then over the examples,
+    whatever the loss' `reduction` is. The model descends along V times that, so that
+    rates and regularizers mean what they do with other rules.
 
     Args:
         loss: str or `keras.losses.Loss`, or a function of targets and marginals (B, V)
-            that returns (B,).
+            that returns (B,) or (B, V).
 
     Raises:
         ValueError: if the loss is unknown; from `compile`, if a unit is not binary, the
@@ -50,20 +57,25 @@ class MarginalLoss(LearningRule):
     """
 
     conditional = True
+    in_nats = False
 
     def __init__(
         self, loss: str | dict[str, Any] | keras.losses.Loss = "binary_crossentropy"
     ) -> None:
         super().__init__()
         try:
-            self.loss = keras.losses.get(loss)
-        except ValueError:
-            self.loss = None
-        if self.loss is None:
+            found = keras.losses.get(loss)
+        except (TypeError, ValueError) as error:
+            raise ValueError(_UNKNOWN.format(loss)) from error
+        if found is None:
+            raise ValueError(_UNKNOWN.format(loss))
+        config = found.get_config() if isinstance(found, keras.losses.Loss) else {}
+        if config.get("from_logits"):
             raise ValueError(
-                "Expected a Keras loss or its name. Received: "
-                f"loss={loss!r}. Pass for example loss='binary_crossentropy'."
+                "Expected a loss of probabilities. Received: a loss with "
+                "from_logits=True. Leave that out: marginals are probabilities."
             )
+        self.loss = found
 
     def check(self, learner: Learner) -> None:
         super().check(learner)
@@ -102,11 +114,15 @@ class MarginalLoss(LearningRule):
         infer = step.inference.given(step.features)
         marginals = infer(step.potentials, pairwise=None).visible
         compute = getattr(self.loss, "call", self.loss)
-        losses = compute(step.visible, marginals)
-        if losses.shape.rank != 1:
+        losses = tf.convert_to_tensor(compute(step.visible, marginals))
+        if losses.shape.rank == 2 and losses.shape[1] == marginals.shape[1]:
+            losses = tf.reduce_mean(losses, -1)
+        if losses.shape.rank != 1 or losses.shape[0] != step.visible.shape[0]:
             raise ValueError(
-                "Expected a loss that returns a number for each example. Received: "
-                f"{self.loss!r}, which returns shape {tuple(losses.shape)}."
+                "Expected a loss that returns a number for each example, or for each "
+                f"unit of it. Received: {self.loss!r}, which returns shape "
+                f"{tuple(losses.shape)} for {tuple(marginals.shape)}. Average over the "
+                "last axis only."
             )
         return losses, marginals
 

@@ -11,9 +11,11 @@ class Rule(Serializable):
         learner: `Learner`, what the rule may ask of its model, once it has one.
         built: bool, whether `build` was called.
         rate_share: float, share of the default learning rate that suits the rule.
+        in_nats: bool, whether its loss is in nats an example, of all units.
     """
 
     rate_share = 1.0
+    in_nats = True
 
     def __init__(self) -> None:
         self.learner: Learner | None = None

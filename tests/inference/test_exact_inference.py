@@ -1,10 +1,11 @@
 import message_passing as reference
 import numpy as np
 import pytest
+import tensorflow as tf
 from brute_force import Enumerated, random_gaussian_potentials, random_potentials
 from message_passing import random_batch, rows
 
-from keras_rbm.inference import Exact
+from keras_rbm.inference import Exact, Potentials, exact_moments
 
 #: Both of more units than are enumerated for many models at once.
 LARGE = 13, 14
@@ -75,3 +76,25 @@ def test_bad_input():
         Exact()(random_potentials(3, 2), pairwise="all")
     with pytest.raises(ValueError, match="binary units"):
         Exact()(random_gaussian_potentials(3, 2))
+
+
+def _potentials(dtype, *parts):
+    return Potentials(*(tf.constant(part, dtype) for part in parts))
+
+
+@pytest.mark.parametrize("sizes", [(9, 3), (3, 9), (784, 6)])
+@pytest.mark.parametrize("large", [20.0, 1e4, 1e7])
+def test_large_biases_spoil_nothing_else(sizes, large):
+    """Sums of large softplus lost the digits that tell the states apart."""
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(0, 0.3, sizes)
+    b, c = (rng.normal(0, 1, (2, size)) for size in sizes)
+    b[0, 0], c[1, -1] = large, -large
+    if sizes[0] > 100:
+        b[1] = large
+    beliefs = Exact()(_potentials(tf.float32, kernel, b, c))
+    assert np.max(beliefs.visible) <= 1.0
+    assert np.max(beliefs.hidden) <= 1.0
+    exact = exact_moments(_potentials(tf.float64, kernel, b, c))
+    np.testing.assert_allclose(beliefs.visible, exact.visible.bias, atol=3e-5)
+    np.testing.assert_allclose(beliefs.hidden, exact.hidden.bias, atol=3e-5)

@@ -85,9 +85,16 @@ def test_half_precision_has_outputs_of_its_type():
         (lambda: Marginals(3, "max_product"), "yields marginals"),
         (lambda: Marginals(3, MeanField(starts=["input"])), "given biases"),
         (lambda: Marginals(3, kernel_initializer="nothing"), "kernel_initializer"),
-        (lambda: Marginals(3)(keras.Input((None, 3))), "known shape"),
-        (lambda: Marginals(3)(np.zeros(4)), "known shape"),
+        (lambda: Marginals(3)(keras.Input((None, 3))), "a known number"),
+        (lambda: Marginals(3)(np.zeros(4)), "a known number"),
         (lambda: Marginals(3)([IMAGES, np.zeros((5, 2))]), "hidden biases of shape"),
+        (lambda: randomized(Marginals(3), (5, 6))(np.zeros((4, 12))), "biases of 6"),
+        (
+            lambda: randomized(Marginals(3), (5, 6), (5, 3))(
+                [np.zeros((4, 6)), np.zeros((4, 1))]
+            ),
+            "hidden biases of shape",
+        ),
     ],
 )
 def test_errors_say_what_to_do(make, words):

@@ -197,3 +197,15 @@ def test_gradients_pass_through_the_layers_of_a_dbm():
     change = tf.reduce_sum(dbm(moved) ** 2) - total
     linear = tf.reduce_sum(found[0] * (moved - x))
     np.testing.assert_allclose(change, linear, rtol=0.05)
+
+
+@pytest.mark.usefixtures("compiled_inference")
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+def test_a_crbm_that_finds_states_is_fixed_there():
+    crbm = kr.CRBM(9, num_visible=9, inference="max_product", seed=0)
+    model = keras.Sequential([keras.layers.Dense(4), crbm, dense()])
+    model.compile("sgd", "mse", jit_compile=False)
+    model.fit(X, Y, verbose=0)
+    before = crbm.kernel.numpy()
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(crbm.kernel, before)

@@ -125,6 +125,21 @@ def test_any_keras_loss_is_saved_with_the_model(loss, tmp_path):
         assert values[0] == pytest.approx(np.mean((Y - marginals) ** 2), rel=1e-5)
 
 
+def test_a_loss_of_each_unit_is_averaged():
+    models = [made(loss="mse"), made(loss=lambda y, p: (y - p) ** 2)]
+    losses = [crbm.train_on_batch(X, Y) for crbm in models]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    for one, two in zip(*(crbm.weights for crbm in models), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loss_that_is_not_in_nats_is_no_divergence():
+    crbm = kr.CRBM(3, num_visible=4, num_features=3, seed=0)
+    crbm.compile("adam", "mape", run_eagerly=True)
+    crbm.fit(X, Y, verbose=0)
+
+
 def test_the_lazy_way_learns():
     y = (X > 0).astype("float32")
     crbm = kr.CRBM(3, seed=0)
@@ -149,6 +164,16 @@ def mean_of_all(targets, marginals):
             "Expected binary units",
         ),
         (lambda: kr.RBM(3).compile(loss="mse"), "no loss"),
+        (
+            lambda: made(loss=keras.losses.BinaryCrossentropy(from_logits=True)),
+            "from_logits",
+        ),
+        (
+            lambda: made(loss=keras.losses.BinaryCrossentropy(axis=0)).train_on_batch(
+                X, Y
+            ),
+            "a number for each example",
+        ),
         (lambda: kr.RBM(3).compile(rule=MarginalLoss("mse")), "with input"),
         (
             lambda: made(loss=mean_of_all).train_on_batch(X, Y),

@@ -16,7 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.beliefs import Beliefs
+from keras_rbm.inference.messages.beliefs import Beliefs, stopped
+from keras_rbm.inference.messages.sweeps import where_rows
 
 #: States that are kept.
 _SLOTS = 16
@@ -48,13 +49,7 @@ def gradients_of_sweeps(
     spacing = tf.maximum((last + _SLOTS - 1) // _SLOTS, 1)
 
     def step(parameters, state, number):
-        going = number < iterations
-
-        def choose(new, old):
-            rows = tf.reshape(going, [-1] + [1] * (new.shape.rank - 1))
-            return tf.where(rows, new, old)
-
-        return tf.nest.map_structure(choose, sweep(parameters, state), state)
+        return where_rows(number < iterations, sweep(parameters, state), state)
 
     def advance(state, number, end):
         return tf.while_loop(
@@ -91,7 +86,7 @@ def gradients_of_sweeps(
             state,
             upstream,
         )
-        return number - 1, _sum(totals, found), upstream
+        return number - 1, _added(totals, found), upstream
 
     _, totals, upstream = tf.while_loop(
         lambda number, *_: number >= 0, back, (last - 1, totals, upstream)
@@ -101,7 +96,7 @@ def gradients_of_sweeps(
         tape.watch(parameters)
         first = start(parameters)
     found = tape.gradient(first, parameters, upstream, unconnected_gradients="zero")
-    return _sum(totals, found)
+    return _added(totals, found)
 
 
 def _each(function, arrays, states):
@@ -110,7 +105,7 @@ def _each(function, arrays, states):
     return tf.nest.pack_sequence_as(states, [function(*pair) for pair in pairs])
 
 
-def _sum(one, two):
+def _added(one, two):
     return tf.nest.map_structure(tf.add, one, two)
 
 
@@ -131,7 +126,7 @@ def with_gradient(
     parameters: Any,
     gradient: Callable[[Beliefs], Any],
 ) -> Beliefs:
-    """Returns beliefs through which gradients pass.
+    """Returns beliefs through which gradients pass, once.
 
     Args:
         beliefs: `Beliefs`, computed from the parameters.
@@ -139,24 +134,32 @@ def with_gradient(
         gradient: function of the gradients with respect to `visible`, `hidden`,
             `pairwise` and `log_partition`, as `Beliefs` without the rest, that returns
             those with respect to the parameters.
+
+    Returns:
+        `Beliefs` of the same values. A second derivative is an error.
     """
-    leaves = tf.nest.flatten(parameters)
+    leaves, fixed = tf.nest.flatten(parameters), stopped(beliefs)
     names = ["visible", "hidden", "log_partition"]
     names += [] if beliefs.pairwise is None else ["pairwise"]
-    fixed = Beliefs(
-        *(None if part is None else tf.stop_gradient(part) for part in beliefs)
-    )
-    values = [getattr(fixed, name) for name in names]
+    nothing = dict.fromkeys(Beliefs._fields)
 
     @tf.custom_gradient
-    def attached(*_):
-        def backward(*upstream):
-            nothing = dict.fromkeys(Beliefs._fields)
-            found = gradient(
-                Beliefs(**nothing | dict(zip(names, upstream, strict=True)))
-            )
-            return tf.nest.flatten(found)
+    def first_derivative(*inputs):
+        upstream = inputs[len(leaves) :]
+        known = nothing | dict(zip(names, upstream, strict=True))
+        return tf.nest.flatten(gradient(Beliefs(**known))), _refuse
 
-        return [tf.identity(value) for value in values], backward
+    @tf.custom_gradient
+    def attached(*leaves):
+        values = [tf.identity(getattr(fixed, name)) for name in names]
+        return values, lambda *upstream: first_derivative(*leaves, *upstream)
 
     return fixed._replace(**dict(zip(names, attached(*leaves), strict=True)))
+
+
+def _refuse(*_):
+    raise ValueError(
+        "Expected first derivatives of beliefs only. Received: a gradient through "
+        "inference that another GradientTape records, as of a gradient penalty. Take "
+        "it under tape.stop_recording() of the other, or use finite differences."
+    )

@@ -12,6 +12,7 @@ from keras_rbm.inference.messages.beliefs import (
     check_options,
     checked_weights,
     pairwise_products,
+    stopped,
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import gradients_in_blocks, in_blocks
@@ -149,6 +150,8 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
             )
 
         beliefs = with_gradient(beliefs, tuple(models[:3]), gradient)
+    else:  # states have no gradient
+        beliefs = stopped(beliefs)
     if potentials.batch_size is None:
         return without_batch(beliefs, pairwise)
     return beliefs
@@ -190,7 +193,7 @@ def _chunk(
     state, iterations, residual = until_converged(
         sweep, messages.start(model), max_iterations, tolerance
     )
-    visible, hidden, log_partition, pairs = _results(
+    visible, hidden, log_partition, pairs = _beliefs_at(
         messages, model, state, weights, pairwise
     )
     return Beliefs(
@@ -204,7 +207,7 @@ def _chunk(
     )
 
 
-def _results(messages, model, state, weights, pairwise):
+def _beliefs_at(messages, model, state, weights, pairwise):
     """Returns the float32 results of a few models' last states."""
     visible, hidden, pairs, log_partition = messages.read(model, state)
     pairs = None if pairwise is None else tf.cast(pairs, tf.float32)
@@ -234,16 +237,16 @@ def _chunk_gradients(model, weights, rows, pairs, *, sums, damping, block, pairw
         upstream.append(pairs)
     messages, _ = _messages(model, sums, damping, block)
 
-    def double(model):
+    def prepared(model):
         return _messages(model, sums, damping, block)[1]
 
     def read(model, state):
-        results = _results(messages, double(model), state, weights, pairwise)
+        results = _beliefs_at(messages, prepared(model), state, weights, pairwise)
         return [part for part in results if part is not None]
 
     return gradients_of_sweeps(
-        lambda model: messages.start(double(model)),
-        lambda model, state: messages.sweep(double(model), state),
+        lambda model: messages.start(prepared(model)),
+        lambda model, state: messages.sweep(prepared(model), state),
         read,
         model,
         iterations,

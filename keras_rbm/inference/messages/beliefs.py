@@ -139,6 +139,13 @@ def pairwise_products(
     return None
 
 
+def stopped(beliefs: Beliefs) -> Beliefs:
+    """Returns beliefs through which no gradient passes."""
+    return Beliefs(
+        *(None if part is None else tf.stop_gradient(part) for part in beliefs)
+    )
+
+
 def without_batch(beliefs: Beliefs, pairwise: str | None) -> Beliefs:
     """Returns the beliefs of the only model of a batch."""
     parts = beliefs._asdict()

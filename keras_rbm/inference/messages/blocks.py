@@ -33,7 +33,8 @@ def in_blocks(
         `Beliefs` of all models.
     """
     num_visible, num_hidden = models.kernel.shape
-    filled, odds = _padded(models), _odds(models)
+    filled = _padded(models)
+    odds = _odds(filled)
 
     def run(block):
         beliefs = in_chunks(lambda part: chunk(part, odds, block), filled, pairwise)
@@ -70,7 +71,8 @@ def gradients_in_blocks(
     """
     num_visible, num_hidden = models.kernel.shape
     visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
-    filled, odds = _padded(models), _odds(models)
+    filled = _padded(models)
+    odds = _odds(filled)
     rows = [
         iterations,
         tf.pad(upstream.visible, [[0, 0], [0, visible]]),
@@ -96,9 +98,9 @@ def gradients_in_blocks(
 
 
 def _odds(models):
-    """Returns exp(W) of padded models, finite also where it is not used."""
-    kernel = _padded(models).kernel
-    return tf.exp(tf.clip_by_value(kernel, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    """Returns exp(W), finite also where it is not used."""
+    largest = _LARGEST_EXPONENT
+    return tf.exp(tf.clip_by_value(models.kernel, -largest, largest))
 
 
 def _with_safe_block(models, run):

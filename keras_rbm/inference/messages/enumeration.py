@@ -88,11 +88,15 @@ def _visible_enumerated(kernel, b, c, weights, pairwise):
     count = kernel.shape[0]
     states = np.arange(2**count)[:, np.newaxis] >> np.arange(count) & 1
     states = tf.constant(states, tf.float32)
-    natural = c[:, tf.newaxis] + tf.matmul(states, kernel)  # (n, 2^V, H)
-    log_weights = tf.matmul(b, states, transpose_b=True)
-    log_weights += tf.reduce_sum(tf.math.softplus(natural), -1)
-    log_partition = tf.reduce_logsumexp(log_weights, -1)
-    shares = tf.exp(log_weights - log_partition[:, tf.newaxis])
+    own, inputs = c[:, tf.newaxis], tf.matmul(states, kernel)
+    natural = own + inputs  # (n, 2^V, H)
+    # Relative to the best state without coupling, so that large biases cancel exactly.
+    log_weights = -tf.matmul(tf.nn.relu(-b), states, transpose_b=True)
+    log_weights -= tf.matmul(tf.nn.relu(b), 1.0 - states, transpose_b=True)
+    log_weights += tf.reduce_sum(_softplus_gain(own, inputs), -1)
+    base = tf.reduce_sum(tf.nn.relu(b), -1) + tf.reduce_sum(tf.math.softplus(c), -1)
+    log_partition = base + tf.reduce_logsumexp(log_weights, -1)
+    shares = tf.nn.softmax(log_weights)
     both = shares[:, :, tf.newaxis] * tf.sigmoid(natural)
     pairs = None
     if pairwise == "each":
@@ -109,3 +113,10 @@ def _visible_enumerated(kernel, b, c, weights, pairwise):
         tf.ones_like(log_partition, tf.bool),
         tf.zeros_like(log_partition),
     )
+
+
+def _softplus_gain(own, inputs):
+    """Returns `softplus(own + inputs) - softplus(own)`, exactly also for large own."""
+    larger = tf.where(own > 0.0, tf.maximum(inputs, -own), tf.nn.relu(own + inputs))
+    rest = tf.math.softplus(-tf.abs(own + inputs)) - tf.math.softplus(-tf.abs(own))
+    return larger + rest

@@ -25,7 +25,7 @@ from keras_rbm.inference.messages.beliefs import (
     static_size,
     without_batch,
 )
-from keras_rbm.inference.messages.sweeps import until_converged
+from keras_rbm.inference.messages.sweeps import until_converged, where_rows
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import loop_by_size, traced_by_size
 from keras_rbm.units.layer_parameters import LayerParameters
@@ -174,7 +174,7 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
         sweeps = _Sweeps(start, damping)
         found = sweeps.run(fixed, number, max_iterations, tolerance)
         best = found if best is None else found.if_higher(best)
-    visible, hidden, bound, *pairs = _results(
+    visible, hidden, bound, *pairs = _means_at(
         fixed, (best.visible, best.hidden), weights, pairwise
     )
     beliefs = Beliefs(
@@ -192,7 +192,7 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
         states = [_Sweeps(start, damping).start(models) for start in starts]
         chosen = states[0]
         for number, state in enumerate(states[1:], 1):
-            chosen = _where(best.start == number, state, chosen)
+            chosen = where_rows(best.start == number, state, chosen)
         return chosen
 
     def gradient(upstream):
@@ -201,7 +201,7 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
         return gradients_of_sweeps(
             first,
             lambda models, state: _Sweeps(None, damping).sweep(models, state),
-            lambda models, state: _results(models, state, weights, pairwise),
+            lambda models, state: _means_at(models, state, weights, pairwise),
             fixed,
             best.iterations,
             parts,
@@ -210,7 +210,7 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
     return with_gradient(beliefs, models, gradient)
 
 
-def _results(models, state, weights, pairwise):
+def _means_at(models, state, weights, pairwise):
     """Returns means of both layers, the bound, and of pairs, if any, at a state."""
     v, h = state
     results = [
@@ -235,17 +235,7 @@ class _Fit(NamedTuple):
     def if_higher(self, other: "_Fit") -> "_Fit":
         """Returns this one where its bound is higher, elsewhere the other."""
         higher = (self.bound > other.bound) | ~tf.math.is_finite(other.bound)
-        return _where(higher, self, other)
-
-
-def _where(condition, one, two):
-    """Chooses between trees of tensors (B, …), model by model."""
-
-    def choose(one, two):
-        rows = tf.reshape(condition, [-1] + [1] * (one.shape.rank - 1))
-        return tf.where(rows, one, two)
-
-    return tf.nest.map_structure(choose, one, two)
+        return where_rows(higher, self, other)
 
 
 class _Sweeps(NamedTuple):

@@ -16,6 +16,7 @@ from keras_rbm.inference.messages.beliefs import (
     check_options,
     checked_weights,
     pairwise_products,
+    stopped,
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import in_blocks
@@ -77,13 +78,12 @@ def mixed_product(
 
 @traced
 def _search(potentials, max_iterations):
-    # States have no gradient.
-    models = tf.nest.map_structure(tf.stop_gradient, BinaryModels.of(potentials))
+    models = BinaryModels.of(potentials)
 
     def chunk(part, odds, block):
         return _chunk(part.kernel, odds, *part[1:3], max_iterations, block=block)
 
-    return in_blocks(chunk, models, None)
+    return stopped(in_blocks(chunk, models, None))  # states have no gradient
 
 
 @compiled

@@ -49,7 +49,7 @@ class RatioMessages(NamedTuple):
     def sweep(self, model: Model, state: State) -> State:
         odds, b, c = model
         r, visible, hidden = state
-        new = self._new(odds, r, visible, hidden)
+        new = self._next_messages(odds, r, visible, hidden)
         if self.damping:
             new = r**self.damping * new ** (1.0 - self.damping)
         visible = b + sum_of_logs(new, self.block, 2)
@@ -75,7 +75,7 @@ class RatioMessages(NamedTuple):
         pairs *= _row(tf.sigmoid(hidden))
         return visible, hidden, pairs, log_partition
 
-    def _new(self, odds, r, visible, hidden):
+    def _next_messages(self, odds, r, visible, hidden):
         """Returns new messages to the visible units, (n, V, H)."""
 
         @tf.custom_gradient

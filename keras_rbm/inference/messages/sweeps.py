@@ -30,13 +30,8 @@ def until_converged(
 
     def step(state, iterations, residual):
         going = active(iterations, residual)
-
-        def choose(new, old):
-            rows = tf.reshape(going, [-1] + [1] * (new.shape.rank - 1))
-            return tf.where(rows, new, old)
-
         new, change = sweep(*state)
-        state = tf.nest.map_structure(choose, new, state)
+        state = where_rows(going, new, state)
         residual = tf.where(going, change, residual)
         return state, iterations + tf.cast(going, tf.int32), residual
 
@@ -45,6 +40,16 @@ def until_converged(
     return tf.while_loop(
         lambda state, *progress: tf.reduce_any(active(*progress)), step, start
     )
+
+
+def where_rows(condition: tf.Tensor, one: Any, two: Any) -> Any:
+    """Chooses between trees of tensors (B, …), model by model."""
+
+    def choose(one, two):
+        rows = tf.reshape(condition, [-1] + [1] * (one.shape.rank - 1))
+        return tf.where(rows, one, two)
+
+    return tf.nest.map_structure(choose, one, two)
 
 
 def change_of_beliefs(

@@ -190,7 +190,8 @@ def _validation(form, data, training, batch_size):
         batches, data = first_batches(source)
         first = unpack(batches[0])
     form.check(*first)
-    for ours, theirs in zip(training[:2], first[:2], strict=True):
+    pairs = (form.split(*batch[:2]) for batch in (training, first))
+    for ours, theirs in zip(*pairs, strict=True):
         if ours is not None and ours.shape[-1] != theirs.shape[-1]:
             raise ValueError(
                 "Expected validation_data as wide as the training data. Received: "

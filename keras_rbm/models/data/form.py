@@ -51,8 +51,17 @@ class Part(NamedTuple):
 
     def check(self, values: Any, name: str | None = None) -> None:
         """Raises an error unless an array, tensor or spec can be this part."""
-        rows = self.rows(values)
-        check_rows(rows, name or self.name, self.width, self.unit, self.shape)
+        name, rows = name or self.name, self.rows(values)
+        if (
+            rows is not values
+            and self.width
+            and rows.shape[1] not in (None, self.width)
+        ):
+            raise ValueError(
+                f"Expected {name} of {self.width} numbers for each example. Received: "
+                f"{name}.shape={tuple(values.shape)}."
+            )
+        check_rows(rows, name, self.width, self.unit, self.shape)
 
     def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
@@ -136,7 +145,7 @@ class DataForm(NamedTuple):
             if are_binary(self.visible.unit):
                 _check_no_labels(visible)
             self.called.check(features)
-        self.visible.check(visible)
+        self.visible.check(y if self.conditional else x)
         if is_array(sample_weight):
             check_weights(sample_weight)
 
@@ -193,20 +202,21 @@ class DataForm(NamedTuple):
 
 
 def flattened(values: Any, width: int | None = None) -> Any:
-    """Returns an array, tensor or spec (N, …) as (N, V), if V is known."""
+    """Returns an array, tensor or spec (N, …) as (N, V)."""
     shape = getattr(values, "shape", None)
     if shape is None:
         return values
     if isinstance(shape, tf.TensorShape) and shape.rank is None:  # retraced by Keras
         known = width is not None and not isinstance(values, tf.TensorSpec)
         return tf.reshape(values, (tf.shape(values)[0], width)) if known else values
-    if len(shape) < 3 or None in tuple(shape[1:]):
+    if len(shape) < 3:
         return values
-    width = math.prod(shape[1:])
+    if None not in tuple(shape[1:]):
+        width = math.prod(shape[1:])
     if isinstance(values, tf.TensorSpec):
         return tf.TensorSpec((shape[0], width), values.dtype)
     if tf.is_tensor(values):
-        return tf.reshape(values, (-1, width))
+        return tf.reshape(values, (tf.shape(values)[0], -1 if width is None else width))
     return values.reshape(len(values), width)
 
 

@@ -79,7 +79,7 @@ class Diagnosis(keras.callbacks.Callback):
         self._loss = loss = logs.get("loss", 0.0)
         if "val_loss" in logs:
             self._losses.append((loss, logs["val_loss"]))
-        if loss > mean + _MARGIN * width:
+        if self.model.rule.in_nats and loss > mean + _MARGIN * width:
             falling = falling_rate(self.model.optimizer)
             if falling is None:
                 rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
@@ -149,7 +149,8 @@ class Diagnosis(keras.callbacks.Callback):
         train, smooth = (np.convolve(part, window, "valid") for part in losses)
         best = int(np.argmin(smooth))
         noise = np.std(np.diff(losses[1])) / np.sqrt(length)
-        margin = max(_RISE * self._rows.shape[1], _ERRORS * noise)
+        units = self._rows.shape[1] if self.model.rule.in_nats else 1
+        margin = max(_RISE * units, _ERRORS * noise)
         if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
             epoch = best + (length + 1) // 2
             prior = self.model._kernel_regularizer

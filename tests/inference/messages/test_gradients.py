@@ -9,7 +9,7 @@ from keras_rbm import inference, units
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.messages.adjoint import gradients_of_sweeps
 from keras_rbm.inference.messages.log_messages import LogMessages
-from keras_rbm.inference.messages.mean_field import _results, _Sweeps
+from keras_rbm.inference.messages.mean_field import _means_at, _Sweeps
 from keras_rbm.inference.messages.ratio_messages import RatioMessages
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_mean_field_in_float64(kind, start, damping):
     sweeps = _Sweeps(None if start is None else tf.sigmoid(normal(3, 6)), damping)
 
     def read(model, state):
-        return _results(model, state, None, None)
+        return _means_at(model, state, None, None)
 
     check_sweeps(sweeps, read, model, [2, 5, 20])
 
@@ -206,10 +206,31 @@ def test_a_batch_of_several_chunks_has_the_gradients_of_its_models(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["max_product", "mixed_product"])
-def test_states_have_no_gradient(method):
+def test_states_have_no_gradient(method, compiled_inference):
+    """Nor does TensorFlow look for one in the compiled loop, which has none."""
     kernel = normal(4, 3, dtype=tf.float32)
     with tf.GradientTape() as tape:
         tape.watch(kernel)
         potentials = Potentials(kernel, tf.zeros((2, 4)), tf.zeros((2, 3)))
         found = inference.BeliefPropagation(method)(potentials, pairwise=None).visible
     assert tape.gradient(found, kernel) is None
+
+
+@pytest.mark.parametrize("method", ["exact", "mean_field", "sum_product"])
+def test_a_second_derivative_is_an_error(method, compiled_inference):
+    kernel, b = normal(4, 3, dtype=tf.float32), normal(2, 4, dtype=tf.float32)
+
+    def first(b):
+        with tf.GradientTape() as tape:
+            tape.watch(b)
+            potentials = Potentials(kernel, b, tf.zeros((2, 3)))
+            means = inference.get(method)(potentials, pairwise=None).visible
+            total = tf.reduce_sum(means**2)
+        return tape.gradient(total, b)
+
+    with tf.GradientTape() as tape:
+        tape.watch(b)
+        with tape.stop_recording():
+            assert first(b).shape == b.shape
+        with pytest.raises(ValueError, match="first derivatives"):
+            tape.gradient(tf.reduce_sum(first(b) ** 2), b)
