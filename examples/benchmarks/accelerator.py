@@ -185,7 +185,7 @@ def sum_product(num_visible, num_hidden, rows, count):
 
     def beliefs(odds, visible, hidden):
         weights, sweeps = tf.fill((rows,), 1.0 / rows), tf.constant(count)
-        arguments = odds, visible, hidden, weights, sweeps, 0.0
+        arguments = (odds, visible, hidden), weights, sweeps, 0.0
         return belief_propagation._chunk(*arguments, **options)[:4]
 
     kernel, how = recipe("normal", (num_visible, num_hidden), 1, 0.05)

@@ -221,6 +221,8 @@ def priors():
         runs = [run for run in record["runs"].values() if run["prior"] == name]
         best[name] = max(runs, key=lambda run: run["validation"])
         yield f"| {best[name]['elbo']:.1f} | {best[name]['importance']:.1f} |"
+    for milliseconds in record["milliseconds"].values():
+        yield f"{milliseconds:.1f} ms |"
     gain = best["rbm"]["elbo"] - best["independent"]["elbo"]
     yield f"by {gain:.1f} nats over a prior of independent bits"
     low, high = best["rbm"]["interval"]
