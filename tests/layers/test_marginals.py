@@ -46,7 +46,12 @@ def test_marginals_are_those_of_the_model(pair):
 
 @pytest.mark.usefixtures("traced", "compiled_inference")
 @pytest.mark.parametrize(
-    "inference", [BeliefPropagation(max_iterations=5), "mean_field", "exact"]
+    "inference",
+    [
+        BeliefPropagation(max_iterations=5),
+        pytest.param("mean_field", marks=pytest.mark.slow),
+        pytest.param("exact", marks=pytest.mark.slow),
+    ],
 )
 def test_a_network_learns_saves_and_exports(inference, tmp_path):
     """Outputs that must agree: independent ones can only predict their mean."""

@@ -150,14 +150,25 @@ def test_sum_product_has_the_covariance_on_a_tree():
     np.testing.assert_allclose(found[:, columns], exact[:, columns], atol=1e-6)
 
 
-@pytest.mark.parametrize("pairwise", ["mean", "each", None])
+INFERENCES = {
+    "messages": inference.BeliefPropagation(max_iterations=4),
+    "damped": inference.BeliefPropagation(max_iterations=4, damping=0.2),
+    "mean field": inference.MeanField(max_iterations=4),
+    "exact": inference.Exact(),
+}
+
+
 @pytest.mark.parametrize(
-    "infer",
+    "infer, pairwise",
     [
-        inference.BeliefPropagation(max_iterations=4),
-        inference.BeliefPropagation(max_iterations=4, damping=0.2),
-        inference.MeanField(max_iterations=4),
-        inference.Exact(),
+        pytest.param(
+            infer,
+            pairwise,
+            marks=[] if pairwise == "each" or name == "messages" else pytest.mark.slow,
+            id=f"{name}, {pairwise}",
+        )
+        for name, infer in INFERENCES.items()
+        for pairwise in ("mean", "each", None)
     ],
 )
 def test_all_beliefs_have_gradients(infer, pairwise, compiled_inference):
@@ -217,7 +228,7 @@ def test_states_have_no_gradient(method, compiled_inference):
 
 
 @pytest.mark.parametrize("method", ["exact", "mean_field", "sum_product"])
-def test_a_second_derivative_is_an_error(method, compiled_inference):
+def test_a_second_derivative_is_an_error(method):
     kernel, b = normal(4, 3, dtype=tf.float32), normal(2, 4, dtype=tf.float32)
 
     def first(b):
