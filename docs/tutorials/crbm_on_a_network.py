@@ -81,9 +81,8 @@ report("independent", p, np.sum(np.log(np.where(clean > 0.5, p, 1 - p)), 1))
 report("CRBM       ", marginals, crbm.log_likelihood(covered, clean, "exact"))
 
 # %% [markdown]
-# On these 1,200 digits the two are about alike by the numbers; on MNIST the CRBM is
-# ahead by several nats a picture. What differs is what they draw: of independent pixels
-# a sample is noise around the blur, of the CRBM it is a whole.
+# On these 1,200 digits the two are alike by the numbers; on MNIST the CRBM is ahead by
+# several nats a picture. What it adds are samples whose pixels were drawn together.
 
 # %%
 rng = np.random.default_rng(0)
