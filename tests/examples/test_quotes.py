@@ -230,7 +230,23 @@ def priors():
     yield f"the encoder uses {best['independent']['used']} of the 128 bits"
 
 
+def heads():
+    record = json.loads((RESULTS / "structured_head" / "mnist.json").read_text())
+    for run in record["runs"].values():
+        test = run["test"]
+        error, whole = test["pixel_error"][0], test["whole_images"][0]
+        yield f"| {whole:.2f} | {test['log_likelihood'][0]:.1f} |"
+        if "difference" not in run:
+            continue
+        difference = run["difference"]
+        by, own = difference["pixel_error"]
+        yield f"| {error:.3f} | {by:+.3f} ± {own:.3f} |"
+        by, own = difference["log_likelihood"]
+        yield f"| {by:+.1f} ± {own:.1f} |"
+
+
 QUOTES = {
+    "docs/guides/structured-prediction.md": heads,
     "docs/guides/rbm-as-a-prior.md": priors,
     "CHANGELOG.md": changes,
     "README.md": first_pages,
