@@ -94,11 +94,13 @@ class Marginals(keras.layers.Layer):
         self.seed = seed
         if kernel_initializer is None:
             kernel_initializer = normal(seed)
-        get = keras.initializers.get
+        get, regularizers = keras.initializers.get, keras.regularizers.get
         self.kernel_initializer = keras_part(
             get, "kernel_initializer", kernel_initializer
         )
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.kernel_regularizer = keras_part(
+            regularizers, "kernel_regularizer", kernel_regularizer
+        )
 
     def _checked_width(self, shapes, known=None):
         """Returns V; raises a ValueError unless inputs of such shapes fit."""

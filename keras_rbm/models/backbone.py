@@ -181,7 +181,6 @@ class WithBackbone(BoltzmannMachine):
     """
 
     _potentials_of: Callable[..., Potentials]
-    backbone: keras.layers.Layer | None
     num_features: int | None
     _shift_shape: tuple[int | None, ...] | None = None
     _example: tuple[int | None, ...] = ()  # of the backbone, until it is built

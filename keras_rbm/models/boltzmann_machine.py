@@ -89,6 +89,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
 
     conditional = False
     inference = None
+    backbone: keras.layers.Layer | None = None  # a network in front, if it has one
     _kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether the first `fit` may set its deviation
@@ -305,7 +306,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             self._learner.build()
             if not self.optimizer.built:
                 if awaits_rate(self):
-                    has_network = getattr(self, "backbone", None) is not None
+                    has_network = self.backbone is not None
                     sizes = self._visible_width, has_network
                     rate = default_rate(self._named_optimizer, *sizes)
                     rate *= self.rule.rate_share

@@ -90,6 +90,7 @@ def test_half_precision_has_outputs_of_its_type():
         (lambda: Marginals(3, "max_product"), "yields marginals"),
         (lambda: Marginals(3, MeanField(starts=["input"])), "given biases"),
         (lambda: Marginals(3, kernel_initializer="nothing"), "kernel_initializer"),
+        (lambda: Marginals(3, kernel_regularizer="nothing"), "kernel_regularizer"),
         (lambda: Marginals(3)(keras.Input((None, 3))), "a known number"),
         (lambda: Marginals(3)(np.zeros(4)), "a known number"),
         (lambda: Marginals(3)([IMAGES, np.zeros((5, 2))]), "hidden biases of shape"),

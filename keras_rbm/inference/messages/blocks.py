@@ -70,7 +70,7 @@ def gradients_in_blocks(
         pairwise: as for `in_blocks`.
     """
     num_visible, num_hidden = models.kernel.shape
-    visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
+    visible, hidden = _missing(models)
     filled = _padded(models)
     odds = _odds(filled)
     rows = [
@@ -113,9 +113,14 @@ def _with_safe_block(models, run):
     )
 
 
+def _missing(models):
+    """Returns how many units each layer lacks to a multiple of a block."""
+    return [-size % _BLOCK for size in models.kernel.shape]
+
+
 def _padded(models):
     """Returns the models, padded to a multiple of a block by units that are off."""
-    visible, hidden = (-size % _BLOCK for size in models.kernel.shape)
+    visible, hidden = _missing(models)
     return BinaryModels(
         tf.pad(models.kernel, [[0, visible], [0, hidden]]),
         tf.pad(models.visible_bias, [[0, 0], [0, visible]], constant_values=_OFF),
