@@ -46,7 +46,7 @@ def network():
 
 
 def falling(model, **compiled):  # the same optimizer for both
-    steps = EPOCHS * 47
+    steps = EPOCHS * 38  # batches of an epoch
     rate = keras.optimizers.schedules.PolynomialDecay(0.003, steps, 0.0)
     model.compile(keras.optimizers.Adam(rate), **compiled)
     train = pairs("train", iterations=model.optimizer.iterations)
@@ -87,7 +87,7 @@ report("CRBM       ", marginals, crbm.log_likelihood(covered, clean, "exact"))
 # %%
 rng = np.random.default_rng(0)
 rows = {"clean": clean[:12], "covered": covered[:12], "independent": p[:12]}
-rows["drawn from it"] = (rng.random((12, 64)) < p[:12]).astype("float32")
+rows["its draw"] = (rng.random((12, 64)) < p[:12]).astype("float32")
 rows["CRBM"] = marginals[:12]
 for number in (1, 2):
     rows[f"drawn {number}"] = crbm.sample(covered[:12], steps=300, seed=number)

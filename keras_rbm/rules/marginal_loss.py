@@ -117,7 +117,10 @@ class MarginalLoss(LearningRule):
         losses = tf.convert_to_tensor(compute(step.visible, marginals))
         if losses.shape.rank == 2 and losses.shape[1] == marginals.shape[1]:
             losses = tf.reduce_mean(losses, -1)
-        if losses.shape.rank != 1 or losses.shape[0] != step.visible.shape[0]:
+        if losses.shape.rank != 1 or losses.shape[0] not in (
+            None,
+            step.visible.shape[0],
+        ):
             raise ValueError(
                 "Expected a loss that returns a number for each example, or for each "
                 f"unit of it. Received: {self.loss!r}, which returns shape "

@@ -140,6 +140,16 @@ def test_a_loss_that_is_not_in_nats_is_no_divergence():
     crbm.fit(X, Y, verbose=0)
 
 
+@pytest.mark.usefixtures("traced", "compiled_inference")
+def test_one_row_is_enough():
+    """Its number is known when the step is traced, that of its marginals is not."""
+    crbm = kr.CRBM(10, inference=BeliefPropagation(max_iterations=3), seed=0)
+    crbm.compile(loss="binary_crossentropy")
+    x, y = np.zeros((1, 9), "float32"), np.ones((1, 9), "float32")
+    history = crbm.fit(x, y, epochs=3, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+
+
 def test_the_lazy_way_learns():
     y = (X > 0).astype("float32")
     crbm = kr.CRBM(3, seed=0)
