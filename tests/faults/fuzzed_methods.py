@@ -140,8 +140,9 @@ METHODS = {
 }
 #: What Keras or a rule calls, which hands over what it has made.
 HOOKS = {
-    "call", "compile_from_config", "compute_metrics", "compute_output_shape",
-    "conditional", "from_config", "from_rbm", "get_compile_config", "get_config",
+    "backbone", "call", "compile_from_config", "compute_metrics",
+    "compute_output_shape", "conditional", "from_config", "from_rbm",
+    "get_compile_config", "get_config",
     "hidden_units", "inference", "is_full", "kernel", "load_own_variables",
     "make_train_function", "max_hidden_units", "potentials", "save_own_variables",
     "predict_step", "test_step", "train_step",
