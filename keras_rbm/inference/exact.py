@@ -140,18 +140,11 @@ def _for_each_model(function, potentials, signature, swap=lambda result: result)
     if batch is None:
         return run(potentials)
 
-    def repeat(bias):
-        return tf.broadcast_to(bias, (batch, bias.shape[-1]))
+    def one(index):
+        layers = (layer.of_model(index) for layer in potentials[1:])
+        return run(Potentials(potentials.kernel, *layers))
 
-    visible_bias = repeat(potentials.visible_bias)
-    hidden_bias = repeat(potentials.hidden_bias)
-
-    def one(biases):
-        visible = potentials.visible.with_bias(biases[0])
-        hidden = potentials.hidden.with_bias(biases[1])
-        return run(Potentials(potentials.kernel, visible, hidden))
-
-    return tf.map_fn(one, (visible_bias, hidden_bias), fn_output_signature=signature)
+    return tf.map_fn(one, tf.range(batch), fn_output_signature=signature)
 
 
 def _states(units, start, count):

@@ -8,10 +8,12 @@ from numpy.typing import ArrayLike
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import checked_states
+from keras_rbm.inference.completion import chosen_unit, conditional_log_weights
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials, log_conditional
 from keras_rbm.inference.traces import kind_of_models
 from keras_rbm.inference.unit_states import UnitStates
+from keras_rbm.units.partial_layer import partial
 
 
 @full_precision()
@@ -69,6 +71,7 @@ def stochastic_pseudo_log_likelihood(
     visible: ArrayLike,
     seed: int | tf.Tensor,
     observed: int | None = None,
+    known: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Estimates `pseudo_log_likelihood` from one random unit of each example.
 
@@ -78,6 +81,7 @@ def stochastic_pseudo_log_likelihood(
         seed: int or integer tensor of shape (2,).
         observed: int or `None`; only the first `observed` visible units count, given
             the rest; by default all.
+        known: bool tensor (B, V) or `None`; only these units count, given the rest.
 
     Returns:
         tensor (B,), nats; unbiased.
@@ -90,14 +94,18 @@ def stochastic_pseudo_log_likelihood(
         check_counts(observed=observed)
     states, natural = _states(potentials), potentials.hidden_natural(visible)
     rows, num_visible = tf.unstack(tf.shape(visible))
-    size = tf.cast(observed or num_visible, visible.dtype)
-    unit = tf.cast(random.uniform([rows], seed) * size, tf.int32)
+    if known is None:
+        size = tf.cast(observed or num_visible, visible.dtype)
+        unit = tf.cast(random.uniform([rows], seed) * size, tf.int32)
+    else:
+        unit = chosen_unit(known, seed)
+        size = tf.reduce_sum(tf.cast(known, visible.dtype), -1)
     return size * _log_conditional(potentials, states, visible, natural, unit)
 
 
 @full_precision()
 def reconstruction_log_likelihood(
-    potentials: Potentials, visible: ArrayLike
+    potentials: Potentials, visible: ArrayLike, known: tf.Tensor | None = None
 ) -> tf.Tensor:
     """Computes `log p(v | h = E[h | v])`: how well v survives one way up and down.
 
@@ -107,6 +115,7 @@ def reconstruction_log_likelihood(
     Args:
         potentials: `Potentials`.
         visible: tensor (B, V), states.
+        known: bool tensor (B, V) or `None`; only these units count.
 
     Returns:
         tensor (B,), nats.
@@ -114,18 +123,20 @@ def reconstruction_log_likelihood(
     visible = checked_states(potentials, "visible", visible)
     hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
     natural = potentials.visible_natural_of_mean(hidden)
-    return log_conditional(potentials.visible, visible, natural)
+    units = potentials.visible if known is None else partial(potentials.visible, known)
+    return log_conditional(units, visible, natural)
 
 
 def _states(potentials):
     """Returns the visible units' `UnitStates`, or raises a ValueError."""
-    if not potentials.visible.finite:
+    units = potentials.visible.whole
+    if not units.finite:
         raise ValueError(
             "Expected visible units of finitely many states for the pseudo-likelihood. "
             f"Received: {type(potentials.visible).__name__}. Compute the free energy, "
             "or estimate the likelihood."
         )
-    return UnitStates.of(potentials.visible, potentials.kernel)
+    return UnitStates.of(units, potentials.kernel)
 
 
 def _log_conditional(potentials, states, visible, natural, unit):
@@ -133,19 +144,10 @@ def _log_conditional(potentials, states, visible, natural, unit):
 
     A value between two states counts as a mean: the result is minus the cross-entropy.
     """
-    shares = states.shares(tf.gather(visible, unit, batch_dims=1), unit)
-    inputs = states.inputs(unit)
-    other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
-    own = states.own
-    if own.shape.rank == 3:
-        own = tf.gather(own, unit, batch_dims=1)
-    else:
-        own = tf.gather(own, unit)
-    hidden = [
-        tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
-        for k in range(states.count)
-    ]
-    log_p = tf.nn.log_softmax(own + tf.stack(hidden, -1))
+    log_weights, shares = conditional_log_weights(
+        potentials, states, visible, natural, unit
+    )
+    log_p = tf.nn.log_softmax(log_weights)
     result = tf.reduce_sum(tf.math.multiply_no_nan(log_p, shares), -1)
     is_state = tf.reduce_sum(shares, -1) > 0.5
     return tf.where(is_state, result, float("nan"))

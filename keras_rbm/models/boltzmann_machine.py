@@ -15,6 +15,7 @@ from keras_rbm._replicas import is_single, num_replicas
 from keras_rbm.inference import traces
 from keras_rbm.models.data.batches import TrainingData, with_weights
 from keras_rbm.models.data.form import DataForm, warn_of_means
+from keras_rbm.models.data.missing import check_columns, check_missing
 from keras_rbm.models.data.rows import (
     Data,
     as_rows,
@@ -80,6 +81,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     Args:
         seed: int or `None`. Seeds all random numbers of the model.
         num_visible: int or `None`, V. `None` takes it from the first data.
+        missing: `"latent"`, `"absent"` or `None`, what NaN among the states means.
         **kwargs: as for `keras.Model` (`name`, `dtype`, `trainable`).
 
     Attributes:
@@ -98,8 +100,13 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     )
 
     def __init__(
-        self, seed: int | None = None, num_visible: int | None = None, **kwargs: Any
+        self,
+        seed: int | None = None,
+        num_visible: int | None = None,
+        missing: str | None = None,
+        **kwargs: Any,
     ) -> None:
+        check_missing(missing)
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         seed = seed_number(seed)
@@ -113,6 +120,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         self.autocast = False  # bfloat16 has no 257, which may be a category
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
+        self.missing = missing
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule: Any = None
         self._visible_bias_initializer = None
@@ -129,7 +137,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
         *,
-        rule: str | dict[str, Any] | Rule = "pcd",
+        rule: str | dict[str, Any] | Rule | None = None,
         loss: None = None,
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
         weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
@@ -147,10 +155,12 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 have `beta_1=0.5` if the model has no input. One that is an object has
                 its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
-                divergence. A rule object belongs to one model.
+                divergence, or with `missing="absent"` contrastive divergence. A rule
+                object belongs to one model.
             loss: not supported, except by `CRBM`; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
-                visible states and the model's prediction of them.
+                visible states and the model's prediction of them. With `missing`
+                each known entry is an example of its own, with its row's weight.
             run_eagerly: as in Keras.
             steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
                 as take about a tenth of a second, or 1 if a callback is called at each
@@ -172,6 +182,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             )
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options([metrics, weighted_metrics], *modes)
+        if rule is None:
+            rule = "cd" if self.missing == "absent" else "pcd"
         rule = rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
@@ -184,6 +196,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 "under a distribution strategy: Keras fails with others. Received: "
                 f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
+        if self.missing is not None and metrics:  # only weights leave entries out
+            metrics, weighted_metrics = None, [*metrics, *(weighted_metrics or [])]
         super().compile(
             optimizer=optimizer,
             metrics=metrics,
@@ -340,7 +354,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     def _form(self):
         """`DataForm` of what the model learns from and is called on."""
         width = self._visible_width or self.num_visible
-        return DataForm.of_states(self.visible, width)
+        return DataForm.of_states(self.visible, width, self.missing is not None)
 
     def _visible_rows(self, data, method, name=None):
         """Returns data as checked visible states, a float32 tensor (N, V)."""
@@ -424,6 +438,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             self._form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
         x, y, given = data.start[0]
+        if self.missing == "latent" and is_array(data.x):
+            form = self._form
+            check_columns(form.split(x, y)[1], form.visible.name)
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()

@@ -1,5 +1,6 @@
 """The conditional restricted Boltzmann machine."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,14 +10,15 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module
-from keras_rbm import units
+from keras_rbm import random, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm, flattened
-from keras_rbm.models.data.rows import as_rows, map_rows
+from keras_rbm.models.data.rows import ROWS_AT_ONCE, as_rows, as_values, map_rows
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.initializers import keras_part, normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -80,6 +82,8 @@ class CRBM(WithInference, WithBackbone):
             the rows that are held out of such regressions, if there are at least 50.
             It counts for all three kernels, so features should be about as large as
             standardized ones.
+        missing: what NaN in v stands for, as for `RBM`: `None` (an error) or
+            `"latent"`, a state that is there, but not known.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -138,6 +142,7 @@ class CRBM(WithInference, WithBackbone):
         feature_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
         kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
+        missing: str | None = None,
         **kwargs: Any,
     ) -> None:
         check_counts(hidden_units=hidden_units)
@@ -148,13 +153,18 @@ class CRBM(WithInference, WithBackbone):
                     "Expected no num_features with a backbone, whose output it is. "
                     f"Received: num_features={num_features}."
                 )
+        if missing == "absent":
+            raise ValueError(
+                "Expected missing='latent' or None for a model with input. Received: "
+                "missing='absent'. Use an RBM of x and v together."
+            )
         visible, hidden = unit_types(visible, hidden)
         chooses = inference is None
         if chooses:
             binary = are_binary(visible, hidden)
             inference = "belief_propagation" if binary else "mean_field"
         inference = inference_module.get(inference)
-        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, missing=missing, **kwargs)
         self.hidden_units = int(hidden_units)
         self.visible = visible
         self.hidden = hidden
@@ -258,9 +268,11 @@ class CRBM(WithInference, WithBackbone):
 
     @property
     def _form(self):
-        if self.backbone is None:
-            return DataForm.of_pairs(self.visible, self.num_visible, self.num_features)
-        return DataForm.of_pairs(self.visible, self.num_visible, None, self._example)
+        features = self.num_features, None
+        if self.backbone is not None:
+            features = None, self._example
+        gaps = self.missing is not None
+        return DataForm.of_pairs(self.visible, self.num_visible, *features, gaps)
 
     def _feature_rows(self, x, method):
         """Returns x as a checked float32 tensor (N, X)."""
@@ -574,6 +586,56 @@ class CRBM(WithInference, WithBackbone):
             seed,
         )
 
+    def impute(
+        self,
+        x: ArrayLike,
+        v: ArrayLike,
+        method: str = "mean",
+        *,
+        steps: int = 200,
+        seed: int = 0,
+    ) -> tf.Tensor:
+        """Fills in what is not known of the visible states, given x and the rest.
+
+        Args:
+            x: array (B, X).
+            v: array (B, V), states, NaN where not known; or B pictures.
+            method, steps, seed: as for `RBM.impute`.
+
+        Returns:
+            tensor of the shape of v, in which known states are unchanged.
+
+        Raises:
+            ValueError: if the method is unknown, or known values are no states.
+        """
+        features = self._feature_rows(x, "impute")
+        check_counts(steps=steps)
+        part = self._form.visible._replace(has_gaps=True)
+        given = as_values(v)
+        part.check(given, "v")
+        values = np.array(part.rows(given), np.float32)
+        if len(values) != len(features):
+            raise ValueError(
+                "Expected x and v of equal length. Received: lengths "
+                f"{len(features)}, {len(values)}."
+            )
+        parts = []
+        for first in range(0, len(values), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            potentials = self.potentials(features[rows], self.variable_dtype)
+            own = random.fold_in(random.as_seed(seed), first)
+            chains = potentials, values[rows], potentials.visible.bias, steps, own
+            parts.append(
+                imputed(
+                    potentials.visible,
+                    values[rows],
+                    method,
+                    functools.partial(means_by_chains, *chains),
+                    functools.partial(draws_by_chains, *chains),
+                )
+            )
+        return tf.reshape(tf.concat(parts, 0), given.shape)
+
     def get_config(self) -> dict[str, Any]:
         config = super().get_config() | self._start_config()
         return config | {
@@ -589,6 +651,7 @@ class CRBM(WithInference, WithBackbone):
             if self.backbone is None
             else keras.saving.serialize_keras_object(self.backbone),
             "seed": self.seed,
+            "missing": self.missing,
             "feature_initializer": None
             if self._default_features
             else keras.initializers.serialize(self._feature_initializer),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
@@ -231,6 +232,12 @@ class DBM(WithInference, GenerativeModel):
         names = (layered.template(layer).format("bias") for layer in range(len(layers)))
         return dict(zip(names, layers, strict=True))
 
+    def _states_with_gaps(self, x):
+        """Returns v with NaN for the states of the other even layers, float32."""
+        values = super()._states_with_gaps(x)
+        others = sum(self._sizes[2::2])
+        return np.pad(values, ((0, 0), (0, others)), constant_values=np.nan)
+
     def _mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
         even = self._each_layer()[2::2]
@@ -294,7 +301,7 @@ class DBM(WithInference, GenerativeModel):
     ) -> tuple[int | None, ...]:
         return (input_shape[0], sum(self._rows[1:]))
 
-    def _reconstruct(self, visible):
+    def _reconstruct(self, visible, features=None):
         below, above, *_ = self._each_layer()
         means = tf.cast(self(visible)[:, : self._rows[1]], self.variable_dtype)
         kernel = tf.cast(self.kernel, self.compute_dtype)
@@ -385,12 +392,12 @@ class DBM(WithInference, GenerativeModel):
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
         shape = (num_samples, self._sizes[0])
+        below = self._visible_parameters()
+        natural = below.natural_for_mean(tf.convert_to_tensor(self.base_rate))
         visible, clamp, seed = checked_chains(
-            self, shape, steps, initial_visible, clamp, seed
+            self, below, natural, shape, steps, initial_visible, clamp, seed
         )
         if visible is None:
-            below = self._visible_parameters()
-            natural = below.natural_for_mean(tf.convert_to_tensor(self.base_rate))
             natural = tf.broadcast_to(natural, (num_samples, self._rows[0]))
             visible = below.draw(natural, random.fold_in(seed, -1))
         states = self._complete(visible, random.fold_in(seed, -2))

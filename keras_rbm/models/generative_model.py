@@ -15,7 +15,20 @@ from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.rows import Data, map_rows, moments, row_chunks
+from keras_rbm.models.data.missing import encoded, filled, is_known
+from keras_rbm.models.data.rows import (
+    Data,
+    as_values,
+    map_rows,
+    moments,
+    row_chunks,
+)
+from keras_rbm.models.gaps import (
+    imputed,
+    log_partition_given,
+    marginals,
+    states_given,
+)
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
 
 
@@ -50,7 +63,7 @@ class GenerativeModel(BoltzmannMachine):
             trainable=False,
             aggregation="only_first_replica",
         )
-        self._examples_seen = _Count()
+        self._examples_seen = _Count((len(start),) if self.missing else ())
 
     def _state(self):
         required, optional = super()._state()
@@ -76,9 +89,16 @@ class GenerativeModel(BoltzmannMachine):
         return tf.cond(are_states, lambda: visible, drawn)
 
     def _record(self, visible, weights):
+        counted = weights
+        if self.missing is not None:
+            known = self.visible.by_row(tf.cast(is_known(visible), weights.dtype))
+            counted = known * weights[:, tf.newaxis]
+            visible = filled(visible)
         rows = self.visible.encode(visible)
+        if self.missing is not None:
+            rows *= known
         total = tf.linalg.matvec(rows, weights, transpose_a=True)
-        total, batch = all_sum((total, tf.reduce_sum(weights)))
+        total, batch = all_sum((total, tf.reduce_sum(counted, 0)))
         batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
         count = self._examples_seen.variable
         seen = count + batch
@@ -89,7 +109,7 @@ class GenerativeModel(BoltzmannMachine):
 
     def _knows_data(self):
         rate = np.asarray(self.base_rate)
-        seen = float(self._examples_seen.variable.numpy())
+        seen = float(np.max(self._examples_seen.variable))
         return seen > 0.0 or bool(np.any(rate != self._start_rate))
 
     def _set_data_mean(self, mean):
@@ -130,13 +150,13 @@ class GenerativeModel(BoltzmannMachine):
         """
         width = None
 
-        def encoded():
+        def rows():
             nonlocal width
             for chunk in self._checked_chunks(data):
                 width = chunk.shape[1]
-                yield self.visible.encode(chunk)
+                yield encoded(self.visible, chunk)
 
-        mean, variance = moments(encoded())
+        mean, variance = moments(rows())
         if not self.built:
             self.build((None, width))
         self._start_at(mean, variance)
@@ -144,7 +164,8 @@ class GenerativeModel(BoltzmannMachine):
     def _start_at(self, mean, variance):
         """Fits the isolated visible units to moments of the encoded data."""
         self.base_rate.assign(mean)
-        self._examples_seen.variable.assign(math.inf)
+        count = self._examples_seen.variable
+        count.assign(np.full(count.shape, math.inf))
         for name, value in self.visible.fitted(mean, variance).items():
             getattr(self, f"visible_{name}").assign(value)
         if self._learner is not None:
@@ -166,7 +187,8 @@ class GenerativeModel(BoltzmannMachine):
 
         For categorical units, which have no mean, it is the likeliest categories.
         """
-        return self._visible_parameters().state_like(self._reconstruct(visible))
+        means = self._reconstruct(visible, features)
+        return self._visible_parameters().state_like(means)
 
     def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.
@@ -181,6 +203,81 @@ class GenerativeModel(BoltzmannMachine):
         """
         self._assert_built("reconstruct")
         return map_rows(self._reconstruct, self._form.states(x))
+
+    def _states_with_gaps(self, x):
+        """Returns checked visible states, a float32 array (N, V), with NaN."""
+        part = self._form.visible._replace(has_gaps=True)
+        values = as_values(x)
+        part.check(values)
+        return np.array(values, np.float32)
+
+    def marginals(self, x: ArrayLike, steps: int = 200, seed: int = 0) -> tf.Tensor:
+        """Computes the mean of each visible unit given what is known of its row.
+
+        Rows whose unknown units have at most 1024 states together, such as a label,
+        are summed: `p(v_i | v_known)` is exact. For others it is estimated by a chain
+        that keeps what is known. With `missing="absent"` unknown units are not part of
+        a row's model, and each is asked for by itself: if it were there, given the
+        known ones, exactly for units of finitely many states.
+
+        Args:
+            x: array (N, V), states, NaN where not known.
+            steps: int ≥ 1, sweeps of a chain; the first fifth does not count.
+            seed: int.
+
+        Returns:
+            tensor (N, rows), `E[v | v_known]`; for categorical units the probabilities,
+            q columns per unit.
+
+        Example:
+
+        >>> rbm = keras_rbm.RBM(4, num_visible=3, seed=0)
+        >>> rbm.marginals([[1, 0, np.nan]]).shape
+        TensorShape([1, 3])
+        """
+        self._assert_built("marginals")
+        means = marginals(self, self._states_with_gaps(x), steps, seed)
+        return means[:, : int(self._visible_parameters().num_rows)]
+
+    def impute(
+        self,
+        x: ArrayLike,
+        method: str = "mean",
+        *,
+        steps: int = 200,
+        seed: int = 0,
+    ) -> tf.Tensor:
+        """Fills in what is not known of each row.
+
+        Args:
+            x: array (N, V), states, NaN where not known.
+            method: `"mean"`, for categories the likeliest one; `"mode"`, each unit's
+                likeliest state; or `"sample"`, a draw from `p(v_unknown | v_known)`.
+            steps: int ≥ 1, sweeps of a chain, see `marginals`.
+            seed: int.
+
+        Returns:
+            tensor (N, V), in which known states are unchanged.
+
+        Raises:
+            ValueError: if the method is unknown, or known values are no states.
+
+        Example:
+
+        >>> rbm = keras_rbm.RBM(4, num_visible=3, seed=0)
+        >>> rbm.impute([[1, 0, np.nan]], "mode").shape
+        TensorShape([1, 3])
+        """
+        self._assert_built("impute")
+        values, units = self._states_with_gaps(x), self._visible_parameters()
+        columns, rows = int(units.num_units), int(units.num_rows)
+        return imputed(
+            units,
+            values[:, :columns],
+            method,
+            lambda: marginals(self, values, steps, seed)[:, :rows],
+            lambda: states_given(self, values, steps, seed)[:, :columns],
+        )
 
     def _chains(self, potentials):
         """Returns visible states that chains have reached in training, or `None`."""
@@ -232,6 +329,7 @@ class GenerativeModel(BoltzmannMachine):
         seed: int | tf.Tensor = 0,
         search: bool = True,
         progress: bool = False,
+        observed: ArrayLike | None = None,
     ) -> inference.LogPartition:
         """Computes or estimates `log Z`, with its error.
 
@@ -245,12 +343,18 @@ class GenerativeModel(BoltzmannMachine):
                 `keras_rbm.inference.estimate_log_partition`.
             num_chains, betas, precision, steps, seed, search, progress: see there.
             initial_visible: model samples for `"reverse_ais"`.
+            observed: array (N, V), NaN where a state is not known, or `None`. For each
+                row, log Z of the model in which the known states are fixed,
+                `log sum exp(-E)` over the others, so that log p of the known states is
+                the difference to log Z. It is exact where the unknown ones have at most
+                1024 states. With `missing="absent"` it is log Z of the units that are
+                not NaN, the row's own model.
 
         Under a distribution strategy each replica anneals a share of the chains,
         without a progress bar.
 
         Returns:
-            `keras_rbm.inference.LogPartition`, nats.
+            `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,).
 
         Raises:
             ValueError: if the method is unknown, a variable is not finite, the model is
@@ -263,6 +367,8 @@ class GenerativeModel(BoltzmannMachine):
             "search": search,
             "progress": progress,
         }
+        if observed is not None:
+            return log_partition_given(self, observed, method, **options)
         options["initial_visible"] = initial_visible
         return self._log_partitions([method], **options)[method]
 
@@ -329,14 +435,15 @@ def mean_gradients(positive: Any, negative: Any) -> dict[str, tf.Tensor]:
 class _Count:
     """The weight of the examples whose mean `fit` has recorded.
 
-    It is saved with its model, but is not one of its weights. Infinite if `adapt` has
-    set the mean, which `fit` then does not change.
+    Where entries may be missing, it is that of each row. It is saved with its model,
+    but is not one of its weights. Infinite if `adapt` has set the mean, which `fit`
+    then does not change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         self.variable = keras.Variable(
             "zeros",
-            shape=(),
+            shape=shape,
             dtype="float32",
             trainable=False,
             aggregation="only_first_replica",

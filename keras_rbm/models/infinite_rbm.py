@@ -77,6 +77,11 @@ class InfiniteRBM(RBM):
         **kwargs: Any,
     ) -> None:
         check_counts(max_hidden_units=max_hidden_units)
+        if kwargs.get("missing") is not None:
+            raise ValueError(
+                "Expected no missing for a model that grows, whose steps take complete "
+                f"rows. Received: missing={kwargs['missing']!r}. Use an RBM."
+            )
         self._first_units = 0
         super().__init__(
             max_hidden_units,

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import check_sizes
+from keras_rbm.inference.completion import known_rows
+from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.files.exporting import (
     Endpoint,
@@ -18,6 +21,7 @@ from keras_rbm.models.files.exporting import (
     number,
     rows,
 )
+from keras_rbm.models.gaps import log_likelihood_of_known
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -25,9 +29,14 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
+from keras_rbm.units.partial_layer import partial
 
 if TYPE_CHECKING:
     from keras_rbm.models.rbm_distribution import RBMDistribution
+
+
+#: Updates of mean field that find features of rows with latent states.
+_MEAN_FIELD_UPDATES = 10
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -51,6 +60,11 @@ class RBM(GenerativeModel):
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
             of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior(1)`.
+        missing: what NaN in data stands for. `None`: an error. `"latent"`: a state that
+            is there, but not known; the likelihood is that of the known ones (missing
+            at random), and training draws the others given them. `"absent"`: a unit
+            that the example does not have, such as a film that a user has not rated;
+            each example has a model of its own, with common weights.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -95,11 +109,12 @@ class RBM(GenerativeModel):
         kernel_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
         kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
+        missing: str | None = None,
         **kwargs: Any,
     ) -> None:
         check_counts(hidden_units=hidden_units)
         visible, hidden = unit_types(visible, hidden)
-        super().__init__(seed=seed, num_visible=num_visible, **kwargs)
+        super().__init__(seed=seed, num_visible=num_visible, missing=missing, **kwargs)
         self._hidden_width = int(hidden_units)
         self.visible = visible
         self.hidden = hidden
@@ -139,25 +154,52 @@ class RBM(GenerativeModel):
         """Returns the model as `keras_rbm.inference.Potentials`.
 
         Args:
-            features: ignored.
+            features: tensor (B, V), 1 for the units that each example has, with
+                `missing="absent"`; otherwise ignored.
             dtype: str or `None`, type of the kernel, by default that of the model's
                 computations. Scores use `"float32"`.
         """
         self._assert_built("potentials")
+        visible = self._visible_parameters()
+        if features is not None and self.missing == "absent":
+            visible = partial(visible, features > 0.0)
         return inference.Potentials(
             tf.cast(self.kernel, dtype or self.compute_dtype),
-            self._visible_parameters(),
+            visible,
             self._hidden_parameters(),
         )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)
-        features = self._features_of_mean(self.visible.encode(inputs))
+        if self.missing is None:
+            features = self._features_of_mean(self.visible.encode(inputs))
+        else:
+            features = self._features_given(inputs)
         return tf.cast(features, self.compute_dtype)
+
+    def _features_given(self, inputs):
+        """Returns `E[h]` given what is known, by mean field if others are latent."""
+        known, states = is_known(inputs), filled(inputs)
+        potentials = self.potentials(tf.cast(known, inputs.dtype))
+        units = potentials.visible
+        encoded = units.encode(states)
+        if self.missing == "absent":
+            return self._features(potentials.hidden_natural_of_mean(encoded))
+        rows = known_rows(units, known)
+        means = tf.where(rows, encoded, units.mean(self._base_natural(potentials)))
+        for _ in range(_MEAN_FIELD_UPDATES):
+            hidden = potentials.hidden.mean(potentials.hidden_natural_of_mean(means))
+            expected = units.mean(potentials.visible_natural_of_mean(hidden))
+            means = tf.where(rows, encoded, expected)
+        return self._features_of_mean(means)
 
     def _features_of_mean(self, means):
         """Returns `E[h]` given encoded means of the visible units."""
-        features = self._hidden_parameters().mean(self._natural_of_mean(means))
+        return self._features(self._natural_of_mean(means))
+
+    def _features(self, natural):
+        """Returns `E[h]` given natural parameters."""
+        features = self._hidden_parameters().mean(natural)
         return _with_zero_gradients(
             features, *tf.nest.flatten(self._visible_parameters())
         )
@@ -177,8 +219,8 @@ class RBM(GenerativeModel):
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
         } | chain_endpoints(self.sample, number("num_samples"))
 
-    def _reconstruct(self, visible):
-        potentials = self.potentials()
+    def _reconstruct(self, visible, features=None):
+        potentials = self.potentials(features)
         hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
@@ -186,16 +228,32 @@ class RBM(GenerativeModel):
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.
 
         Args:
-            x: array (B, V).
+            x: array (B, V); NaN only if it stands for an absent unit.
 
         Returns:
             tensor (B,), nats.
         """
         self._assert_built("free_energy")
-        return map_rows(self._energies, self._form.states(x))
+        return map_rows(self._energies, self._scored_states(x))
 
     def _energies(self, visible):
-        return self.potentials(dtype=self.variable_dtype).free_energy(visible)
+        features = None
+        if self.missing == "absent":
+            known = is_known(visible)
+            features, visible = tf.cast(known, visible.dtype), filled(visible)
+        return self.potentials(features, self.variable_dtype).free_energy(visible)
+
+    def _scored_states(self, x):
+        """Returns checked visible states, without any that are latent."""
+        values = self._form.states(x)
+        if self.missing == "latent" and tf.executing_eagerly():
+            if not np.all(is_known(values)):
+                raise ValueError(
+                    "Expected rows of known states. Received: NaN. Call "
+                    "log_likelihood, which sums over what is not known, or impute(x) "
+                    "first."
+                )
+        return values
 
     def pseudo_log_likelihood(self, x: ArrayLike) -> tf.Tensor:
         """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
@@ -207,7 +265,7 @@ class RBM(GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("pseudo_log_likelihood")
-        values = self._form.states(x)
+        values = self._scored_states(x)
         potentials = self.potentials(dtype=self.variable_dtype)
         return map_rows(
             lambda v: inference.pseudo_log_likelihood(potentials, v), values
@@ -218,17 +276,23 @@ class RBM(GenerativeModel):
         x: ArrayLike,
         log_partition: ArrayLike | inference.LogPartition | str | None = None,
     ) -> tf.Tensor:
-        """Computes `log p(v) = -F(v) - log Z`.
+        """Computes `log p(v) = -F(v) - log Z`, or log p of what is known of v.
 
         Args:
-            x: array (B, V).
+            x: array (B, V), NaN where not known, if the model has `missing`. With
+                latent states -F(v) is summed over the unknown ones, exactly or by
+                annealing, see `log_partition(observed=x)`.
             log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it with (`"exact"`, by default `"ais"`).
+                name of a method to compute it with (`"exact"`, by default `"ais"`); for
+                rows with absent units that of each row's own model, from
+                `log_partition(observed=x)`.
 
         Returns:
             tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
         values = self._visible_states(x, "log_likelihood")
+        if self.missing is not None and not np.all(is_known(values)):
+            return log_likelihood_of_known(self, np.asarray(values), log_partition)
         return self._log_likelihood(values, log_partition)
 
     def sample(
@@ -342,6 +406,7 @@ class RBM(GenerativeModel):
             "hidden": units.serialize(self.hidden),
             "num_visible": self.num_visible,
             "seed": self.seed,
+            "missing": self.missing,
         }
 
 

@@ -1,6 +1,7 @@
 """Samples of a model by Markov chains, with checks of their arguments."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
@@ -8,6 +9,9 @@ from keras_rbm import inference, random
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
 from keras_rbm.inference.gibbs import chain_in_parts, checked_mask
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.models.data.missing import filled, is_known
+from keras_rbm.models.data.rows import as_rows, as_values
+from keras_rbm.units.layer_parameters import LayerParameters
 
 
 def draw(
@@ -22,7 +26,7 @@ def draw(
 ) -> tf.Tensor:
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
     initial_visible, clamp, seed = checked_chains(
-        model, shape, steps, initial_visible, clamp, seed
+        model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
     )
     check_normalizable(potentials)
     count = None if tf.is_tensor(shape[0]) else int(shape[0])
@@ -53,7 +57,7 @@ def draw_tempered(
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
     betas = inference.temperatures(betas)
     initial_visible, clamp, seed = checked_chains(
-        model, shape, steps, initial_visible, clamp, seed
+        model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
     )
     return inference.parallel_tempering(
         potentials,
@@ -69,13 +73,19 @@ def draw_tempered(
 
 def checked_chains(
     model: keras.Model,
+    units: LayerParameters,
+    base: tf.Tensor,
     shape: tuple[int, int],
     steps: int,
     initial_visible: ArrayLike | None,
     clamp: ArrayLike | None,
     seed: int | None,
 ) -> tuple[tf.Tensor | None, tf.Tensor | None, tf.Tensor]:
-    """Returns the states to start from, the mask and the seed, all checked."""
+    """Returns the states to start from, the mask and the seed, all checked.
+
+    NaN among the states to start from is drawn from the base, and other values in such
+    a row are kept.
+    """
     check_sizes(0, steps=steps)
     if clamp is not None and initial_visible is None:
         raise ValueError(
@@ -83,9 +93,9 @@ def checked_chains(
             "values. Received: initial_visible=None."
         )
     if initial_visible is not None:
-        initial_visible = model._visible_rows(
-            initial_visible, "sample", "initial_visible"
-        )
+        part = model._form.visible._replace(has_gaps=True)
+        initial_visible = as_rows(part.rows(as_values(initial_visible)))
+        part.check(initial_visible, "initial_visible")
         if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
             raise ValueError(
                 f"Expected initial_visible of shape {shape}. Received: shape "
@@ -94,4 +104,14 @@ def checked_chains(
     if clamp is not None:
         clamp = checked_mask(clamp, shape)
     seed = model._next_seed() if seed is None else random.as_seed(seed)
+    if initial_visible is not None and tf.executing_eagerly():
+        known = is_known(initial_visible)
+        gaps = tf.logical_not(tf.reduce_all(known, 1, keepdims=True))
+        if np.any(gaps):
+            natural = tf.broadcast_to(base, (len(known), units.num_rows))
+            start = units.draw(natural, random.fold_in(seed, -1))
+            initial_visible = filled(initial_visible, start)
+            given = tf.logical_and(gaps, known)
+            clamp = given if clamp is None else tf.logical_or(clamp, given)
+            clamp = tf.logical_and(clamp, known)
     return initial_visible, clamp, seed

@@ -102,6 +102,14 @@ class Learner:
         return self.model._mean_states()
 
     @property
+    def has_own_models(self) -> bool:
+        """bool: whether each example has a model of its own, so that none is common.
+
+        It has one given its input, or if it lacks units that others have.
+        """
+        return self.model.conditional or self.model.missing == "absent"
+
+    @property
     def kernel_mask(self) -> tf.Tensor | None:
         """Tensor (V, H), 1 where units are connected, or `None` if all are."""
         return self.model._kernel_mask

@@ -93,13 +93,13 @@ class LearningRule(Rule):
     def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
-        if model.conditional and (self.centered or self.conditional is False):
+        if learner.has_own_models and (self.centered or self.conditional is False):
             name = type(self).__name__ + ("(centered=True)" if self.centered else "")
             raise ValueError(
-                f"Expected a model without input for {name}: given x, each example has "
-                "its own model, and its chains and means cannot be used for others. "
-                f"Received: {type(model).__name__} '{model.name}'. Use the rule 'cd' "
-                "or 'maximum_likelihood'."
+                f"Expected a model without input for {name}, and without absent units: "
+                "otherwise each example has its own model, and its chains and means "
+                f"cannot be used for others. Received: {type(model).__name__} "
+                f"'{model.name}'. Use the rule 'cd' or 'maximum_likelihood'."
             )
         if self.conditional and not model.conditional:
             raise ValueError(
@@ -109,7 +109,8 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        if self.centered or (self.centered is None and not learner.model.conditional):
+        default = self.centered is None and not learner.has_own_models
+        if self.centered or default:
             self.centering = Centering(self.sliding_factor)
             self.centering.build(learner)
 

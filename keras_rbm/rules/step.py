@@ -29,6 +29,7 @@ class Step(NamedTuple):
         features: tensor (B, X), or `None` for a model without input.
         inference: `Inference` that the model predicts with, or `None`.
         learner: `Learner`, what else the rule may ask of the model, or `None`.
+        known: bool tensor (B, V), which states are data, where not all are, or `None`.
     """
 
     potentials: Potentials
@@ -41,6 +42,7 @@ class Step(NamedTuple):
     features: tf.Tensor | None = None
     inference: Inference | None = None
     learner: Learner | None = None
+    known: tf.Tensor | None = None
 
     @classmethod
     def of(
@@ -95,11 +97,11 @@ class Step(NamedTuple):
         reconstruction.
         """
         potentials, visible, num_observed = self.scored()
-        if potentials.visible.finite:
+        if potentials.visible.whole.finite:
             return -stochastic_pseudo_log_likelihood(
-                potentials, visible, self.loss_seed, num_observed
+                potentials, visible, self.loss_seed, num_observed, self.known
             )
-        return -reconstruction_log_likelihood(potentials, visible)
+        return -reconstruction_log_likelihood(potentials, visible, self.known)
 
     def chain_weights(self, num_chains: int) -> tf.Tensor:
         """Returns weights (C,) of a replica's chains, normalized over all replicas.

@@ -122,6 +122,10 @@ class Categorical(Unit):
         rows = one_hot(states, self.num_states, tf.float32)
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
 
+    def by_row(self, values: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+        repeat = tf.repeat if tf.is_tensor(values) else np.repeat
+        return repeat(values, self.num_states, axis=-1)
+
     def data_warning(self, states: np.ndarray) -> str | None:
         states, q = np.asarray(states), self.num_states
         if q < 3 or states.shape[1] % q or not np.isin(states, (0, 1)).all():

@@ -61,6 +61,16 @@ class JoinedParameters(LayerParameters, _Fields):
         biases = self._rows(bias)
         return self.of_parts(lambda part, own: part.with_bias(own), biases)
 
+    @property
+    def whole(self) -> "JoinedParameters":
+        return self.of_parts(lambda part: part.whole)
+
+    def of_model(self, index: int | tf.Tensor) -> "JoinedParameters":
+        return self.of_parts(lambda part: part.of_model(index))
+
+    def repeat(self, count: int | tf.Tensor) -> "JoinedParameters":
+        return self.of_parts(lambda part: part.repeat(count))
+
     def of_parts(
         self, function: Callable[..., Any], *arguments: Any
     ) -> "JoinedParameters":
@@ -235,6 +245,9 @@ class Joined(Unit):
 
     def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("encode", states)
+
+    def by_row(self, values: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+        return self._each("by_row", values)
 
     def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
         return self._each("contains", states)

@@ -99,6 +99,15 @@ class LayerParameters:
         """Returns the same units with another bias."""
         return self._replace(bias=bias)
 
+    @property
+    def whole(self) -> "LayerParameters":
+        """The layer with all its units, where each example has only some of them."""
+        return self
+
+    def of_model(self, index: int | tf.Tensor) -> "LayerParameters":
+        """Returns one of B layers."""
+        return self if self.bias.shape.rank == 1 else self.with_bias(self.bias[index])
+
     def repeat(self, count: int | tf.Tensor) -> "LayerParameters":
         """Returns `count` copies of each of B layers, one after the other."""
         if self.bias.shape.rank != 2:

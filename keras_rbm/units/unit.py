@@ -102,6 +102,10 @@ class Unit(Serializable, abc.ABC):
         """Returns data (n, units) as (n, rows), as the parameters' `encode` does."""
         return states
 
+    def by_row(self, values: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+        """Returns numbers of units, (n, units), for each of their rows, (n, rows)."""
+        return values
+
     def data_warning(self, states: np.ndarray) -> str | None:
         """Returns a str that says why data (n, units) look wrong, or `None`."""
         return None

@@ -43,6 +43,8 @@ _UNCONDITIONAL = {
     "train_on_batch": _ROWS | {"sample_weight": None},
     "test_on_batch": _ROWS | {"sample_weight": None},
     "reconstruct": _ROWS,
+    "marginals": _ROWS | {"steps": 2, "seed": 0},
+    "impute": _ROWS | {"method": "mean", "steps": 2, "seed": 0},
     "anneal": {"steps": None, "search": False} | ANNEAL,
     "log_partition": {"method": "exact", "steps": None, "search": True} | ANNEAL,
     "sample": {"num_samples": 3} | _SAMPLE,
@@ -85,7 +87,7 @@ METHODS = {
     "RBM": _GENERATIVE
     | {"RBM": {"hidden_units": 3, "visible": "gaussian", "hidden": "bernoulli"} | _NEW},
     "CRBM": _without(
-        _UNCONDITIONAL, "adapt", "anneal", "reconstruct", "sample, clamped"
+        _UNCONDITIONAL, "adapt", "anneal", "reconstruct", "sample, clamped", "marginals"
     )
     | _PAIRS
     | {
@@ -93,6 +95,7 @@ METHODS = {
         | _NEW
         | {"feature_initializer": None},
         "predict_map": _ROWS | {"batch_size": 5},
+        "impute": _XV | {"method": "mean", "steps": 2, "seed": 0},
         "sample": _ROWS | _SAMPLE,
         "sample, clamped": _ROWS | _SAMPLE | {"initial_visible": DATA, "clamp": _MASK},
         "free_energy": _XV,
@@ -106,6 +109,8 @@ METHODS = {
         "anneal",
         "log_partition",
         "compile",
+        "impute",
+        "marginals",
     )
     | {
         "DBN": {"rbms": [3, 2], "seed": 0},

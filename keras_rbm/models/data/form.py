@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_array,
     as_values,
@@ -37,6 +38,7 @@ class Part(NamedTuple):
         shape: tuple of ints and `None`, of one example that is no vector, but the
             input of a network; empty until it is known; `None` for vectors.
         flattens: bool, whether an example may have any shape, such as a picture's.
+        has_gaps: bool, whether NaN stands for an entry that is not known.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Part(NamedTuple):
     unit: Unit | None = None
     shape: tuple[int | None, ...] | None = None
     flattens: bool = False
+    has_gaps: bool = False
 
     def rows(self, values: Any) -> Any:
         """Returns an array, tensor or spec with each example as a vector."""
@@ -61,13 +64,16 @@ class Part(NamedTuple):
                 f"Expected {name} of {self.width} numbers for each example. Received: "
                 f"{name}.shape={tuple(values.shape)}."
             )
-        check_rows(rows, name, self.width, self.unit, self.shape)
+        check_rows(rows, name, self.width, self.unit, self.shape, self.has_gaps)
 
     def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
         if self.unit is None:
-            return lies_in(rows)
-        return tf.reduce_all(self.unit.contains(rows))
+            return lies_in(filled(rows) if self.has_gaps else rows)
+        sound = self.unit.contains(rows)
+        if self.has_gaps:
+            sound = tf.logical_or(sound, tf.logical_not(is_known(rows)))
+        return tf.reduce_all(sound)
 
     def assertions(self, rows: Any) -> list[Any]:
         """Returns operations that fail unless a tensor of a pipeline can be this."""
@@ -101,10 +107,12 @@ class DataForm(NamedTuple):
     conditional: bool
 
     @classmethod
-    def of_states(cls, unit: Unit | None, width: int | None) -> "DataForm":
+    def of_states(
+        cls, unit: Unit | None, width: int | None, has_gaps: bool = False
+    ) -> "DataForm":
         """Returns the form of a model of p(v)."""
-        called = Part("x", width, unit if unit.encodes else None)
-        return cls(Part("x", width, unit), called, False)
+        called = Part("x", width, unit if unit.encodes else None, has_gaps=has_gaps)
+        return cls(Part("x", width, unit, has_gaps=has_gaps), called, False)
 
     @classmethod
     def of_pairs(
@@ -113,10 +121,12 @@ class DataForm(NamedTuple):
         width: int | None,
         num_features: int | None,
         shape: tuple[int | None, ...] | None = None,
+        has_gaps: bool = False,
     ) -> "DataForm":
         """Returns the form of a model of p(y | x)."""
         called = Part("x", num_features, None, shape)
-        return cls(Part("y", width, unit, flattens=True), called, True)
+        visible = Part("y", width, unit, flattens=True, has_gaps=has_gaps)
+        return cls(visible, called, True)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -226,6 +236,7 @@ def check_rows(
     width: int | None = None,
     unit: Unit | None = None,
     example: tuple[int | None, ...] | None = None,
+    has_gaps: bool = False,
 ) -> None:
     """Raises a ValueError unless `rows` can be states of a layer.
 
@@ -234,7 +245,8 @@ def check_rows(
         name: str, the argument's name.
         width: int or `None`.
         unit: `Unit` whose states they should be, or `None` for any numbers.
-        example: shape of one example that need not be a vector, see `Part`.
+        example, has_gaps: shape of one example that need not be a vector, and whether
+            there may be NaN, see `Part`.
     """
     if not hasattr(rows, "shape"):
         raise TypeError(
@@ -270,19 +282,28 @@ def check_rows(
         raise TypeError(
             f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
         )
+    if has_gaps:
+        known = is_known(values)
+        if not known.all():
+            own = values[known][0] if known.any() else 0
+            values = np.where(known, values, own)
     low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
     if not np.isfinite([low, high]).all():
-        raise ValueError(
-            f"Expected finite {name}. Received: NaN or infinite values. Remove or "
-            "impute them first."
+        cure = (
+            "Remove or impute them first."
+            if unit is None
+            else "Replace infinite ones. If NaN stands for what is not known, pass "
+            "missing='latent' to the model."
         )
+        kind = "infinite" if has_gaps else "NaN or infinite"
+        raise ValueError(f"Expected finite {name}. Received: {kind} values. {cure}")
     if unit is not None:
-        _check_states(values, name, unit)
+        _check_states(values, name, unit, known if has_gaps else True)
 
 
-def _check_states(values, name, unit):
+def _check_states(values, name, unit, known):
     """Raises a ValueError unless an array of finite numbers can be states of a unit."""
-    sound = unit.contains(values)
+    sound = unit.contains(values) | ~np.asarray(known)
     if np.all(sound):
         return
     row, column = np.argwhere(~np.asarray(sound))[0]
@@ -370,7 +391,8 @@ def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
     if not tf.executing_eagerly():
         return
     for rows in chunks:
-        states = np.asarray(unit.is_state(np.asarray(rows)))
+        values = np.asarray(rows)
+        states = np.asarray(unit.is_state(values) | ~is_known(values))
         if not states.all():
             column = int(np.argwhere(~states)[0, 1])
             own = unit.unit_of_column(column)
@@ -388,6 +410,7 @@ def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
 def _warn_of_values_outside(chunks, name):
     """Warns if rows for binary units are not from 0 to 1, up to rounding."""
     for rows in chunks:
+        rows = filled(np.asarray(rows))
         low, high = np.min(rows, initial=0.0), np.max(rows, initial=1.0)
         if low < -_ROUNDING or high > 1.0 + _ROUNDING:
             warnings.warn(

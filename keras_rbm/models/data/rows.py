@@ -188,13 +188,18 @@ def moments(
     """Returns mean and variance (V,), float32, of rows.
 
     Args:
-        chunks: iterable of tensors (n, V).
+        chunks: iterable of tensors (n, V); NaN does not count.
         weights: iterable of as many arrays (n,), positive, or `None`.
     """
     count, mean, squares = 0, 0.0, 0.0
     weights = itertools.repeat(None) if weights is None else weights
     for chunk, own_weights in zip(chunks, weights, strict=False):
         rows = np.asarray(chunk, np.float64)
+        known = rows == rows
+        if not known.all() or np.ndim(count):
+            part = _moments_of_known(rows, known, own_weights)
+            count, mean, squares = _merged((count, mean, squares), part)
+            continue
         own = np.average(rows, 0, own_weights)
         size = len(rows) if own_weights is None else np.sum(own_weights)
         total = count + size
@@ -205,7 +210,25 @@ def moments(
         squares += np.square(own - mean) * count * size / total
         mean = mean + (own - mean) * size / total
         count = total
-    return mean.astype(np.float32), (squares / count).astype(np.float32)  # type: ignore[attr-defined]
+    variance = squares / np.maximum(count, np.finfo(np.float64).tiny)
+    return mean.astype(np.float32), variance.astype(np.float32)  # type: ignore[attr-defined]
+
+
+def _moments_of_known(rows, known, weights):
+    """Returns count, mean and sum of squared deviations of each column, (V,)."""
+    each = known * (1.0 if weights is None else np.asarray(weights)[:, np.newaxis])
+    count = each.sum(0)
+    mean = (each * np.where(known, rows, 0.0)).sum(0) / np.where(count > 0, count, 1.0)
+    return count, mean, (each * np.square(np.where(known, rows - mean, 0.0))).sum(0)
+
+
+def _merged(one, two):
+    """Returns the counts, means and sums of squares of two parts as those of one."""
+    (n, mean, squares), (m, other, more) = one, two
+    total = np.where(n + m > 0, n + m, 1.0)
+    shift = other - mean
+    squares = squares + more + np.square(shift) * n * m / total
+    return n + m, mean + shift * m / total, squares
 
 
 def _first_spec(dataset):

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.models.data.missing import encoded, filled, is_known
 from keras_rbm.models.data.rows import as_rows, moments, some_rows
 from keras_rbm.models.training.fit_length import falling_rate
 from keras_rbm.units.bernoulli import are_binary
@@ -73,8 +74,7 @@ class Diagnosis(keras.callbacks.Callback):
         if self._independent is None:
             unit, rows = self.model.visible, self._rows
             self._independent = _independent_losses(unit, rows, rows)
-        width = self._rows.shape[1]
-        mean = width * np.mean(self._independent)
+        width, mean = self._rows.shape[1], _total(self._independent)
         logs = logs or {}
         self._loss = loss = logs.get("loss", 0.0)
         if "val_loss" in logs:
@@ -107,13 +107,13 @@ class Diagnosis(keras.callbacks.Callback):
         """Warns of a model worse than independent units."""
         # The loss looks at one unit of each example, V times as heavy.
         unit, rows = self.model.visible, self._rows
-        width = rows.shape[1]
-        mean = width * np.mean(self._independent)
+        width, mean = rows.shape[1], _total(self._independent)
         if self._loss <= mean + _LAST_MARGIN * width:
             return
         noise = random.uniform(tf.shape(rows), 0)
-        states = unit.drawn(tf.cast(rows, tf.float32), noise).numpy()
-        deviation = np.std(_independent_losses(unit, rows, states))
+        states = unit.drawn(tf.cast(filled(rows), tf.float32), noise).numpy()
+        states = np.where(is_known(rows), states, np.nan)
+        deviation = np.nanstd(_independent_losses(unit, rows, states))
         error = width * deviation / np.sqrt(self._count)
         if self._loss > mean + _ERRORS * error:
             self._tell(
@@ -171,7 +171,9 @@ class Diagnosis(keras.callbacks.Callback):
         features = getattr(self.model, "_features_of_mean", None)
         if features is None or not are_binary(hidden):
             return
-        features = np.asarray(features(self.model.visible.encode(self._rows)))
+        unit, rows = self.model.visible, self._rows
+        means = filled(encoded(unit, rows), self.model.base_rate)
+        features = np.asarray(features(tf.cast(means, tf.float32)))
         constant = (features.max(0) < _OFF) | (features.min(0) > _ON)
         number = int(constant.sum())
         if number > _LARGEST_SHARE * len(constant):
@@ -185,16 +187,26 @@ class Diagnosis(keras.callbacks.Callback):
 
 
 def _independent_losses(unit, rows, states):
-    """Returns minus log p of states, (B, V), of isolated units fitted to rows."""
+    """Returns minus log p of states, (B, V), of isolated units fitted to rows.
+
+    It is NaN where states are.
+    """
     start = {
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted = start | unit.fitted(*moments([unit.encode(rows)]))
+    fitted = start | unit.fitted(*moments([encoded(unit, rows)]))
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)
     natural = parameters.natural(0.0)
+    known = is_known(states)
+    states = filled(states)
     own = tf.transpose(natural * parameters.first_of(states))
     own = tf.math.unsorted_segment_sum(own, parameters.unit_of_row, rows.shape[1])
     each = parameters.base_measure(states) - parameters.log_partition(natural)
-    return -(tf.transpose(own) + each).numpy()
+    return np.where(known, -(tf.transpose(own) + each).numpy(), np.nan)
+
+
+def _total(losses):
+    """Returns the mean over rows of the sum of losses, (B, V), of known entries."""
+    return np.mean(np.nansum(losses, 1))

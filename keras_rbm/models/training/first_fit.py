@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.models.data.missing import encoded
 from keras_rbm.models.data.rows import moments, row_chunks, some_rows
 from keras_rbm.models.layer_variables import layer_parameters
 from keras_rbm.models.training.logistic_start import (
@@ -78,7 +79,8 @@ def _start_at_data(model, batches):
             f"Expected states of {model.visible!r}. Received: {warned[0]}.",
             stacklevel=2,
         )
-    mean, variance = moments(map(unit.encode, chunks), weights)
+    rows = (encoded(unit, chunk) for chunk in chunks)
+    mean, variance = moments(rows, weights)
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]

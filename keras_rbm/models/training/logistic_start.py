@@ -39,7 +39,7 @@ def logistic_regressions(
 
     Args:
         features: array (N, X).
-        targets: array (N, V), between 0 and 1.
+        targets: array (N, V), between 0 and 1; NaN does not count.
         weights: array (N,), of the rows.
         penalty: float > 0.
 
@@ -52,7 +52,12 @@ def logistic_regressions(
     )
     count = len(features)
     weights = weights / np.sum(weights)
+    known = targets == targets
+    has_gaps = not known.all()
+    targets = np.where(known, targets, 0.0)
     center, share = (weights @ part for part in (features, targets))
+    if has_gaps:
+        share = share / np.maximum(weights @ known, np.finfo(np.float64).tiny)
     share = np.clip(share, 0.5 / count, 1.0 - 0.5 / count)
     x, y = (tf.constant(part, tf.float64) for part in (features - center, targets))
     weighted = tf.constant(weights[:, np.newaxis]) * x
@@ -67,6 +72,7 @@ def logistic_regressions(
     for step in range(_STEPS):
         kernel, bias = ahead
         error = y - tf.sigmoid(tf.matmul(x, kernel) + bias)
+        error = error * known if has_gaps else error
         ascent = tf.matmul(weighted, error, transpose_a=True) - penalty * kernel
         up = tf.linalg.matvec(error, weights, transpose_a=True) * free
         new = kernel + tf.linalg.cholesky_solve(factor, ascent), bias + 4.0 * up
@@ -89,14 +95,15 @@ def chosen_stddev(
 
     Args:
         features: array (N, X), in random order.
-        targets: array (N, V), between 0 and 1.
+        targets: array (N, V), between 0 and 1; NaN does not count.
         weights: array (N,), of the rows.
         stddev: float > 0, with which to begin.
     """
     features, targets, weights = (
         np.asarray(part, np.float64) for part in (features, targets, weights)
     )
-    varied = np.flatnonzero(targets.max(0) > targets.min(0))
+    low, high = np.fmin.reduce(targets), np.fmax.reduce(targets)
+    varied = np.flatnonzero(high > low)  # false if all are NaN
     if len(features) < _FEWEST or not len(varied):
         return stddev
     every = max(1, math.ceil(len(varied) / _COLUMNS))
@@ -116,7 +123,7 @@ def chosen_stddev(
         kernel, bias = logistic_regressions(x, y, own, 1.0 / (value**2 * len(x)))
         natural = features[away] @ kernel + bias
         each = targets[away] * natural - np.logaddexp(0.0, natural)
-        return weights[away] * each.sum(axis=1)
+        return weights[away] * np.nansum(each, axis=1)
 
     def better(new, old):
         gain = score(new) - score(old)

@@ -8,6 +8,8 @@ import tensorflow as tf
 from keras_rbm import random, rules
 from keras_rbm._replicas import add, as_logs, normalized, num_replicas
 from keras_rbm.inference import conditional_moments
+from keras_rbm.inference.completion import complete
+from keras_rbm.models.data.missing import entries, filled, is_known
 from keras_rbm.models.data.rows import unpack
 from keras_rbm.models.errors import lies_in
 from keras_rbm.models.training.guard import (
@@ -20,6 +22,8 @@ from keras_rbm.models.training.resume import inner_steps
 
 #: Number of the seed that completes data, among the seeds made from a step's seed.
 _COMPLETION, _MEANS = -3, -4
+#: Sweeps of the chains that draw what is not known, in each step.
+LATENT_SWEEPS = 10
 
 
 class TrainingStep(keras.Model):
@@ -48,7 +52,7 @@ class TrainingStep(keras.Model):
             phases = self._phases(step)
             self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
-            prediction = self._predicted(features, visible, phases.prediction)
+            prediction = self._predicted(features, step, phases.prediction, visible)
             logs = self._update(step, phases)
         self._record(visible, weights)
         self._end_pass(features)
@@ -104,13 +108,23 @@ class TrainingStep(keras.Model):
             weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
         else:
             weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
+        if self.missing is not None:
+            known = is_known(visible)
+            weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
+            if self.missing == "absent":
+                features = tf.cast(known, self.variable_dtype)
         return features, visible, weights, sample_weight
 
     def _step(self, features, visible, weights, root_seed, loss_seed):
         """Returns the `rules.Step` of a batch."""
         potentials = self._potentials_to_train(features)
+        known = None if self.missing is None else is_known(visible)
+        visible = visible if known is None else filled(visible)
         visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
-        states = self._complete(visible, random.fold_in(root_seed, _COMPLETION))
+        completion = random.fold_in(root_seed, _COMPLETION)
+        states = self._complete(visible, completion)
+        if self.missing == "latent":
+            states = self._with_latent(potentials, states, known, completion)
         natural = potentials.hidden_natural(states)
         positive = self._positive(potentials, states, weights, natural)
         return rules.Step(
@@ -124,7 +138,21 @@ class TrainingStep(keras.Model):
             features,
             self.inference,
             self._learner,
+            known,
         )
+
+    def _with_latent(self, potentials, visible, known, seed):
+        """Returns states with a draw in the place of those that are not known."""
+
+        def drawn():
+            base = self._base_natural(potentials)
+            return complete(potentials, visible, known, base, seed, LATENT_SWEEPS)
+
+        return tf.cond(tf.reduce_all(known), lambda: visible, drawn)
+
+    def _base_natural(self, potentials):
+        """Returns natural parameters of the visible units without coupling."""
+        return potentials.visible.bias
 
     def _drawn(self, visible, seed):
         """Returns states (B, V) for data that may be means, such as gray levels."""
@@ -188,16 +216,21 @@ class TrainingStep(keras.Model):
     def _set_data_mean(self, mean):
         """Takes the mean of the encoded data as known, before training."""
 
-    def _predicted(self, features, visible, given):
+    def _predicted(self, features, step, given, visible):
         """Returns the prediction for metrics: the rule's, or else the model's."""
         if self._reports_predictions and given is None:
+            if self.missing is not None:
+                visible = filled(visible, step.visible)
             return self._prediction(features, visible)
         return given
 
     def _results(self, features, visible, prediction, sample_weight):
         if not self._reports_predictions:
             return self.get_metrics_result()
-        x = visible if features is None else features
+        x = features if self.conditional else visible
+        if self.missing is not None:
+            parts = entries(visible, prediction, sample_weight)
+            return self.compute_metrics(x, *parts)
         return self.compute_metrics(x, visible, prediction, sample_weight)
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
@@ -205,7 +238,7 @@ class TrainingStep(keras.Model):
         seed = self._test_seed()
         step = self._step(features, visible, weights, seed, seed)
         losses, prediction = self._test_losses(step)
-        prediction = self._predicted(features, visible, prediction)
+        prediction = self._predicted(features, step, prediction, visible)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return as_logs(self._results(features, visible, prediction, sample_weight))
 

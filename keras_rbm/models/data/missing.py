@@ -1,0 +1,74 @@
+"""Entries of the data that are not known, which NaN stands for."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_rbm.units.unit import Unit
+
+#: What NaN may mean, besides an error.
+KINDS = ("latent", "absent")
+
+
+def check_missing(missing: Any) -> None:
+    """Raises a ValueError unless the argument of a model is one of the kinds."""
+    if missing is not None and (not isinstance(missing, str) or missing not in KINDS):
+        raise ValueError(
+            "Expected missing as 'latent' (there, but not known), 'absent' (not part "
+            f"of the example), or None. Received: missing={missing!r}."
+        )
+
+
+def is_known(values: Any) -> Any:
+    """Returns bools of the shape of an array or tensor of numbers."""
+    if tf.is_tensor(values):
+        floating = values.dtype.is_floating
+        return values == values if floating else tf.ones_like(values, tf.bool)
+    return values == values  # false for NaN
+
+
+def filled(values: Any, others: Any = 0.0) -> Any:
+    """Returns an array or tensor with other values in the place of NaN."""
+    if tf.is_tensor(values):
+        others = tf.cast(others, values.dtype)
+        return tf.where(is_known(values), values, others * tf.ones_like(values))
+    return np.where(is_known(values), values, others)
+
+
+def encoded(unit: Unit, states: Any) -> Any:
+    """Returns data (n, units) as (n, rows), as `unit.encode` does; NaN stays NaN."""
+    known = is_known(states)
+    if np.all(known):
+        return unit.encode(states)
+    rows = np.asarray(unit.encode(filled(states)))
+    return np.where(unit.by_row(np.asarray(known)), rows, np.nan)
+
+
+def check_columns(visible: np.ndarray, name: str) -> None:
+    """Raises a ValueError if a column of data is not known in any row."""
+    empty = np.flatnonzero(~np.asarray(is_known(visible)).any(0))
+    if len(empty):
+        raise ValueError(
+            f"Expected {name} with a known value in each column. Received: only NaN in "
+            f"columns {empty.tolist()!r:.200}. Leave them out."
+        )
+
+
+def entries(
+    visible: tf.Tensor, prediction: tf.Tensor, weights: tf.Tensor | None
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns each entry as an example of its own, with weight 0 if it is not known.
+
+    Args:
+        visible, prediction: tensors (B, V).
+        weights: tensor of B numbers, or `None`.
+
+    Returns:
+        tensors (B V, 1), (B V, 1) and (B V,).
+    """
+    known = tf.cast(is_known(visible), prediction.dtype)
+    if weights is not None:
+        known *= tf.reshape(tf.cast(weights, known.dtype), (-1, 1))
+    columns = (tf.reshape(part, (-1, 1)) for part in (filled(visible), prediction))
+    return (*columns, tf.reshape(known, [-1]))
