@@ -13,8 +13,9 @@ from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
 from keras_rbm._replicas import is_single, num_replicas
 from keras_rbm.inference import traces
+from keras_rbm.metrics.state_accuracy import without_names
 from keras_rbm.models.data.batches import TrainingData, with_weights
-from keras_rbm.models.data.form import DataForm, warn_of_means
+from keras_rbm.models.data.form import DataForm, class_weights, warn_of_means
 from keras_rbm.models.data.missing import check_columns, check_missing
 from keras_rbm.models.data.rows import (
     Data,
@@ -159,8 +160,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 object belongs to one model.
             loss: not supported, except by `CRBM`; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
-                visible states and the model's prediction of them. With `missing`
-                each known entry is an example of its own, with its row's weight.
+                visible states and the model's prediction of them: means, for several
+                categorical units the likeliest categories, for one the probabilities.
+                `"accuracy"` is the share of units whose state is predicted. With
+                `missing` each known entry is an example, with its row's weight.
             run_eagerly: as in Keras.
             steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
                 as take about a tenth of a second, or 1 if a callback is called at each
@@ -196,6 +199,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 "under a distribution strategy: Keras fails with others. Received: "
                 f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
+        if self.visible.encodes or self.visible.takes_means:
+            metrics, weighted_metrics = map(without_names, (metrics, weighted_metrics))
         if self.missing is not None and metrics:  # only weights leave entries out
             metrics, weighted_metrics = None, [*metrics, *(weighted_metrics or [])]
         super().compile(
@@ -321,7 +326,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             if not self.optimizer.built:
                 if awaits_rate(self):
                     has_network = self.backbone is not None
-                    sizes = self._visible_width, has_network
+                    width = self._visible_width
+                    if width == 1 and self.conditional:  # a label of many features
+                        width = self.num_features
+                    sizes = width, has_network
                     rate = default_rate(self._named_optimizer, *sizes)
                     rate *= self.rule.rate_share
                     falling_rate(self.optimizer).initial_learning_rate = rate
@@ -392,7 +400,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         validation_split: float = 0.0,
         validation_data: Any = None,
         shuffle: bool = True,
-        class_weight: None = None,
+        class_weight: dict[int, float] | None = None,
         sample_weight: ArrayLike | None = None,
         initial_epoch: int = 0,
         **kwargs: Any,
@@ -409,6 +417,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 generator; for a conditional model the input (N, X), or pairs.
             y: array (N, V), the visible states of a conditional model.
             validation_data: like x and y, without shuffling.
+            class_weight: dict of class to weight, for a model of a single categorical
+                unit, such as a label, given arrays.
             **kwargs: the other arguments are those of `keras.Model.fit`.
 
         Returns:
@@ -422,10 +432,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         """
         self._assert_compile_called("fit")
         if class_weight is not None:
-            raise ValueError(
-                "Expected no class_weight: a Boltzmann machine has no classes. "
-                "Received: class_weight. Pass sample_weight instead."
-            )
+            own = class_weights(class_weight, self.visible, y)
+            sample_weight = own if sample_weight is None else own * sample_weight
         if batch_size is not None:
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)

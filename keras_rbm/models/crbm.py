@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference as inference_module
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts
+from keras_rbm.inference.messages.enumerated_states import has_few_states
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
@@ -52,10 +53,11 @@ class CRBM(WithInference, WithBackbone):
         hidden_units: int ≥ 1, H.
         visible, hidden: str or `keras_rbm.units` object, types of the units.
         inference: `keras_rbm.inference.Inference` or its name, with which the model
-            predicts and rules such as `MaximumLikelihood` learn. By default `Exact`
-            if a binary layer has at most 8 units and sum-product belief propagation if
-            both have more, chosen when the model is built; `MeanField`, the only
-            choice, for other units. Train and predict with the same.
+            predicts and rules such as `MaximumLikelihood` learn. By default, chosen
+            when the model is built: `Exact` if a layer has at most 256 states, such as
+            8 binary units or the classes of a label; else for binary hidden and binary
+            or categorical visible units sum-product belief propagation, for others
+            `MeanField`. Train and predict with the same.
         num_visible: int or `None`, V. `None` takes it from the first data.
         num_features: int or `None`, X, likewise.
         backbone: Keras layer or model, or `None`. It maps x, of any shape, to features
@@ -161,8 +163,8 @@ class CRBM(WithInference, WithBackbone):
         visible, hidden = unit_types(visible, hidden)
         chooses = inference is None
         if chooses:
-            binary = are_binary(visible, hidden)
-            inference = "belief_propagation" if binary else "mean_field"
+            messages = inference_module.BeliefPropagation().takes(visible, hidden)
+            inference = "belief_propagation" if messages else "mean_field"
         inference = inference_module.get(inference)
         super().__init__(seed=seed, num_visible=num_visible, missing=missing, **kwargs)
         self.hidden_units = int(hidden_units)
@@ -170,7 +172,7 @@ class CRBM(WithInference, WithBackbone):
         self.hidden = hidden
         self._check_inference(inference)
         self._inference = inference
-        self._awaits_inference = chooses and are_binary(visible, hidden)
+        self._awaits_inference = chooses
         self.num_features = None if num_features is None else int(num_features)
         self._set_backbone(backbone)
         self._set_start(
@@ -199,10 +201,6 @@ class CRBM(WithInference, WithBackbone):
             )
         self.num_features = width
         self._visible_width = self.num_visible
-        if self._awaits_inference:
-            if min(self.num_visible, self.hidden_units) <= CHEAP_UNITS:
-                self.inference = inference_module.Exact()
-            self._awaits_inference = False
         visible = self.visible.num_rows(self.num_visible)
         if self._shift_shape is not None:
             check_shifts(self._shift_shape, visible)
@@ -229,10 +227,22 @@ class CRBM(WithInference, WithBackbone):
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, self.num_visible, start)
         add_units(self, "hidden_{}", self.hidden, self.hidden_units)
+        if self._awaits_inference:
+            if self._has_few_states():
+                self.inference = inference_module.Exact()
+            self._awaits_inference = False
+
+    def _has_few_states(self):
+        """Returns whether exact inference costs no more than a few sweeps."""
+        if are_binary(self.visible, self.hidden):
+            return min(self.num_visible, self.hidden_units) <= CHEAP_UNITS
+        units = {"visible_{}": self.visible, "hidden_{}": self.hidden}
+        layers = (layer_parameters(self, *layer) for layer in units.items())
+        return any(map(has_few_states, layers))
 
     def _build_from_batch(self, x, y):
         if self.num_visible is None:
-            self.num_visible = int(flattened(y).shape[-1])
+            self.num_visible = int(self._form.visible.rows(y).shape[-1])
         self.build(tuple(x.shape))
 
     def compile(
@@ -369,7 +379,7 @@ class CRBM(WithInference, WithBackbone):
 
         For categorical units, which have no mean, it is the likeliest categories.
         """
-        return self.potentials(features).visible.state_like(
+        return self.potentials(features).visible.compared(
             tf.cast(self(features), self.variable_dtype)
         )
 
@@ -412,8 +422,10 @@ class CRBM(WithInference, WithBackbone):
         if are_binary(self.visible):
             return tf.cast(self(rows) > 0.5, tf.float32)
         potentials = self.potentials(rows)
-        hidden = self.inference.given(rows)(potentials, pairwise=None).hidden
-        natural = potentials.visible_natural_of_mean(hidden)
+        beliefs = self.inference.given(rows)(potentials, pairwise=None)
+        if isinstance(self.visible, units.Categorical):
+            return potentials.visible.mode(beliefs.visible)
+        natural = potentials.visible_natural_of_mean(beliefs.hidden)
         return potentials.visible.mode(natural)
 
     def free_energy(self, x: ArrayLike, v: ArrayLike) -> tf.Tensor:

@@ -22,7 +22,7 @@ from keras_rbm.units.layer_parameters import LayerParameters
 #: Rows whose chains run at once.
 _ROWS_AT_ONCE = 1000
 #: Binary hidden units that are enumerated for each row, rather than annealed.
-_ENUMERATED = 12
+_ENUMERATED = 14
 
 
 def log_partition_given(
@@ -117,7 +117,8 @@ def log_likelihood_of_known(
             )
         return -tf.cast(model.free_energy(values), tf.float64) - own
     joint = model._log_partition_value(log_partition)
-    return log_partition_given(model, values).value - joint
+    method = log_partition if isinstance(log_partition, str) else None
+    return log_partition_given(model, values, method).value - joint
 
 
 def marginals(

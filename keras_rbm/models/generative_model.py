@@ -188,7 +188,7 @@ class GenerativeModel(BoltzmannMachine):
         For categorical units, which have no mean, it is the likeliest categories.
         """
         means = self._reconstruct(visible, features)
-        return self._visible_parameters().state_like(means)
+        return self._visible_parameters().compared(means)
 
     def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.

@@ -18,10 +18,11 @@ class WithInference:
         """Raises a ValueError if the model cannot predict by this inference."""
         inference.check_input(self.conditional)
         types = tf.nest.flatten([self.visible, self.hidden])
-        if inference.binary_only and not are_binary(*types):
+        if not inference.takes(*types):
             raise ValueError(
                 f"Expected inference='mean_field' for units {types!r:.200}. Received: "
-                f"inference={inference!r}, which is only for binary units."
+                f"inference={inference!r}, which is only for binary units, or "
+                "categorical visible ones."
             )
 
     def _check_prediction(self):

@@ -18,6 +18,9 @@ from keras_rbm.rules.fast_persistent_contrastive_divergence import (
     FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
 )
 from keras_rbm.rules.frank_wolfe import FrankWolfe as FrankWolfe
+from keras_rbm.rules.hybrid_discriminative import (
+    HybridDiscriminative as HybridDiscriminative,
+)
 from keras_rbm.rules.learner import Learner as Learner
 from keras_rbm.rules.learning_rule import LearningRule as LearningRule
 from keras_rbm.rules.marginal_loss import MarginalLoss as MarginalLoss
@@ -41,6 +44,7 @@ _BY_NAME = {
     "cd_perceptron": ContrastiveDivergencePerceptron,
     "frank_wolfe": FrankWolfe,
     "fpcd": FastPersistentContrastiveDivergence,
+    "hybrid_discriminative": HybridDiscriminative,
     "max_margin": MaxMargin,
     "maximum_likelihood": MaximumLikelihood,
     "parallel_tempering": ParallelTempering,
@@ -56,8 +60,8 @@ def get(identifier: str | dict[str, _Any] | Rule) -> Rule:
     Args:
         identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
             `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
-            `"max_margin"`, `"cd_perceptron"`, `"frank_wolfe"`), a serialized config,
-            or a `Rule`.
+            `"max_margin"`, `"cd_perceptron"`, `"hybrid_discriminative"`,
+            `"frank_wolfe"`), a serialized config, or a `Rule`.
 
     Raises:
         ValueError: if the identifier is unknown.

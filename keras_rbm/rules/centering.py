@@ -1,6 +1,7 @@
 """The centered gradient."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm._replicas import all_sum
@@ -38,6 +39,7 @@ class Centering:
     visible_offset: keras.Variable | None
     hidden_offset: keras.Variable | None
     _learner: Learner | None
+    _unit_of_row: np.ndarray | None = None  # where each example has its own units
 
     def __init__(self, sliding_factor: float) -> None:
         check_sliding_factor(sliding_factor)
@@ -47,6 +49,8 @@ class Centering:
     def build(self, learner: Learner) -> None:
         """Creates the offsets: means of the data and of hidden units without input."""
         self._learner = learner
+        if learner.has_own_models:
+            self._unit_of_row = np.asarray(learner.potentials().visible.unit_of_row)
         names = ("visible_offset", "hidden_offset")
         for name, start in zip(names, _starts(learner), strict=True):
             variable = learner.add_variable(
@@ -66,6 +70,10 @@ class Centering:
         visible, hidden, total = all_sum(
             (mean.visible.bias, mean.hidden.bias, mean.weights)
         )
+        if self._unit_of_row is not None:  # the mean of those that are there
+            there = self._of_units(visible[tf.newaxis])[0]
+            known = tf.math.divide_no_nan(visible, there)
+            visible = tf.where(there > 0.0, known, self.visible_offset)
         # A batch whose weights are all zero does not change the offsets.
         rate = self.sliding_factor * tf.sign(total)
         for offset, target in (
@@ -78,18 +86,43 @@ class Centering:
         """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 if weights are 0."""
         mean = moments.mean()
         mu, lam = self._offsets()
-        hidden = mean.hidden.bias - mean.weights * lam
-        kernel = mean.kernel - _outer(mean.visible.bias, lam) - _outer(mu, hidden)
+        kernel = mean.kernel - _outer(mean.visible.bias, lam)
+        if self._unit_of_row is None:
+            kernel -= _outer(mu, mean.hidden.bias - mean.weights * lam)
+        else:
+            there = (
+                self._of_units(moments.visible.bias) * moments.weights[:, tf.newaxis]
+            )
+            hidden = moments.hidden.bias - lam
+            kernel -= mu[:, tf.newaxis] * tf.matmul(there, hidden, transpose_a=True)
         mask = self._learner.kernel_mask
         return kernel if mask is None else kernel * mask
+
+    def _of_units(self, rows):
+        """Returns the sum of each unit's rows for each of them, (B, rows)."""
+        sums = tf.math.unsorted_segment_sum(
+            tf.transpose(rows), self._unit_of_row, self._unit_of_row[-1] + 1
+        )
+        return tf.transpose(tf.gather(sums, self._unit_of_row))
+
+    def kernel_shift(self, kernel: tf.Tensor) -> tf.Tensor:
+        """Returns what a change of the kernel adds to the ordinary kernel.
+
+        It is 0, unless categorical units may be absent: then a unit's change is
+        centered by itself.
+        """
+        if self._unit_of_row is None:
+            return tf.zeros_like(kernel)
+        mu, _ = self._offsets()
+        return -tf.transpose(self._of_units(tf.transpose(mu[:, tf.newaxis] * kernel)))
 
     def shifts(self, kernel: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what a change of the kernel adds to the ordinary biases, by name."""
         mu, lam = self._offsets()
-        return {
-            "visible_bias": -tf.linalg.matvec(kernel, lam),
-            "hidden_bias": -tf.linalg.matvec(kernel, mu, transpose_a=True),
-        }
+        hidden = -tf.linalg.matvec(kernel, mu, transpose_a=True)
+        if self._unit_of_row is not None:
+            hidden = tf.zeros_like(hidden)
+        return {"visible_bias": -tf.linalg.matvec(kernel, lam), "hidden_bias": hidden}
 
     def ordinary(self, gradients: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Returns gradients of the ordinary parameters, given those of the centered."""

@@ -93,7 +93,8 @@ class LearningRule(Rule):
     def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
-        if learner.has_own_models and (self.centered or self.conditional is False):
+        alone = learner.has_own_models and self.conditional is False
+        if alone or (self.centered and not learner.can_be_centered):
             name = type(self).__name__ + ("(centered=True)" if self.centered else "")
             raise ValueError(
                 f"Expected a model without input for {name}, and without absent units: "
@@ -109,7 +110,7 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        default = self.centered is None and not learner.has_own_models
+        default = self.centered is None and learner.can_be_centered
         if self.centered or default:
             self.centering = Centering(self.sliding_factor)
             self.centering.build(learner)

@@ -4,9 +4,11 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.inference import Moments, Potentials, conditional_moments
+from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step
+from keras_rbm.units import CategoricalParameters
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -17,8 +19,9 @@ class MaxMargin(LearningRule):
 
         max over v* of [ Hamming(v*, v) + score(v* | x) ] - score(v | x),
 
-    which bounds the number of wrong pixels from above if the inference finds the
-    maximum. Targets should be binary, as v* is. The model's inference determines
+    which bounds the number of wrong pixels, or of wrong categories, from above if the
+    inference finds the maximum. Targets should be states, as v* is: 0 or 1, or numbers
+    of categories. The model's inference determines
     the score: `BeliefPropagation("mixed_product")` sums the hidden units out,
     `score = -F` (MSSVM); `BeliefPropagation("max_product")` maximizes over them,
     `score = max over h of -E` (LSSVM, also in the positive phase). If the inference
@@ -79,15 +82,18 @@ class MaxMargin(LearningRule):
     def _rival(self, step: Step) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
         """Returns the states of largest margin violation, with parameters; losses."""
         potentials, visible = step.potentials, step.visible
-        reward = 1.0 - 2.0 * visible  # of a 1; the Hamming distance is linear
+        units = potentials.visible
+        reward, constant = _hamming(units, visible)
         augmented = Potentials(
-            potentials.kernel, potentials.visible_bias + reward, potentials.hidden_bias
+            potentials.kernel,
+            units.with_bias(potentials.visible_bias + reward),
+            potentials.hidden,
         )
         found = step.inference.given(step.features)(augmented, pairwise=None).visible
-        rival = tf.cast(found > 0.5, visible.dtype)
+        rival = tf.cast(_decoded(units, found), visible.dtype)
         natural = potentials.hidden_natural(rival)
         score = _joint_score if step.inference.is_joint else _score
-        violation = tf.reduce_sum(visible + rival * reward, -1)
+        violation = tf.reduce_sum(constant + units.first_of(rival) * reward, -1)
         violation += score(potentials, rival, natural)
         violation -= score(potentials, visible, step.hidden_natural)
         worse = violation[:, tf.newaxis] > 0.0
@@ -98,17 +104,37 @@ class MaxMargin(LearningRule):
         return states, tf.nn.relu(violation)
 
 
+def _hamming(units, states):
+    """Returns what each row adds to the Hamming distance, and a constant, (B, rows).
+
+    The distance is linear: a binary unit that is 1 adds 1 - 2 v to v, and any category
+    but the right one adds 1.
+    """
+    if isinstance(units, CategoricalParameters):
+        wrong = 1.0 - units.first_of(states)
+        return wrong, tf.zeros_like(wrong)
+    return 1.0 - 2.0 * states, states
+
+
+def _decoded(units, beliefs):
+    """Returns the states of beliefs (B, rows) of a state."""
+    if isinstance(units, CategoricalParameters):
+        return units.mode(beliefs)
+    return beliefs > 0.5
+
+
 def _score(potentials, visible, natural):
     return -potentials.free_energy(visible, natural)
 
 
 def _joint_score(potentials, visible, natural):
-    own = tf.reduce_sum(potentials.visible_bias * visible, -1)
+    own = own_log_weight(potentials.visible, visible)
     return own + tf.reduce_sum(tf.nn.relu(natural), -1)
 
 
 def _joint_moments(potentials, visible, natural, weights):
     hidden = tf.cast(natural > 0.0, visible.dtype)
-    kernel = tf.matmul(visible * weights[:, tf.newaxis], hidden, transpose_a=True)
+    rows = potentials.visible.first_of(visible) * weights[:, tf.newaxis]
+    kernel = tf.matmul(rows, hidden, transpose_a=True)
     v = potentials.visible.statistics(visible)
     return Moments(kernel, v, potentials.hidden.statistics(hidden), weights)

@@ -65,7 +65,7 @@ class MaximumLikelihood(LearningRule):
         if inference is None:
             name = "belief_propagation" if binary else "mean_field"
             inference = self.inference = inference_module.get(name)
-        if inference.binary_only and not binary:
+        if not inference.takes(model.visible, model.hidden):
             raise ValueError(
                 "Expected binary units for MaximumLikelihood with this inference. "
                 f"Received: inference={inference!r}, visible={model.visible!r}, "
@@ -101,7 +101,7 @@ class MaximumLikelihood(LearningRule):
         """Returns the visible marginals, if they are what the model predicts."""
         own = self.inference in (None, step.inference)
         if own and beliefs.visible.shape.rank == 2:
-            return step.potentials.visible.state_like(beliefs.visible)
+            return step.potentials.visible.compared(beliefs.visible)
         return None
 
     def get_config(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""The optimizer of an estimator, made for each fit."""
+"""What the model of an estimator is compiled with, in each fit."""
 
+import math
 from typing import Any
 
 import keras
@@ -7,6 +8,9 @@ import keras
 from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
 from keras_rbm.optimizers import FallingRate
+
+#: Number of steps from which compilation by XLA, which takes seconds, pays off.
+_COMPILED_STEPS = 5000
 
 
 def optimizer_with_rate(
@@ -40,3 +44,9 @@ def optimizer_with_rate(
         learning_rate = FallingRate(learning_rate)
     rate = keras.optimizers.schedules.serialize(learning_rate)
     return defaults.new_optimizer(optimizer or "adam", learning_rate=rate, **config)
+
+
+def compiles(num_rows: int, batch_size: int, epochs: int) -> str | bool:
+    """Returns `jit_compile` for a fit to so many rows: `"auto"` if it is long."""
+    steps = epochs * math.ceil(num_rows / batch_size)
+    return "auto" if steps >= _COMPILED_STEPS else False

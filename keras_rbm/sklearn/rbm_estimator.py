@@ -13,7 +13,6 @@ from sklearn.base import (
     DensityMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
@@ -25,8 +24,9 @@ from keras_rbm.models.data.form import check_rows, warn_of_means
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
 from keras_rbm.rules.rule import Rule
-from keras_rbm.sklearn.optimizers import optimizer_with_rate
+from keras_rbm.sklearn.optimizers import compiles, optimizer_with_rate
 from keras_rbm.sklearn.precise import digest, precise_potentials
+from keras_rbm.sklearn.random_state import seed_from
 from keras_rbm.units.unit import Unit
 
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
@@ -37,8 +37,6 @@ _RATE, _WIDTH = 0.1, 64
 _FEW_EPOCHS = 20
 #: Rows of the batches for which a rate is meant beyond these epochs.
 _BATCH = 32
-#: Number of steps from which compilation by XLA, which takes seconds, pays off.
-_COMPILED_STEPS = 5000
 
 
 class RBMEstimator(
@@ -56,6 +54,11 @@ class RBMEstimator(
     `StandardScaler`, or raw measurements). A value between 0 and 1 of a binary unit
     counts as the probability that it is on. Set the type explicitly if it must not
     depend on the data, as between the folds of a search.
+
+    NaN in X of the first fit stands for values that are there, but not known. The model
+    learns the likelihood of those that are, `score_samples` returns it, and features
+    are given them (`RBM(missing="latent")`). `impute` fills gaps in any rows, also with
+    a model of data without any. `RBMImputer` is a transformer that does so.
 
     Args:
         n_components: int ≥ 1, hidden units, H.
@@ -89,7 +92,7 @@ class RBMEstimator(
 
     Raises:
         ValueError: from `fit`, if a parameter is out of range, or X has values that
-            are not states of the visible units.
+            are not states of the visible units, or a column of NaN only.
 
     Example:
 
@@ -142,52 +145,61 @@ class RBMEstimator(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
         """Trains a new model for `n_iter` epochs.
 
         Args:
-            X: array or frame (N, V).
+            X: array or frame (N, V), NaN where not known.
             y: ignored.
 
         Returns:
             The estimator.
         """
         check_counts(n_iter=self.n_iter)
-        X = validate_data(self, X, dtype=np.float32)
+        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan")
         return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
         """Trains the model for one epoch on X; creates it if there is none yet.
 
         The optimizer and the learning rule's chains continue from call to call. The
-        first call decides where the visible units start, and what `visible="auto"` is.
+        first call decides where the visible units start, what `visible="auto"` is, and
+        whether there may be NaN.
 
         Args:
-            X: array or frame (N, V), part of the data.
+            X: array or frame (N, V), part of the data, NaN where not known.
             y: ignored.
 
         Returns:
             The estimator.
         """
         first = not hasattr(self, "model_")
-        X = validate_data(self, X, dtype=np.float32, reset=first)
+        options = {"dtype": np.float32, "ensure_all_finite": "allow-nan"}
+        X = validate_data(self, X, reset=first, **options)
+        if not first:
+            self._check_gaps(X)
         return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Computes features, `E[h | v]`.
+        """Computes features, `E[h | v]`, by mean field where v has NaN.
 
         Args:
-            X: array or frame (N, V).
+            X: array or frame (N, V), NaN where not known, if X of `fit` had any.
 
         Returns:
             array (N, H), of the float type of X: for binary hidden units, the
             probabilities that they are on.
 
         Raises:
-            ValueError: if X has values that are no categories, for such units.
+            ValueError: if X has values that are no categories, for such units, or NaN
+                that X of `fit` had not.
         """
         check_is_fitted(self)
         X = self._validated(X)
@@ -197,33 +209,48 @@ class RBMEstimator(
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
 
-        return map_rows(features, X, dtype=tf.float64).numpy().astype(X.dtype)
+        return _by_gaps(
+            X,
+            lambda rows: map_rows(features, rows, dtype=tf.float64).numpy(),
+            lambda rows: self.model_.predict(rows, verbose=0),
+        ).astype(X.dtype)
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """Computes log-likelihoods, `log p(v) = -F(v) - log Z`.
+        """Computes log-likelihoods, `log p(v) = -F(v) - log Z`, of what is known of v.
 
         The error of log Z is common to all rows; `estimate_log_partition` returns it.
         log Z is estimated once for the weights of `model_`, with a warning if its
         interval is infinite.
 
         Args:
-            X: array or frame (N, V), states of the visible units.
+            X: array or frame (N, V), states of the visible units, NaN where not known,
+                if X of `fit` had any.
 
         Returns:
             array (N,), float64, nats. For Gaussian units these are log-densities.
 
         Raises:
-            ValueError: if X has values that are not states of the visible units.
+            ValueError: if X has values that are not states of the visible units, or NaN
+                that X of `fit` had not.
         """
         check_is_fitted(self)
         X = self._validated(X)
         unit = self.model_.visible
         as_in_fit = X.astype(np.float32)
-        check_rows(as_in_fit, "X", unit=unit)
+        check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
         warn_of_means([as_in_fit], unit, "X")
-        log_partition = float(self.estimate_log_partition().value)
+        log_partition = self.estimate_log_partition()
         energy = precise_potentials(self.model_).free_energy
-        return -map_rows(energy, X, dtype=tf.float64).numpy() - log_partition
+
+        def of_states(rows):
+            energies = map_rows(energy, rows, dtype=tf.float64).numpy()
+            return -energies - float(log_partition.value)
+
+        return _by_gaps(
+            X,
+            of_states,
+            lambda rows: self.model_.log_likelihood(rows, log_partition).numpy(),
+        )
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
@@ -264,8 +291,37 @@ class RBMEstimator(
             array (n_samples, V), float32.
         """
         check_is_fitted(self)
-        seed = None if random_state is None else _seed(random_state)
+        seed = None if random_state is None else seed_from(random_state)
         return self.model_.sample(n_samples, steps=steps, seed=seed).numpy()
+
+    def impute(
+        self,
+        X: ArrayLike,
+        method: str = "mean",
+        *,
+        steps: int = 200,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> np.ndarray:
+        """Fills in what is not known, given the rest of its row.
+
+        Args:
+            X: array or frame (N, V), NaN where not known.
+            method: `"mean"` (of binary units a probability), `"mode"` (each unit's
+                likeliest state) or `"sample"` (a draw; several give several tables).
+            steps: int ≥ 1, sweeps of each row's chain, see `RBM.marginals`.
+            random_state: int, `numpy.random.RandomState` or `None`, seed of the chains.
+
+        Returns:
+            array (N, V), of the float type of X, with known values unchanged.
+
+        Raises:
+            ValueError: if the method is unknown, or known values are no states.
+        """
+        check_is_fitted(self)
+        X, seed = self._validated(X, takes_gaps=True), seed_from(random_state)
+        rows = X.astype(np.float32)
+        found = self.model_.impute(rows, method, steps=steps, seed=seed).numpy()
+        return np.where(np.isnan(X), found, X)
 
     @property
     def components_(self) -> np.ndarray:
@@ -283,23 +339,38 @@ class RBMEstimator(
     def _n_features_out(self):
         return self.model_.hidden.num_rows(self.model_.hidden_units)
 
-    def _validated(self, X):
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+    def _validated(self, X, takes_gaps=False):
+        dtype, gaps = [np.float64, np.float32], "allow-nan"
+        X = validate_data(self, X, dtype=dtype, reset=False, ensure_all_finite=gaps)
+        if not takes_gaps:
+            self._check_gaps(X)
+        return X
+
+    def _check_gaps(self, X):
+        if self.model_.missing is None and np.isnan(X).any():
+            raise ValueError(
+                "Expected X without NaN, like that of the first fit. Received: NaN. "
+                "Fill them with impute(X), or fit to rows with NaN."
+            )
 
     def _new_model(self, X, epochs):
         """Returns a compiled model, to be trained for some epochs on data X."""
-        unit = self.visible
+        unit, known = self.visible, ~np.isnan(X)
         if isinstance(unit, str) and unit == "auto":
-            unit = "bernoulli" if X.min() >= 0.0 and X.max() <= 1.0 else "gaussian"
+            low = np.min(X, initial=0.0, where=known)
+            high = np.max(X, initial=1.0, where=known)
+            unit = "bernoulli" if low >= 0.0 and high <= 1.0 else "gaussian"
         check_counts(n_components=self.n_components, batch_size=self.batch_size)
-        seed = _seed(self.random_state)
+        seed = seed_from(self.random_state)
+        visible = units.get(unit)
         kinds: dict[str, Any] = {
-            "visible": units.get(unit),
-            "hidden": units.get(self.hidden),
+            "visible": visible,
+            "hidden": self._hidden_unit(visible),
+            "missing": None if known.all() else "latent",
         }
         model = RBM(self.n_components, **kinds, seed=seed)
         rate, few = self.learning_rate, epochs <= _FEW_EPOCHS
-        binary = isinstance(kinds["visible"], units.Bernoulli)
+        binary = isinstance(visible, units.Bernoulli)
         momentum: dict[str, Any] = {}
         if rate is None and self.optimizer is None and binary:
             # Adam with Keras' momentum, whose units are further apart: features are
@@ -311,10 +382,12 @@ class RBMEstimator(
             rate *= min(1.0, math.sqrt(self.batch_size / _BATCH))
             momentum = {"beta_1": BETA_1}
         optimizer = optimizer_with_rate(self.optimizer, rate, **momentum)
-        steps = epochs * math.ceil(len(X) / self.batch_size)
-        jit_compile = "auto" if steps >= _COMPILED_STEPS else False
+        jit_compile = compiles(len(X), self.batch_size, epochs)
         model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)
         return model
+
+    def _hidden_unit(self, visible):
+        return units.get(self.hidden)
 
     def _learn(self, model, X, epochs):
         self._log_partition = None, None
@@ -326,6 +399,20 @@ class RBMEstimator(
         return self
 
 
-def _seed(random_state):
-    """Returns an int drawn from a scikit-learn random state."""
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+def _by_gaps(X, of_states, of_others):
+    """Returns one function of the rows without NaN, and another of the others.
+
+    Args:
+        X: array (N, V).
+        of_states: function of the former, as they are.
+        of_others: function of the latter, in float32.
+    """
+    gaps = np.isnan(X).any(1)
+    if not gaps.any():
+        return of_states(X)
+    others = of_others(X[gaps].astype(np.float32))
+    results = np.empty((len(X), *others.shape[1:]))
+    results[gaps] = others
+    if not gaps.all():
+        results[~gaps] = of_states(X[~gaps])
+    return results

@@ -32,11 +32,14 @@ def from_dataframe(
     | named in `counts` | `Binomial` up to the largest | unchanged |
     | other numbers | `"gaussian"` | unchanged |
 
+    What is missing (NaN, `None`, `pandas.NA`) becomes NaN, which models take with
+    `missing="latent"`. A column's unit is that of its known values.
+
     To number several tables alike, such as parts of one, first give their columns of
     words the same categories: `column.astype(pandas.CategoricalDtype(words))`.
 
     Args:
-        frame: `pandas.DataFrame` without missing values.
+        frame: `pandas.DataFrame`, with a known value in each column.
         counts: names of columns of counts, such as a list of str.
 
     Returns:
@@ -45,9 +48,9 @@ def from_dataframe(
 
     Raises:
         TypeError: if `frame` is not a frame, or a column has neither words nor numbers.
-        ValueError: if the frame is empty or has missing or infinite values, a column in
-            `counts` does not hold counts, or whole numbers are too large to be exact in
-            float32. The error names the column.
+        ValueError: if the frame is empty, a column has infinite or no known values, a
+            column in `counts` does not hold counts, or whole numbers are too large to
+            be exact in float32. The error names the column.
 
     Example:
 
@@ -87,7 +90,8 @@ def to_dataframe(rows: ArrayLike, frame: "pandas.DataFrame") -> "pandas.DataFram
     """Returns rows of numbers as a table: the inverse of `from_dataframe`.
 
     Args:
-        rows: array (n, columns), such as `rbm.sample` returns.
+        rows: array (n, columns), such as `rbm.sample` or `rbm.impute` returns. NaN is
+            missing again.
         frame: the `pandas.DataFrame` that `from_dataframe` was given.
 
     Returns:
@@ -95,8 +99,9 @@ def to_dataframe(rows: ArrayLike, frame: "pandas.DataFrame") -> "pandas.DataFram
         beyond an integer column's range are clipped.
 
     Raises:
-        ValueError: if the rows do not have the frame's columns, or have a value that is
-            not the number of a category.
+        ValueError: if the rows do not have the frame's columns, have a value that is
+            not the number of a category, or NaN where the column's type has no missing
+            values.
 
     Example:
 
@@ -135,40 +140,65 @@ def _check_names(frame):
 
 def _restored(numbers, column, name):
     """Returns numbers as a column with the type of another column."""
-    words = _words(column)
+    known = ~np.isnan(numbers)
+    of_numpy = isinstance(column.dtype, np.dtype)
+    if of_numpy and column.dtype.kind in "biu" and not known.all():
+        raise ValueError(
+            f"Expected finite numbers. Received: NaN in {name!r}, whose type "
+            f"{column.dtype} has no missing values. Call impute(rows) first."
+        )
+    values = _values(numbers[known], _known(column), name)
+    values = type(column)(values, np.flatnonzero(known)).astype(column.dtype)
+    return values.reindex(range(len(numbers)))
+
+
+def _values(numbers, known, name):
+    """Returns numbers without NaN as values of the kind of others."""
+    words = _words(known)
     if words is not None:
-        known = np.isin(numbers, np.arange(len(words)))
-        if not known.all():
+        are_categories = np.isin(numbers, np.arange(len(words)))
+        if not are_categories.all():
             raise ValueError(
                 f"Expected numbers of categories in column {name!r}, whole ones from 0 "
-                f"to {len(words) - 1}. Received: {numbers[~known][0]:g}. Pass states, "
-                "not means."
+                f"to {len(words) - 1}. Received: {numbers[~are_categories][0]:g}. Pass "
+                "states, not means."
             )
         values = np.empty(len(numbers), object)
         values[:] = [words[int(number)] for number in numbers]
-    elif not np.isfinite(numbers).all():
+        return values
+    if np.isinf(numbers).any():
         raise ValueError(f"Expected finite numbers. Received: others in {name!r}.")
-    elif column.dtype.kind == "b":
-        values = numbers > 0.5
-    elif column.dtype.kind in "iu":  # a Gaussian unit may leave the dtype's range
-        ends = np.iinfo(getattr(column.dtype, "numpy_dtype", column.dtype))
+    if known.dtype.kind == "b":
+        return numbers > 0.5
+    if known.dtype.kind in "iu":  # a Gaussian unit may leave the dtype's range
+        ends = np.iinfo(getattr(known.dtype, "numpy_dtype", known.dtype))
         high = min(ends.max, 2**53)  # larger ones are not exact in float64
         numbers = np.clip(numbers.astype(np.float64), max(ends.min, -(2**53)), high)
-        values = numbers.round().astype(np.int64)
-    else:
-        values = numbers
-    return type(column)(values).astype(column.dtype)
+        return numbers.round().astype(np.int64)
+    return numbers
+
+
+def _known(column):
+    """Returns the values of a column that are not missing, of the type they have."""
+    return column[column.notna()].infer_objects()
 
 
 def _column(column, name, is_count):
-    """Returns a column's numbers and its unit."""
-    if column.isna().any():
-        row = int(np.argmax(column.isna().to_numpy()))
+    """Returns a column's numbers, NaN where they are missing, and its unit."""
+    known = _known(column)
+    if known.empty:
         raise ValueError(
-            f"Expected no missing values. Received: one in row {row} of column "
-            f"{name!r}. Train on frame.dropna(), then let the model draw what is "
-            "missing: fill it with anything, and pass sample(clamp=) what is known."
+            "Expected a known value in each column. Received: only missing ones in "
+            f"column {name!r}. Drop the column."
         )
+    values, unit = _numbers(known, name, is_count)
+    numbers = np.full(len(column), np.nan)
+    numbers[column.notna()] = values
+    return numbers, unit
+
+
+def _numbers(column, name, is_count):
+    """Returns the numbers of a column without missing values, and its unit."""
     words = _words(column)
     if words is not None and is_count:
         raise ValueError(
@@ -185,8 +215,8 @@ def _column(column, name, is_count):
     if column.dtype.kind not in "biuf":
         raise TypeError(
             "Expected columns of bools, numbers, words or categories. Received: "
-            f"column {name!r} of dtype {column.dtype}. Convert it, for example by "
-            "frame.infer_objects(), and dates into numbers."
+            f"column {name!r} of dtype {column.dtype}. Convert it: dates into numbers, "
+            "mixed values into words."
         )
     numbers = column.to_numpy(np.float64)
     if not np.isfinite(numbers).all():

@@ -132,6 +132,15 @@ class LayerParameters:
             return means
         return self.mode(self.natural_for_mean(means))
 
+    def compared(self, means: tf.Tensor) -> tf.Tensor:
+        """Returns means (C, rows) as what metrics compare with states.
+
+        It is `state_like`, but for a single categorical unit, such as a label, the
+        probabilities of its categories.
+        """
+        single = self.num_units == 1 and self.num_rows > 1
+        return means if single else self.state_like(means)
+
     def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
         """Returns `natural_for_mean` of a mean that the model expects, (C, rows).
 

@@ -32,7 +32,7 @@ def made(name, hidden="bernoulli", **kwargs):
 
 def random_model(name, hidden="spin"):
     """Returns a built model with random parameters, and its targets."""
-    crbm, targets = made(name, hidden)
+    crbm, targets = made(name, hidden, inference="mean_field")
     crbm.compile(keras.optimizers.SGD(0.0), rule="cd")
     crbm.fit(X, targets, verbose=0)
     rng = np.random.default_rng(1)
@@ -144,16 +144,23 @@ def test_what_does_not_fit():
     with pytest.raises(ValueError, match="hidden"):
         CRBM(2, visible="rectified")
     crbm, targets = made("categorical")
-    assert isinstance(crbm.inference, inference.MeanField)
-    with pytest.raises(ValueError, match="only for binary units"):
-        crbm.inference = "exact"
+    assert isinstance(crbm.inference, inference.BeliefPropagation)
+    assert isinstance(made("spin")[0].inference, inference.MeanField)
+    with pytest.raises(ValueError, match="Expected inference='mean_field' for units"):
+        made("spin")[0].inference = "belief_propagation"
     crbm.compile()
     with pytest.raises(ValueError, match="units: whole numbers from 0 to 2"):
         crbm.fit(X, targets + 1, verbose=0)
     with pytest.raises(ValueError, match="finds states for MaxMargin"):
         crbm.compile(rule="max_margin")
     crbm.fit(X, targets, verbose=0)
-    with pytest.raises(ValueError, match="binary units"):
+    assert isinstance(crbm.inference, inference.Exact)  # of nine states
+    bethe = crbm.log_partition(X, "bethe").value
+    np.testing.assert_allclose(bethe, crbm.log_partition(X, "exact").value, atol=0.01)
+    crbm, targets = made("spin")
+    crbm.compile()
+    crbm.fit(X, targets, verbose=0)
+    with pytest.raises(ValueError, match="binary"):
         crbm.log_partition(X, "bethe")
 
 

@@ -56,11 +56,63 @@ def test_samples_are_rows_of_the_table():
     assert new.dtypes.equals(frame.dtypes)
 
 
+def table_with_gaps():
+    """Returns columns of every type that has missing values, one unknown in each."""
+    return pandas.DataFrame(
+        {
+            "alive": pandas.array([True, None, False, True], "boolean"),
+            "married": np.array([True, False, np.nan, True], object),
+            "aboard": [0.0, 1.0, np.nan, 0.0],
+            "class": pandas.Categorical(
+                ["3rd", None, "3rd", "1st"], ["1st", "2nd", "3rd"]
+            ),
+            "port": ["S", "C", "S", None],
+            "deck": pandas.array([pandas.NA, "B", "A", "B"], "string"),
+            "title": np.array(["Mr", np.nan, "Mrs", "Mr"], object),
+            "siblings": pandas.array([1, 0, None, 4], "Int64"),
+            "children": [1.0, 0.0, 2.0, np.nan],
+            "fare": pandas.array([7.25, 71.5, None, 8.0], "Float64"),
+            "age": [22.0, np.nan, 26.5, 35.0],
+        },
+        index=[7, 7, 3, 1],
+    )
+
+
+def test_what_is_missing_is_nan_and_comes_back():
+    frame = table_with_gaps()
+    rows, visible = units.from_dataframe(frame, counts=["siblings"])
+    np.testing.assert_array_equal(np.isnan(rows), frame.isna())
+    assert rows.dtype == np.float32
+    kinds = [type(visible.unit_of_column(column)).__name__ for column in range(11)]
+    assert kinds == 3 * ["Bernoulli"] + 4 * ["Categorical"] + ["Binomial"] + 3 * [
+        "Gaussian"
+    ]
+    np.testing.assert_array_equal(rows[:, 3], [2, np.nan, 2, 0])
+    back = units.to_dataframe(rows, frame)
+    pandas.testing.assert_frame_equal(back, frame.reset_index(drop=True))
+
+
+def test_imputed_rows_are_a_complete_table():
+    frame = pandas.concat([table_with_gaps()] * 5, ignore_index=True)
+    rows, visible = units.from_dataframe(frame)
+    rbm = RBM(3, visible=visible, seed=0, missing="latent")
+    rbm.compile()
+    rbm.fit(rows, epochs=2, verbose=0)
+    for method in ("mean", "sample"):
+        full = units.to_dataframe(rbm.impute(rows, method, steps=5), frame)
+        assert full.notna().all(axis=None) and full.dtypes.equals(frame.dtypes)
+        known = frame.notna()
+        pandas.testing.assert_frame_equal(full.where(known), frame.where(known))
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"age": [1.0, None, 2.0, 3.0]}, ValueError, "row 1 of column 'age'"),
-        ({"port": ["S", None, "S", "Q"]}, ValueError, "row 1 of column 'port'"),
+        ({"age": [np.nan] * 4}, ValueError, "known value.*column 'age'"),
+        ({"port": [None] * 4}, ValueError, "known value.*column 'port'"),
+        ({"port": ["S", None, None, "S"]}, ValueError, "two categories.*'port'"),
+        ({"age": [1.0, np.inf, np.nan, 3.0]}, ValueError, "finite.*'age'"),
+        ({"port": ["S", None, 2.0, "Q"]}, TypeError, "'port' of dtype object"),
         ({"siblings": [1, -1, 0, 0]}, ValueError, "counts.*'siblings'.*from -1 to 1"),
         ({"age": [1.0, np.inf, 2.0, 3.0]}, ValueError, "finite.*'age'"),
         ({"port": ["S"] * 4}, ValueError, "two categories.*'port'"),
@@ -92,7 +144,7 @@ def test_other_data_give_no_warning():
 def test_numbers_that_are_no_categories_are_refused():
     """Means were cut to the category below, negative ones counted from the end."""
     frame = table()[["port", "age"]]
-    for wrong in (-1.0, 1.9, 5.0, np.nan):
+    for wrong in (-1.0, 1.9, 5.0, np.inf):
         with pytest.raises(ValueError, match="categories in column 'port'"):
             units.to_dataframe(np.array([[wrong, 20.0]]), frame)
 
@@ -101,8 +153,9 @@ def test_numbers_beyond_a_column_s_range_are_cut_off():
     frame = pandas.DataFrame({"small": np.array([1, 5], "int8")})
     back = units.to_dataframe(np.array([[300.0], [-1e30], [2.6]]), frame)
     assert back["small"].tolist() == [127, -128, 3]
-    with pytest.raises(ValueError, match="finite numbers.*'small'"):
-        units.to_dataframe(np.array([[np.nan]]), frame)
+    for wrong, message in ((np.nan, "int8 has no missing"), (np.inf, "others in")):
+        with pytest.raises(ValueError, match=f"finite numbers.*{message}"):
+            units.to_dataframe(np.array([[wrong]]), frame)
 
 
 @pytest.mark.parametrize(

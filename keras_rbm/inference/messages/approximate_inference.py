@@ -20,10 +20,14 @@ from keras_rbm.inference.messages.beliefs import (
     check_options,
     without_batch,
 )
+from keras_rbm.inference.messages.enumerated_states import enumerated_states
 from keras_rbm.inference.messages.enumeration import MOST_UNITS, enumerated
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.units import BernoulliParameters, Categorical
+from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units.unit import Unit
 
 #: Largest change of a parameter for a derivative of exact moments.
 _STEP = 1e-4
@@ -41,7 +45,7 @@ class Inference(Serializable, abc.ABC):
     finds_state = False
     #: Whether that state is of both layers, not only of the visible one.
     is_joint = False
-    #: Whether it takes only binary units.
+    #: Whether it takes only binary units, unless `takes` says otherwise.
     binary_only = True
     #: Whether it always compiles itself with XLA.
     is_compiled = False
@@ -64,6 +68,10 @@ class Inference(Serializable, abc.ABC):
             weights: tensor (B,), of the models in `pairwise="mean"`.
             pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
         """
+
+    def takes(self, visible: Unit, *hidden: Unit) -> bool:
+        """Returns whether it is for layers of these unit types (`keras_rbm.units`)."""
+        return not self.binary_only or are_binary(visible, *hidden)
 
     def check_input(self, conditional: bool) -> None:
         """Raises a ValueError if it needs an input and the model has none."""
@@ -130,6 +138,8 @@ class IterativeInference(Inference):
 class BeliefPropagation(IterativeInference):
     """Belief propagation: see `sum_product`, `max_product` and `mixed_product`.
 
+    Hidden units are binary, visible ones binary or categorical.
+
     Args:
         method: `"sum_product"` (marginals), `"max_product"` (most probable joint
             state) or `"mixed_product"` (most probable visible state).
@@ -173,6 +183,10 @@ class BeliefPropagation(IterativeInference):
         self.method = method
 
     is_compiled = True
+
+    def takes(self, visible: Unit, *hidden: Unit) -> bool:
+        categorical = isinstance(visible, Categorical) and len(hidden) == 1
+        return are_binary(*hidden) and (categorical or are_binary(visible))
 
     @property
     def finds_state(self) -> bool:
@@ -339,9 +353,10 @@ def _checked(starts):
 class Exact(Inference):
     """Exact inference by enumerating the smaller layer, for small models.
 
-    A layer of 8 units costs no more than the sweeps of belief propagation, so a
-    binary `CRBM` with such a layer has it by default. Each more doubles the cost.
-    Gradients pass through it: the Jacobian is the covariance of the statistics.
+    A layer of 8 binary units, or of 256 states of others, such as the classes of a
+    label, costs no more than the sweeps of belief propagation, so a `CRBM` with such a
+    layer has it by default. Each more doubles the cost. Gradients pass through it: the
+    Jacobian is the covariance of the statistics.
 
     Example:
 
@@ -351,6 +366,8 @@ class Exact(Inference):
     [0.9153 0.9153]
     """
 
+    binary_only = False
+
     def __call__(
         self,
         potentials: Potentials,
@@ -358,9 +375,13 @@ class Exact(Inference):
         pairwise: str | None = "mean",
     ) -> Beliefs:
         check_options(1, pairwise=pairwise)
-        models = BinaryModels.of(potentials, weights)
-        small = min(models.kernel.shape) <= MOST_UNITS
-        beliefs = (enumerated if small else _one_by_one)(models, pairwise)
+        layers = potentials.visible, potentials.hidden
+        if all(isinstance(layer, BernoulliParameters) for layer in layers):
+            models = BinaryModels.of(potentials, weights)
+            small = min(models.kernel.shape) <= MOST_UNITS
+            beliefs = (enumerated if small else _one_by_one)(models, pairwise)
+        else:
+            beliefs = enumerated_states(potentials, weights, pairwise)
         if potentials.batch_size is None:
             return without_batch(beliefs, pairwise)
         return beliefs

@@ -16,6 +16,11 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import gradients_in_blocks, in_blocks
+from keras_rbm.inference.messages.categorical_models import is_categorical
+from keras_rbm.inference.messages.categorical_propagation import (
+    categorical_max_product,
+    categorical_sum_product,
+)
 from keras_rbm.inference.messages.log_messages import LogMessages
 from keras_rbm.inference.messages.ratio_messages import RatioMessages
 from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
@@ -32,14 +37,17 @@ def sum_product(
     weights: ArrayLike | None = None,
     pairwise: str | None = "mean",
 ) -> Beliefs:
-    """Approximates the marginals of a binary model by loopy belief propagation [1].
+    """Approximates a model's marginals by loopy belief propagation [1].
+
+    Hidden units are binary, visible ones binary or categorical.
 
     Exact if the non-zero weights form a tree, after as many sweeps as its
     diameter. Each model of a batch stops independently of the others. Gradients pass
     through the sweeps that were made, to the kernel and both biases.
 
     Args:
-        potentials: `Potentials` of binary units.
+        potentials: `Potentials` of binary, or categorical visible and binary hidden
+            units. For categories `pairwise` are probabilities of a category and h = 1.
         max_iterations: int ≥ 1, maximum number of sweeps (messages both ways); a
             tensor or variable can change without a new trace.
         tolerance: float ≥ 0; a model has converged when no belief changed by as much
@@ -53,7 +61,7 @@ def sum_product(
         `Beliefs`; `log_partition` is the Bethe estimate (not a bound).
 
     Raises:
-        ValueError: if a unit is not binary or an option is out of range.
+        ValueError: if the units are others, or an option is out of range.
 
     Example:
 
@@ -71,6 +79,10 @@ def sum_product(
     check_options(max_iterations, tolerance, damping, pairwise)
     weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
+    if is_categorical(potentials):
+        return categorical_sum_product(
+            potentials, weights, limits, float(damping), pairwise
+        )
     return _propagate(potentials, weights, *limits, True, float(damping), pairwise)
 
 
@@ -87,6 +99,7 @@ def max_product(
 
     Exact if the non-zero weights form a tree and the maximum is unique. A unit
     is 1 in the decoded state if its belief, a normalized max-marginal, exceeds 1/2.
+    Of categorical units `visible` is the decoded state itself, one-hot.
 
     Args:
         potentials: like all other arguments, see `sum_product`.
@@ -96,7 +109,7 @@ def max_product(
         log-weight `-E(v, h)`, a lower bound of log Z.
 
     Raises:
-        ValueError: if a unit is not binary or an option is out of range.
+        ValueError: if the units are others, or an option is out of range.
 
     Example:
 
@@ -109,6 +122,10 @@ def max_product(
     check_options(max_iterations, tolerance, damping, pairwise)
     weights = checked_weights(weights)
     limits = as_limits(max_iterations, tolerance)
+    if is_categorical(potentials):
+        return categorical_max_product(
+            potentials, weights, limits, float(damping), pairwise
+        )
     beliefs = _propagate(potentials, weights, *limits, False, float(damping), None)
     batch = potentials.batch_size is not None
     models = BinaryModels.of(potentials, weights)

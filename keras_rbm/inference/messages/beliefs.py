@@ -16,8 +16,8 @@ class Beliefs(NamedTuple):
     """Approximate marginals of a model, or of a batch of B models.
 
     If the potentials have no batch dimension, these have none either. For units that
-    are not binary (`mean_field` only) beliefs are means; for categorical units they are
-    the probabilities of the categories, q columns per unit.
+    are not binary beliefs are means; for categorical units they are the probabilities
+    of the categories, q columns per unit.
 
     Attributes:
         visible: tensor (B, V), beliefs that a visible unit is 1.
@@ -75,13 +75,16 @@ class BinaryModels(NamedTuple):
 
 
 def check_binary(potentials: Potentials) -> None:
-    """Raises a ValueError unless both layers are binary."""
+    """Raises a ValueError unless both layers are binary.
+
+    Message passing with categorical visible units has models of its own.
+    """
     for side, units in (("visible", potentials.visible), ("hidden", potentials.hidden)):
         if not isinstance(units, BernoulliParameters):
             raise ValueError(
-                "Expected binary units in both layers for message passing. Received: "
-                f"{side} units {type(units).__name__}. Use mean_field, or sample from "
-                "the model."
+                "Expected binary units in both layers, or categorical visible and "
+                f"binary hidden ones, for message passing. Received: {side} units "
+                f"{type(units).__name__}. Use mean_field, or sample from the model."
             )
 
 

@@ -20,6 +20,8 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.blocks import in_blocks
+from keras_rbm.inference.messages.categorical_models import is_categorical
+from keras_rbm.inference.messages.categorical_search import categorical_mixed_product
 from keras_rbm.inference.messages.sums_of_logs import sum_of_logs
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
@@ -34,23 +36,25 @@ def mixed_product(
 ) -> Beliefs:
     """Approximates argmax p(v), with hidden units summed out, by message passing [1].
 
-    Starts at v = 0 and returns the state of lowest free energy that it has visited. A
-    fixed point cannot be improved by changing one unit; it need not be the global
-    optimum. A cycle of two states ends the search.
+    Starts at v = 0, or for categorical units with all categories alike, and returns the
+    state of lowest free energy that it has visited. A fixed point cannot be improved by
+    changing one unit; it need not be the global optimum. A cycle of two states ends the
+    search.
 
     Args:
-        potentials: `Potentials` of binary units.
+        potentials: `Potentials` of binary, or categorical visible and binary hidden
+            units.
         max_iterations: int ≥ 1, maximum number of sweeps; may be a tensor or variable.
         weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
         pairwise: `"mean"`, `"each"` or `None`, see `Beliefs`.
 
     Returns:
-        `Beliefs`: `visible` is the state found, of zeros and ones, `hidden`
+        `Beliefs`: `visible` is the state found, of zeros and ones (one-hot), `hidden`
         E[h | v], `pairwise` their products, `log_partition` is `-F(v)`, a lower
         bound of log Z. `converged` tells whether the state is a fixed point.
 
     Raises:
-        ValueError: if a unit is not binary or an option is out of range.
+        ValueError: if the units are others, or an option is out of range.
 
     Example:
 
@@ -66,6 +70,9 @@ def mixed_product(
     check_model(potentials)
     check_options(max_iterations, pairwise=pairwise)
     weights = checked_weights(weights)
+    if is_categorical(potentials):
+        limit, _ = as_limits(max_iterations, 0.0)
+        return categorical_mixed_product(potentials, weights, limit, pairwise)
     beliefs = _search(potentials, as_limits(max_iterations, 0.0)[0])
     models = BinaryModels.of(potentials, weights)
     v, h = beliefs.visible, beliefs.hidden

@@ -50,7 +50,11 @@ class Part(NamedTuple):
 
     def rows(self, values: Any) -> Any:
         """Returns an array, tensor or spec with each example as a vector."""
-        return flattened(values, self.width) if self.flattens else values
+        if not self.flattens:
+            return values
+        if self.unit is not None and self.unit.encodes and self.width in (None, 1):
+            values = as_column(values)
+        return flattened(values, self.width)
 
     def check(self, values: Any, name: str | None = None) -> None:
         """Raises an error unless an array, tensor or spec can be this part."""
@@ -209,6 +213,17 @@ class DataForm(NamedTuple):
             self.called.is_sound(features) if self.conditional else tf.constant(True),
             lies_in(weights, 0.0),
         )
+
+
+def as_column(values: Any) -> Any:
+    """Returns an array, tensor or spec (N,), such as labels, as (N, 1)."""
+    shape = getattr(values, "shape", None)
+    rank = getattr(shape, "rank", None) if tf.is_tensor(values) else len(shape or ())
+    if isinstance(values, tf.TensorSpec):
+        if values.shape.rank == 1:
+            return tf.TensorSpec((*values.shape, 1), values.dtype)
+        return values
+    return values[:, np.newaxis] if shape is not None and rank == 1 else values
 
 
 def flattened(values: Any, width: int | None = None) -> Any:
@@ -371,6 +386,23 @@ def check_weights(weights: Any) -> None:
             "Expected finite sample_weight ≥ 0. Received: sample_weight with "
             "negative, infinite or NaN values."
         )
+
+
+def class_weights(class_weight: Any, unit: Unit, labels: Any) -> np.ndarray:
+    """Returns weights (N,) of examples by their class, 1 for those that are not named.
+
+    Raises:
+        ValueError: if data are not labels of a categorical unit.
+    """
+    values = None if labels is None or not is_array(labels) else np.asarray(labels)
+    fits = unit.encodes and values is not None and values.size == len(values)
+    if not fits or not isinstance(class_weight, dict):
+        raise ValueError(
+            "Expected class_weight, a dict, only with arrays (x, y) of one class for "
+            "each example, for a CRBM of a categorical unit. Received: class_weight "
+            f"for {unit!r}. Pass sample_weight instead."
+        )
+    return np.array([float(class_weight.get(c, 1.0)) for c in values.ravel()])
 
 
 def check_alone(x: Any, y: Any) -> None:

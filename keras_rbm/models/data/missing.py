@@ -61,14 +61,17 @@ def entries(
     """Returns each entry as an example of its own, with weight 0 if it is not known.
 
     Args:
-        visible, prediction: tensors (B, V).
+        visible: tensor (B, V).
+        prediction: tensor (B, V), or (B, q) of one unit of q categories.
         weights: tensor of B numbers, or `None`.
 
     Returns:
-        tensors (B V, 1), (B V, 1) and (B V,).
+        tensors (B V, 1), (B V, 1) or (B, q), and (B V,).
     """
     known = tf.cast(is_known(visible), prediction.dtype)
     if weights is not None:
         known *= tf.reshape(tf.cast(weights, known.dtype), (-1, 1))
-    columns = (tf.reshape(part, (-1, 1)) for part in (filled(visible), prediction))
-    return (*columns, tf.reshape(known, [-1]))
+    states = tf.reshape(filled(visible), (-1, 1))
+    if visible.shape[-1] == prediction.shape[-1]:
+        prediction = tf.reshape(prediction, (-1, 1))
+    return states, prediction, tf.reshape(known, [-1])

@@ -188,7 +188,10 @@ class TrainingStep(keras.Model):
                 return
             before = self._current_kernel()
             self.optimizer.apply(gradients, variables)
-            shifts = centering.shifts(self._current_kernel() - before)
+            change = self._current_kernel() - before
+            shifts = centering.shifts(change)
+            if self.missing == "absent":
+                add([self.kernel], [centering.kernel_shift(change)])
             shifts = self._bias_changes(*shifts.values())
             biases = [v for v in variables if v.name in shifts]
             add(biases, [shifts[bias.name] for bias in biases])

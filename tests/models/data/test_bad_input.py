@@ -73,7 +73,7 @@ CALLS = {
         lambda m: m.fit(DATA, sample_weight=-np.ones(20)),
         "finite sample_weight ≥ 0",
     ),
-    "class weights": (lambda m: m.fit(DATA, class_weight={0: 1.0}), "no class_weight"),
+    "class weights": (lambda m: m.fit(DATA, class_weight={0: 1.0}), "class_weight"),
     "batch size": (
         lambda m: m.fit(DATA, batch_size=0),
         "batch_size ≥ 1. Received: batch_size=0",

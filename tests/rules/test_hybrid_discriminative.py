@@ -1,0 +1,134 @@
+"""The rule that learns a label, against derivatives of log p(y | x)."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_rbm as kr
+from keras_rbm import units
+
+UNIT = units.Joined([("bernoulli", 4), (units.Categorical(3), 1)])
+
+
+def model(rule, unit=UNIT, **kwargs):
+    """Returns a small model with random weights, and its rule."""
+    rbm = kr.RBM(
+        3, visible=unit, num_visible=5, seed=0, kernel_regularizer=None, **kwargs
+    )
+    rng = np.random.default_rng(0)
+    for weight in rbm.trainable_variables:
+        weight.assign(rng.normal(size=weight.shape))
+    rbm.compile(keras.optimizers.SGD(1.0), rule=rule)
+    return rbm
+
+
+def data(label_missing=False):
+    rng = np.random.default_rng(1)
+    rows = np.c_[rng.integers(0, 2, (8, 4)), rng.integers(0, 3, 8)].astype("float32")
+    if label_missing:
+        rows[::2, 4] = np.nan
+    return rows
+
+
+def derivatives(rbm, rows):
+    """Returns the gradient of the mean of log p(y | x) of labelled rows."""
+    rows = rows[~np.isnan(rows[:, 4])]
+    with tf.GradientTape() as tape:
+        potentials, log_weights = rbm.potentials(), []
+        for state in range(3):
+            changed = rows.copy()
+            changed[:, 4] = state
+            log_weights.append(-potentials.free_energy(tf.constant(changed)))
+        log_p = tf.nn.log_softmax(tf.stack(log_weights, 1))
+        chosen = tf.gather(log_p, rows[:, 4].astype(int), batch_dims=1)
+        mean = tf.reduce_mean(chosen)
+    return tape.gradient(mean, rbm.trainable_variables), -chosen.numpy()
+
+
+@pytest.mark.parametrize("label_missing", [False, True])
+def test_discriminative_gradient_is_exact(label_missing):
+    rule = kr.rules.HybridDiscriminative(0.0, centered=False)
+    rbm, rows = model(rule, missing="latent"), data(label_missing)
+    exact, losses = derivatives(rbm, rows)
+    before = rbm.get_weights()
+    logs = rbm.train_on_batch(rows, return_dict=True)
+    for one, two, gradient in zip(before, rbm.get_weights(), exact, strict=False):
+        np.testing.assert_allclose(two - one, gradient, atol=1e-6)
+    assert logs["loss"] == pytest.approx(losses.sum() / len(rows), abs=1e-5)
+
+
+def test_any_unit_may_be_the_label():
+    unit = units.Joined([(units.Categorical(3), 1), ("bernoulli", 4)])
+    rule = kr.rules.HybridDiscriminative(0.0, label=0, centered=False)
+    first = model(rule, unit)
+    last = model(kr.rules.HybridDiscriminative(0.0, centered=False))
+    order = [3, 4, 5, 6, 0, 1, 2]  # rows of the last one in the first one
+    for name in ("kernel", "visible_bias"):
+        getattr(last, name).assign(getattr(first, name).numpy()[order])
+    last.hidden_bias.assign(first.hidden_bias)
+    rows = data()
+    first.train_on_batch(rows[:, [4, 0, 1, 2, 3]])
+    last.train_on_batch(rows)
+    np.testing.assert_allclose(first.kernel.numpy()[order], last.kernel, atol=1e-6)
+
+
+def test_generative_part_is_the_other_rules():
+    """With a large weight, and with no label, steps are those of the other rule."""
+    rows = data()
+    steps = []
+    for rule in (
+        kr.rules.HybridDiscriminative(1e6, "cd", centered=False),
+        kr.rules.ContrastiveDivergence(centered=False),
+    ):
+        rbm = model(rule)
+        before = rbm.get_weights()
+        rbm.train_on_batch(rows)
+        steps.append(
+            [two - one for one, two in zip(before, rbm.get_weights(), strict=True)]
+        )
+    for one, two in zip(*steps, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
+
+
+def test_learns_to_classify_with_few_labels():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    prototypes = rng.integers(0, 2, (3, 20))
+    x = np.where(rng.random((300, 20)) < 0.1, 1 - prototypes[y], prototypes[y])
+    rows = np.c_[x, y].astype("float32")
+    rows[15:, 20] = np.nan
+    unit = units.Joined([("bernoulli", 20), (units.Categorical(3), 1)])
+    rbm = kr.RBM(10, visible=unit, seed=0, missing="latent")
+    rbm.compile(rule=kr.rules.HybridDiscriminative(0.1))
+    rbm.fit(rows, epochs=20, batch_size=100, verbose=0)
+    hidden = rows.copy()
+    hidden[:, 20] = np.nan
+    found = rbm.marginals(hidden).numpy()[:, 20:].argmax(1)
+    assert np.mean(found == y) > 0.95
+
+
+def test_saved_with_its_rule(tmp_path):
+    rbm = model(kr.rules.HybridDiscriminative(0.1, "pcd"))
+    rbm.train_on_batch(data())
+    rbm.save(tmp_path / "rbm.keras")
+    loaded = keras.models.load_model(tmp_path / "rbm.keras")
+    for one in (rbm, loaded):
+        one.train_on_batch(data())
+    for one, two in zip(rbm.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: kr.rules.HybridDiscriminative(-1.0), "≥ 0"),
+        (lambda: kr.rules.HybridDiscriminative(0.1, "sdcp"), "negative phase"),
+        (lambda: kr.rules.HybridDiscriminative(0.1, "max_margin"), "negative phase"),
+        (lambda: model(kr.rules.HybridDiscriminative(label=7)), "label=7"),
+        (lambda: model(kr.rules.HybridDiscriminative(), "gaussian"), "finitely many"),
+    ],
+)
+def test_bad_arguments(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()

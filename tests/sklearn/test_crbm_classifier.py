@@ -1,0 +1,140 @@
+"""A CRBM as a classifier: scikit-learn's checks, classes and labels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_multilabel_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import keras_rbm
+from keras_rbm.sklearn import CRBMClassifier
+
+X, WORDS = load_iris(return_X_y=True)
+WORDS = np.array(["setosa", "versicolor", "virginica"])[WORDS]
+LABELS = np.stack([X[:, 0] > 5.8, X[:, 1] > 3.0, X[:, 2] + X[:, 3] > 5.5], 1).astype(
+    int
+)
+
+
+def brief(**kwargs):
+    defaults = {"n_components": 4, "n_iter": 15, "random_state": 0}
+    return CRBMClassifier(**defaults | kwargs)
+
+
+@parametrize_with_checks([brief()])
+def test_checks_of_scikit_learn(estimator, check):
+    """None is excepted."""
+    check(estimator)
+
+
+def test_classes_of_words():
+    classifier = brief().fit(X, WORDS)
+    assert classifier.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert isinstance(classifier.model_.visible, keras_rbm.units.Categorical)
+    shares = classifier.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(1), 1.0)
+    found = classifier.predict(X)
+    np.testing.assert_array_equal(found, classifier.classes_[shares.argmax(1)])
+    assert classifier.score(X, WORDS) == np.mean(found == WORDS) > 0.9
+    assert len(classifier.history_["loss"]) == 15
+
+
+def test_probabilities_are_those_of_the_model():
+    """p(y | x) is that of the free energies of all classes."""
+    classifier = brief().fit(X, WORDS)
+    rows = np.float32((X - X.mean(0)) / X.std(0))
+    energies = np.stack(
+        [
+            classifier.model_.free_energy(rows, np.full((len(X), 1), k))
+            for k in range(3)
+        ],
+        1,
+    )
+    log_p = -energies - np.logaddexp.reduce(-energies, 1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(X), np.exp(log_p), atol=1e-5)
+
+
+def test_labels():
+    classifier = brief().fit(X, LABELS)
+    assert classifier.classes_.tolist() == [0, 1, 2]
+    shares, found = classifier.predict_proba(X), classifier.predict(X)
+    assert shares.shape == found.shape == LABELS.shape
+    np.testing.assert_array_equal(found, shares > 0.5)
+    subset = np.mean((found == LABELS).all(1))
+    assert classifier.score(X, LABELS) == pytest.approx(subset)
+    assert subset > 0.85
+    sparse = pytest.importorskip("scipy.sparse")
+    again = brief().fit(X, sparse.csr_matrix(LABELS))
+    np.testing.assert_array_equal(again.predict_proba(X), shares)
+
+
+def test_dependent_labels():
+    """Of labels that the features do not tell apart, half are alike by chance."""
+    rng = np.random.default_rng(0)
+    side = rng.integers(0, 2, (400, 1))
+    labels = np.concatenate([side, 1 - side, side], 1)
+    classifier = brief(n_iter=40).fit(rng.normal(size=(400, 2)), labels)
+    rows = np.zeros((400, 2), "float32")
+    draws = classifier.model_.sample(rows, steps=50, seed=0).numpy()
+    assert np.mean(draws[:, 0] == draws[:, 2]) > 0.9
+    assert np.mean(draws[:, 0] == draws[:, 1]) < 0.1
+
+
+def test_scales_of_features_make_no_difference():
+    scaled = np.concatenate([1000.0 * X + 5.0, np.full((len(X), 1), 3.0)], 1)
+    one, other = brief().fit(X, WORDS), brief().fit(scaled, WORDS)
+    assert np.mean(one.predict(X) == other.predict(scaled)) > 0.98
+    assert np.isfinite(other.predict_proba(scaled + 1.0)).all()
+
+
+def test_a_seed_is_a_run():
+    first, same, other = (
+        brief(random_state=seed, n_iter=2).fit(X, WORDS).predict_proba(X)
+        for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+
+
+def test_pickled_cloned_and_searched():
+    classifier = brief(n_iter=2).fit(X, WORDS)
+    copied = pickle.loads(pickle.dumps(classifier))
+    np.testing.assert_array_equal(copied.predict(X), classifier.predict(X))
+    assert not hasattr(clone(classifier), "model_")
+    grid = {"learning_rate": [1e-6, 0.05], "optimizer": ["adam"]}
+    search = GridSearchCV(brief(n_iter=5), grid, cv=2).fit(X, WORDS)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+
+
+@pytest.mark.slow
+def test_about_as_good_as_logistic_regression():
+    rows, labels = make_multilabel_classification(500, random_state=0)
+    for X_, y in ((X, WORDS), (rows, labels)):
+        ours = cross_val_score(CRBMClassifier(random_state=0), X_, y, cv=5)
+        if y.ndim == 1:
+            theirs = cross_val_score(LogisticRegression(), X_, y, cv=5)
+            assert ours.mean() > theirs.mean() - 0.03
+        assert ours.mean() > 0.3
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "targets", "message"),
+    [
+        ({"n_components": 0}, WORDS, "n_components=0"),
+        ({"n_iter": 0}, WORDS, "n_iter=0"),
+        ({"batch_size": 0}, WORDS, "batch_size=0"),
+        ({"learning_rate": -1.0}, WORDS, "learning_rate=-1.0"),
+        ({}, np.full(150, "a"), "one class, .*a"),
+        ({}, X[:, 0], "continuous"),
+        ({}, 2 * LABELS + np.arange(3), "multiclass-multioutput"),
+    ],
+)
+def test_bad_arguments_are_refused_by_fit(kwargs, targets, message):
+    classifier = brief(**kwargs)
+    with pytest.raises(ValueError, match=message):
+        classifier.fit(X, targets)
+    assert not hasattr(classifier, "model_")

@@ -1,0 +1,201 @@
+"""Missing values in estimators: scikit-learn's checks, features, scores, gaps."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import keras_rbm
+from keras_rbm.sklearn import RBMEstimator, RBMImputer
+
+RNG = np.random.default_rng(0)
+SIDE = RNG.random((120, 1)) < 0.5
+DATA = np.float64((RNG.random((120, 6)) < 0.1) ^ SIDE ^ (np.arange(6) % 2 > 0))
+GAPS = RNG.random(DATA.shape) < 0.2
+HOLED = np.where(GAPS, np.nan, DATA)
+WINE = StandardScaler().fit_transform(load_wine().data)
+
+
+def brief(**kwargs):
+    defaults = {"n_components": 4, "batch_size": 100, "n_iter": 1, "random_state": 0}
+    return RBMImputer(**{**defaults, "steps": 10, **kwargs})
+
+
+def estimator(**kwargs):
+    return RBMEstimator(**{"n_components": 4, "n_iter": 2, "random_state": 0, **kwargs})
+
+
+@parametrize_with_checks([brief()])
+def test_checks_of_scikit_learn(estimator, check):
+    """None is excepted."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("method", ["mean", "mode", "sample"])
+def test_only_gaps_are_filled(method, kind):
+    holed = (HOLED + 1e-9).astype(kind)
+    imputer = brief(visible="gaussian", method=method).fit(holed)
+    full = imputer.transform(holed)
+    assert full.dtype == kind and np.isfinite(full).all()
+    np.testing.assert_array_equal(full[~GAPS], holed[~GAPS])
+    np.testing.assert_array_equal(full, imputer.transform(holed))
+    np.testing.assert_array_equal(imputer.transform(DATA), DATA)
+
+
+def test_means_are_those_of_the_model():
+    imputer = brief().fit(HOLED)
+    assert isinstance(imputer.model_.visible, keras_rbm.units.Bernoulli)
+    assert imputer.model_.missing == "latent"
+    np.testing.assert_allclose(
+        imputer.transform(HOLED), imputer.model_.marginals(HOLED), atol=1e-6
+    )
+    modes = imputer.set_params(method="mode").transform(HOLED)
+    assert set(np.unique(modes)) == {0.0, 1.0}
+
+
+def test_gaps_of_binary_columns_are_told_by_the_others():
+    full = brief(n_iter=100, batch_size=32, method="mode").fit_transform(HOLED)
+    wrong = np.mean(full[GAPS] != DATA[GAPS])
+    assert wrong < 0.2  # 0.1 is chance, and a column's mode errs in half
+
+
+def test_gaps_of_measurements_in_other_units():
+    """Columns are standardized inside."""
+    gaps = np.random.default_rng(0).random(WINE.shape) < 0.2
+    scale = 10.0 ** np.arange(13)[::-1] / 1e6
+    holed = np.where(gaps, np.nan, WINE * scale + 3.0 * scale)
+    full = RBMImputer(n_iter=50, random_state=0).fit_transform(holed)
+    error = np.sqrt(np.mean((full / scale - 3.0 - WINE)[gaps] ** 2))
+    by_mean = SimpleImputer().fit_transform(holed) / scale - 3.0
+    assert error < 0.85 * np.sqrt(np.mean((by_mean - WINE)[gaps] ** 2))
+
+
+def test_gaps_that_fit_had_not():
+    imputer = brief().fit(DATA)
+    assert imputer.model_.missing is None
+    full = imputer.transform(HOLED)
+    np.testing.assert_array_equal(full[~GAPS], DATA[~GAPS])
+    assert np.isfinite(full).all()
+    everything = imputer.transform(np.full((1, 6), np.nan))
+    assert np.isfinite(everything).all()
+
+
+def test_several_tables():
+    imputer = brief().fit(HOLED)
+    tables = [imputer.impute(HOLED, "sample", random_state=seed) for seed in (1, 2, 1)]
+    np.testing.assert_array_equal(tables[0], tables[2])
+    assert (tables[0] != tables[1]).any()
+
+
+def test_names_and_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(HOLED, columns=list("abcdef"))
+    imputer = brief().set_output(transform="pandas")
+    full = imputer.fit_transform(frame)
+    assert list(full.columns) == list("abcdef") and full.notna().all(axis=None)
+    assert list(imputer.get_feature_names_out()) == list("abcdef")
+    assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
+
+
+def test_in_a_pipeline_and_a_search():
+    y = SIDE[:, 0]
+    pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())
+    assert pipeline.fit(HOLED, y).score(HOLED, y) > 0.8
+    grid = {"learning_rate": [1e-9, 0.05]}
+    search = GridSearchCV(brief(n_iter=20, batch_size=32), grid, cv=2).fit(HOLED)
+    assert search.best_params_ == {"learning_rate": 0.05}
+    copied = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.isfinite(copied.transform(HOLED)).all()
+    assert clone(brief(method="mode", steps=7)).get_params()["steps"] == 7
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "data", "message"),
+    [
+        ({"method": "median"}, HOLED, "method='median'"),
+        ({"steps": 0}, HOLED, "steps=0"),
+        ({}, np.where(np.arange(6) == 2, np.nan, HOLED), r"columns \[2\]"),
+        ({}, np.full((5, 2), np.nan), r"columns \[0, 1\]"),
+        ({}, np.where(GAPS, np.inf, DATA), "infinity"),
+        ({"visible": "bernoulli"}, 3.0 * HOLED, "states of Bernoulli units"),
+    ],
+)
+def test_bad_arguments_are_refused_by_fit(kwargs, data, message):
+    imputer = brief(**kwargs)
+    with pytest.raises(ValueError, match=message):
+        imputer.fit(data)
+    assert not hasattr(imputer, "model_")
+    with pytest.raises(NotFittedError):
+        imputer.transform(HOLED)
+
+
+def test_type_of_units_is_that_of_known_values():
+    real = np.where(GAPS, np.nan, 2.0 * DATA)
+    for data, kind in ((HOLED, "Bernoulli"), (real, "Gaussian")):
+        unit = estimator(n_iter=1).fit(data).model_.visible
+        assert type(unit).__name__ == kind
+
+
+@pytest.mark.parametrize(
+    ("count", "data", "hidden", "found"),
+    [
+        (
+            16,
+            WINE,
+            "auto",
+            "Joined([(Bernoulli(), 14), (Gaussian(standardize=True), 2)])",
+        ),
+        (7, WINE, "auto", "Bernoulli()"),
+        (16, DATA, "auto", "Bernoulli()"),
+        (16, WINE, "spin", "Spin()"),
+    ],
+)
+def test_hidden_units_by_default(count, data, hidden, found):
+    imputer = brief(n_components=count, hidden=hidden, rule="cd")
+    assert repr(imputer._new_model(np.float32(data), 1).hidden) == found
+
+
+def test_features_and_scores_of_rows_with_gaps():
+    rbm = estimator().fit(HOLED)
+    complete = ~GAPS.any(1)
+    assert 0 < complete.sum() < 120
+    features, scores = rbm.transform(HOLED), rbm.score_samples(HOLED)
+    np.testing.assert_allclose(features, rbm.model_.predict(HOLED, verbose=0), 1e-5)
+    np.testing.assert_allclose(
+        scores, rbm.model_.log_likelihood(HOLED, "exact"), rtol=1e-5
+    )
+    np.testing.assert_array_equal(scores[complete], rbm.score_samples(DATA[complete]))
+    np.testing.assert_array_equal(features[complete], rbm.transform(DATA[complete]))
+    states = np.array([[int(bit) for bit in f"{i:03b}"] for i in range(8)], float)
+    part = np.concatenate([states, np.full((8, 3), np.nan)], 1)
+    assert np.exp(rbm.score_samples(part)).sum() == pytest.approx(1.0, abs=1e-5)
+    np.testing.assert_array_equal(
+        rbm.score_samples(part.astype("float32")), rbm.score_samples(part)
+    )
+
+
+def test_gaps_are_an_error_for_a_model_without():
+    rbm = estimator().fit(DATA)
+    for call in (rbm.transform, rbm.score_samples, rbm.partial_fit):
+        with pytest.raises(ValueError, match=r"without NaN.*impute\(X\)"):
+            call(HOLED)
+    assert np.isfinite(rbm.transform(rbm.impute(HOLED))).all()
+    with pytest.raises(ValueError, match="method='median'"):
+        rbm.impute(HOLED, "median")
+
+
+def test_partial_fit_of_gaps():
+    rbm = estimator()
+    for part in (HOLED[:60], HOLED[60:], DATA):
+        rbm.partial_fit(part)
+    assert np.isfinite(rbm.score(HOLED))
