@@ -381,3 +381,31 @@ def test_deep_model_fills_gaps():
     np.testing.assert_allclose(dbm.marginals(row[np.newaxis])[0], exact, atol=1e-5)
     known = dbm.log_partition("exact", observed=row[np.newaxis]).value[0]
     assert float(known) == pytest.approx(logsumexp(log_weights[agree]), abs=1e-5)
+
+
+def test_absent_categories_are_learned_centered():
+    """Of rows that lack nothing, a centered step changes the model as without gaps."""
+    unit = units.Categorical(3)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(3, (20, 4), p=[0.7, 0.2, 0.1]).astype("float32")
+    models = []
+    for missing in (None, "absent"):
+        rbm = model(unit, missing, kernel_regularizer=None)
+        rbm.adapt(rows)
+        rule = kr.rules.ContrastiveDivergence(centered=True)
+        rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
+        rbm.train_on_batch(rows)
+        models.append(rbm)
+    kernels = [rbm.kernel.numpy() for rbm in models]
+    assert abs(kernels[0] - kernels[1]).max() > 1e-3  # other parameters
+    states = all_states(unit)
+    one, two = (np.float64(rbm.free_energy(states)) for rbm in models)
+    np.testing.assert_allclose(one - one.mean(), two - two.mean(), atol=1e-4)
+
+
+def test_absent_units_of_other_types_are_not_centered():
+    rbm = model("bernoulli", "absent")
+    with pytest.raises(ValueError, match="centered=True"):
+        rbm.compile(rule=kr.rules.ContrastiveDivergence(centered=True))
+    rbm.compile()
+    assert rbm.rule.centering is None
