@@ -33,10 +33,11 @@ class Ratings(NamedTuple):
             ValueError: if it has another width.
         """
         p, q = np.asarray(probabilities), len(self.values)
-        if p.ndim != 2 or p.shape[1] != len(self.item_names) * q:
+        count = len(self.item_names)
+        if p.ndim != 2 or p.shape[1] != count * q:
             raise ValueError(
-                f"Expected probabilities of {len(self.item_names)} items with {q} ratings, "
-                f"shape (n, {len(self.item_names) * q}). Received: shape {p.shape}."
+                f"Expected probabilities of {count} items with {q} ratings, shape "
+                f"(n, {count * q}). Received: shape {p.shape}."
             )
         return p.reshape(len(p), -1, q) @ np.asarray(self.values, np.float64)
 

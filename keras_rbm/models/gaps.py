@@ -21,6 +21,8 @@ from keras_rbm.units.layer_parameters import LayerParameters
 
 #: Rows whose chains run at once.
 _ROWS_AT_ONCE = 1000
+#: Sweeps of the chains of an exported model.
+_EXPORTED_STEPS = 200
 #: Binary hidden units that are enumerated for each row, rather than annealed.
 _ENUMERATED = 14
 
@@ -241,3 +243,16 @@ def states_given(
     with full_precision():
         base = model._base_natural(potentials)
         return draws_by_chains(potentials, values, base, steps, seed)
+
+
+def impute_in_graph(model: keras.Model, visible: tf.Tensor) -> tf.Tensor:
+    """Returns what `impute` does by chains, for an exported model."""
+    known, states = is_known(visible), filled(visible)
+    potentials = model.potentials(_mask(visible), model.variable_dtype)
+    if model.missing == "absent":
+        means = means_if_present(potentials, states, known)
+    else:
+        base = model._base_natural(potentials)
+        chains = states, known, base, random.as_seed(0), tf.constant(_EXPORTED_STEPS)
+        means, _ = chain_means(potentials, *chains)
+    return filled(visible, potentials.visible.whole.state_like(means))

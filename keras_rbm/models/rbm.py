@@ -1,5 +1,6 @@
 """The restricted Boltzmann machine."""
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from keras_rbm.models.files.exporting import (
     number,
     rows,
 )
-from keras_rbm.models.gaps import log_likelihood_of_known
+from keras_rbm.models.gaps import impute_in_graph, log_likelihood_of_known
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -217,11 +218,21 @@ class RBM(GenerativeModel):
             "transform": transform,
             "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
+            **self._endpoints_of_gaps(visible),
         } | chain_endpoints(self.sample, number("num_samples"))
+
+    def _endpoints_of_gaps(self, visible):
+        if self.missing is None:
+            return {}
+        impute = functools.partial(impute_in_graph, self)
+        return {"impute": Endpoint(named("visible", impute), visible)}
 
     def _reconstruct(self, visible, features=None):
         potentials = self.potentials(features)
-        hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
+        if self.missing is None or features is not None:
+            hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
+        else:
+            hidden = self._features_given(visible)
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
     def free_energy(self, x: ArrayLike) -> tf.Tensor:

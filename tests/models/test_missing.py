@@ -409,3 +409,21 @@ def test_absent_units_of_other_types_are_not_centered():
         rbm.compile(rule=kr.rules.ContrastiveDivergence(centered=True))
     rbm.compile()
     assert rbm.rule.centering is None
+
+
+@pytest.mark.parametrize("missing", ["latent", "absent"])
+def test_reconstructed_and_exported(missing, tmp_path):
+    rbm = model("bernoulli", missing)
+    rows = np.float32([[1, NAN, 0, NAN], [1, 0, 1, 1]])
+    found = rbm.reconstruct(rows).numpy()
+    assert np.isfinite(found).all()
+    whole = rbm.reconstruct(rows[1:]).numpy()
+    np.testing.assert_allclose(found[1:], whole, atol=1e-6)
+    rbm.export(tmp_path / "served", verbose=False)
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures["impute"]
+    filled = served(tf.constant(rows))["visible"].numpy()
+    np.testing.assert_array_equal(filled[1], rows[1])
+    exact = rbm.impute(rows).numpy()
+    np.testing.assert_allclose(
+        filled, exact, atol=0.15 if missing == "latent" else 1e-5
+    )
