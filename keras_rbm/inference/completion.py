@@ -42,15 +42,21 @@ def complete(
 
     def sweep(index, state):
         noise = sweep_noise(potentials, count, random.fold_in(seed, index)).of_sweep(0)
-        return index + 1, noisy_sweep(potentials, state, noise, known)
+        return index + 1, _of_shape(state, noisy_sweep(potentials, state, noise, known))
 
     _, state = tf.while_loop(
         lambda index, _: index < num_sweeps, sweep, (tf.constant(0), state)
     )
-    state = tf.nest.map_structure(lambda new: tf.ensure_shape(new, new.shape), state)
     if not units.finite:
         return state.visible
     return _one_unit_drawn(potentials, state, known, random.fold_in(seed, -1))
+
+
+def _of_shape(old, new):
+    """Returns new tensors that are known to have the shapes of old ones."""
+    return tf.nest.map_structure(
+        lambda one, two: tf.ensure_shape(two, one.shape), old, new
+    )
 
 
 def started(
@@ -167,9 +173,10 @@ def chain_means(
         natural = potentials.visible_natural(hidden)
         drawn = potentials.visible.sample(natural, noise.visible)
         drawn = tf.where(known, visible, drawn)
-        mean = potentials.visible.mean(natural)
+        mean, before = potentials.visible.mean(natural), totals
         totals += tf.where(index >= left_out, mean, tf.zeros_like(mean))
-        return index + 1, ChainState(drawn, potentials.hidden_natural(drawn)), totals
+        new = ChainState(drawn, potentials.hidden_natural(drawn))
+        return index + 1, _of_shape(state, new), _of_shape(before, totals)
 
     start = tf.constant(0), state, totals
     _, state, totals = tf.while_loop(lambda i, *_: i < num_sweeps, sweep, start)

@@ -24,6 +24,14 @@ _ROUNDING = 1e-3
 _ROWS_AT_ONCE = 10_000
 
 
+def check_method(method: str) -> None:
+    """Raises a ValueError unless a method estimates log Z of each example's model."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(
+            f"Expected method to be one of {METHODS}. Received: method={method!r}."
+        )
+
+
 def log_partitions(
     potentials_of: Callable[[tf.Tensor], inference.Potentials],
     rows: tf.Tensor,
@@ -48,10 +56,7 @@ def log_partitions(
         dict of method to `LogPartition`, fields (B,).
     """
     for method in methods:
-        if not isinstance(method, str) or method not in METHODS:
-            raise ValueError(
-                f"Expected method to be one of {METHODS}. Received: method={method!r}."
-            )
+        check_method(method)
     size = _ROWS_AT_ONCE
     if any(method in _ANNEALED for method in methods):
         check_eager("CRBM")

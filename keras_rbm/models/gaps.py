@@ -15,7 +15,7 @@ from keras_rbm.inference.completion import chain_means, draw_unknown, means_if_p
 from keras_rbm.inference.few_unknown import rows_with_few_unknown, sums_over_unknown
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import finite_layers
-from keras_rbm.models.conditional_scores import log_partitions
+from keras_rbm.models.conditional_scores import check_method, log_partitions
 from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.units.layer_parameters import LayerParameters
 
@@ -47,6 +47,7 @@ def log_partition_given(
     values = tf.constant(model._states_with_gaps(observed), tf.float32)
     potentials = model.potentials(dtype=model.variable_dtype)
     method = method or _default_method(potentials)
+    check_method(method)
     if model.missing == "absent":
         return log_partitions(
             lambda rows: model.potentials(_mask(rows), model.variable_dtype),

@@ -15,7 +15,12 @@ from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.missing import encoded, filled, is_known
+from keras_rbm.models.data.missing import (
+    check_columns,
+    encoded,
+    filled,
+    is_known,
+)
 from keras_rbm.models.data.rows import (
     Data,
     as_values,
@@ -118,7 +123,11 @@ class GenerativeModel(BoltzmannMachine):
     def _copy_record(self, model):
         """Copies another model's record of the data."""
         self.base_rate.assign(model.base_rate)
-        self._examples_seen.variable.assign(model._examples_seen.variable)
+        count = self._examples_seen.variable
+        other = np.asarray(model._examples_seen.variable)
+        shape = tuple(count.shape)
+        other = np.broadcast_to(other, shape) if shape else other.max()
+        count.assign(other)
 
     def _mean_states(self):
         """Returns the mean of the visible layer's encoded states, (rows,)."""
@@ -148,15 +157,18 @@ class GenerativeModel(BoltzmannMachine):
             data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
                 which is used up.
         """
-        width = None
+        width, known = None, np.array(False)
 
         def rows():
-            nonlocal width
+            nonlocal width, known
             for chunk in self._checked_chunks(data):
                 width = chunk.shape[1]
+                known = known | np.asarray(is_known(chunk)).any(0)
                 yield encoded(self.visible, chunk)
 
         mean, variance = moments(rows())
+        if self.missing == "latent" and not known.all():
+            check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
         if not self.built:
             self.build((None, width))
         self._start_at(mean, variance)

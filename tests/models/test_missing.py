@@ -427,3 +427,40 @@ def test_reconstructed_and_exported(missing, tmp_path):
     np.testing.assert_allclose(
         filled, exact, atol=0.15 if missing == "latent" else 1e-5
     )
+
+
+def test_frames_and_lists_with_gaps():
+    pandas = pytest.importorskip("pandas")
+    columns = {
+        "a": pandas.array([1, 0, None, 1], dtype="Int64"),
+        "b": [0.0, 1.0, 1.0, NAN],
+        "c": pandas.array([True, None, False, True], dtype="boolean"),
+    }
+    expected = np.float32([[1, 0, 1], [0, 1, NAN], [NAN, 1, 0], [1, NAN, 1]])
+    weights = []
+    for rows in (pandas.DataFrame(columns), expected, expected.tolist()):
+        rbm = kr.RBM(2, seed=0, missing="latent")
+        rbm.compile("sgd")
+        rbm.fit(rows, verbose=0)
+        weights.append(rbm.get_weights())
+        assert np.isfinite(rbm.impute(rows)).all()
+    for one, two, three in zip(*weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+    objects = np.array([[1, None, 0], [0, 1, None]], object)
+    assert np.isfinite(rbm.impute(objects)).all()
+
+
+def test_one_batch_grown_and_adapted():
+    rows = np.float32([[1, NAN, 0], [0, 1, NAN], [1, 1, 1]])
+    rbm = kr.RBM(2, seed=0, missing="latent")
+    rbm.compile("sgd")
+    rbm.train_on_batch(rows)
+    rbm.test_on_batch(rows)
+    assert kr.InfiniteRBM.from_rbm(rbm, 4).hidden_units == 2
+    before = rbm.base_rate.numpy()
+    with pytest.raises(ValueError, match=r"columns \[1\]"):
+        rbm.adapt(rows[:1])
+    np.testing.assert_array_equal(rbm.base_rate, before)
+    with pytest.raises(ValueError, match="method='nope'"):
+        rbm.log_partition("nope", observed=rows)

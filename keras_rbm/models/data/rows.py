@@ -86,10 +86,7 @@ def as_array(part: Any, name: str) -> Any:
     if tf.is_tensor(part):
         return part
     try:
-        array = np.asarray(part)
-        if array.dtype.kind == "O" and hasattr(part, "columns"):
-            array = array.astype(np.float32)  # a frame of bools and numbers
-        return array
+        return _numbers(part)
     except ValueError as error:
         if hasattr(part, "columns"):
             raise ValueError(
@@ -101,6 +98,23 @@ def as_array(part: Any, name: str) -> Any:
             f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
             "of different shapes. Pass pairs as x and y."
         ) from error
+
+
+def _numbers(data):
+    """Returns an array; of objects that are numbers, bools or nothing as float32."""
+    array = np.asarray(data)
+    if array.dtype.kind != "O":
+        return array
+    absent = np.vectorize(lambda each: each is None or each != each, otypes=[bool])
+    try:
+        gaps = absent(array)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        import pandas
+
+        gaps = pandas.isna(array)
+    if not gaps.any() and not hasattr(data, "columns"):
+        return array
+    return np.where(gaps, np.nan, array).astype(np.float32)
 
 
 def as_rows(data: Any) -> tf.Tensor:
@@ -123,7 +137,7 @@ def as_values(data: Any) -> Any:
         if dtype.is_integer or dtype.is_floating:
             return tf.convert_to_tensor(data)
     try:
-        values = np.asarray(data)
+        values = _numbers(data)
         if values.dtype.kind == "O" and data is not None:
             values = values.astype(np.float32)
         numeric = is_numeric(values)
