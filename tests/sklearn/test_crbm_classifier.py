@@ -25,6 +25,7 @@ def brief(**kwargs):
     return CRBMClassifier(**defaults | kwargs)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([brief()])
 def test_checks_of_scikit_learn(estimator, check):
     """None is excepted."""

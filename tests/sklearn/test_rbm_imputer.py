@@ -34,6 +34,7 @@ def estimator(**kwargs):
     return RBMEstimator(**{"n_components": 4, "n_iter": 2, "random_state": 0, **kwargs})
 
 
+@pytest.mark.slow
 @parametrize_with_checks([brief()])
 def test_checks_of_scikit_learn(estimator, check):
     """None is excepted."""
