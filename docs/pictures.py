@@ -4,6 +4,7 @@ The background is transparent and text is gray, so that they show on light pages
 dark ones.
 """
 
+import math
 import pathlib
 import sys
 
@@ -11,6 +12,7 @@ import keras
 import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
+from sklearn.datasets import load_digits
 
 import keras_rbm as kr
 
@@ -180,12 +182,38 @@ def covered():
     _save_rows({name: np.asarray(row) for name, row in rows.items()}, "covered")
 
 
-def _save_rows(rows, name):
-    """Saves a picture of rows of ten images each, named on the left."""
+def missing():
+    """Digits with gaps, filled by an RBM that has seen digits with gaps only."""
+    pixels = np.float32(load_digits().data > 7.5)
+    rng = np.random.default_rng(0)
+    train, test = np.split(rng.permutation(pixels), [1400])
+    train[rng.random(train.shape) < 0.3] = np.nan
+    rbm = kr.RBM(64, missing="latent", seed=0)
+    rbm.compile()
+    rbm.fit(train, epochs=100, verbose=0)
+    test = test[:10]
+    given = np.where(rng.random(test.shape) < 0.3, np.nan, test)
+    rows = {
+        "given": given,
+        "mean": rbm.impute(given),
+        "a draw": rbm.impute(given, "sample", seed=1),
+        "another": rbm.impute(given, "sample", seed=2),
+        "true": test,
+    }
+    _save_rows({name: np.asarray(row) for name, row in rows.items()}, "missing", 1.2)
+
+
+def _save_rows(rows, name, white=1.0):
+    """Saves a picture of rows of ten images each, named on the left. NaN is blue.
+
+    A larger `white` shows what is 1 in gray, where images have no margin.
+    """
+    colors = plt.get_cmap("gray").with_extremes(bad="#4c72b0")
     figure, panels = plt.subplots(len(rows), 10, figsize=(7.6, 0.8 * len(rows)))
     for line, (label, images) in zip(panels, rows.items(), strict=True):
         for axes, image in zip(line, images, strict=True):
-            axes.imshow(image.reshape(28, 28), cmap="gray", vmin=0, vmax=1)
+            side = math.isqrt(image.size)
+            axes.imshow(image.reshape(side, side), cmap=colors, vmin=0, vmax=white)
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_visible(False)
@@ -379,6 +407,7 @@ PICTURES = {
         units,
         digits,
         covered,
+        missing,
         settings_default,
         settings_rate,
         settings_chains,

@@ -22,6 +22,8 @@ PAGES = [
     "docs/guides/troubleshooting.md",
     "docs/guides/trust-the-likelihood.md",
     "docs/guides/which-unit-for-which-data.md",
+    "docs/guides/missing-values.md",
+    "docs/guides/classify.md",
     "docs/guides/gaussian-units.md",
     "docs/guides/grow-the-hidden-layer.md",
     "docs/guides/stack-and-fine-tune.md",
