@@ -5,7 +5,12 @@ import tensorflow as tf
 from brute_force import Enumerated, random_gaussian_potentials, random_potentials
 from message_passing import random_batch, rows
 
-from keras_rbm.inference import Exact, Potentials, exact_moments
+from keras_rbm.inference import (
+    Exact,
+    Potentials,
+    exact_log_partition,
+    exact_moments,
+)
 
 #: Both of more units than are enumerated for many models at once.
 LARGE = 13, 14
@@ -74,8 +79,14 @@ def test_bad_input():
         Exact()(random_potentials(30, 31))
     with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
         Exact()(random_potentials(3, 2), pairwise="all")
-    with pytest.raises(ValueError, match="binary units"):
-        Exact()(random_gaussian_potentials(3, 2))
+    with pytest.raises(ValueError, match="at most 4096 states.*Gaussian"):
+        Exact()(random_gaussian_potentials(3, 20))
+
+
+def test_other_units_beside_a_small_layer():
+    potentials = random_gaussian_potentials(3, 2)
+    found = Exact()(potentials).log_partition
+    np.testing.assert_allclose(found, exact_log_partition(potentials), rtol=1e-5)
 
 
 def _potentials(dtype, *parts):
