@@ -245,7 +245,7 @@ class RBM(GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("free_energy")
-        return map_rows(self._energies, self._scored_states(x))
+        return map_rows(self._energies, self._scored_states(x, "latent"))
 
     def _energies(self, visible):
         features = None
@@ -254,15 +254,14 @@ class RBM(GenerativeModel):
             features, visible = tf.cast(known, visible.dtype), filled(visible)
         return self.potentials(features, self.variable_dtype).free_energy(visible)
 
-    def _scored_states(self, x):
-        """Returns checked visible states, without any that are latent."""
+    def _scored_states(self, x, *kinds):
+        """Returns checked states, without NaN if it is of one of these kinds."""
         values = self._form.states(x)
-        if self.missing == "latent" and tf.executing_eagerly():
+        if self.missing in kinds and tf.executing_eagerly():
             if not np.all(is_known(values)):
                 raise ValueError(
                     "Expected rows of known states. Received: NaN. Call "
-                    "log_likelihood, which sums over what is not known, or impute(x) "
-                    "first."
+                    "log_likelihood, which is of what is known, or impute(x) first."
                 )
         return values
 
@@ -276,7 +275,7 @@ class RBM(GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("pseudo_log_likelihood")
-        values = self._scored_states(x)
+        values = self._scored_states(x, "latent", "absent")
         potentials = self.potentials(dtype=self.variable_dtype)
         return map_rows(
             lambda v: inference.pseudo_log_likelihood(potentials, v), values

@@ -320,6 +320,10 @@ def test_without_a_meaning_nan_is_an_error():
         absent.compile(rule="pcd")
     with pytest.raises(ValueError, match="log_likelihood"):
         kr.RBM(2, num_visible=3, missing="latent").free_energy([[0, NAN, 1]])
+    for kind in ("latent", "absent"):
+        rbm = kr.RBM(2, num_visible=3, missing=kind)
+        with pytest.raises(ValueError, match="log_likelihood"):
+            rbm.pseudo_log_likelihood([[0, NAN, 1]])
 
 
 def test_samples_keep_what_is_given():
