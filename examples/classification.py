@@ -124,6 +124,17 @@ def labelled(train):
     return x[known], y[known].astype(int)
 
 
+def fitted(args, model, x, y, validation):
+    """Fits a model that predicts classes; returns a function that does."""
+
+    def predict(x):
+        return np.argmax(model.predict(x, batch_size=1000, verbose=0), 1)
+
+    best = BestError(predict, validation)
+    model.fit(x, y, args.batch_size, args.epochs, callbacks=[best], verbose=0)
+    return predict
+
+
 def discriminative(args, train, validation):
     x, y = labelled(train)
     model = kr.CRBM(
@@ -133,13 +144,7 @@ def discriminative(args, train, validation):
         seed=args.seed,
     )
     model.compile(args.optimizer)
-
-    def predict(x):
-        return np.argmax(model.predict(x, batch_size=1000, verbose=0), 1)
-
-    best = BestError(predict, validation)
-    model.fit(x, y, args.batch_size, args.epochs, callbacks=[best], verbose=0)
-    return predict
+    return fitted(args, model, x, y, validation)
 
 
 def network(args, train, validation):
@@ -150,13 +155,7 @@ def network(args, train, validation):
         [layers.Dense(args.hidden, "relu"), layers.Dense(10, "softmax")]
     )
     model.compile("adam", "sparse_categorical_crossentropy")
-
-    def predict(x):
-        return np.argmax(model.predict(x, batch_size=1000, verbose=0), 1)
-
-    best = BestError(predict, validation)
-    model.fit(x, y, args.batch_size, args.epochs, callbacks=[best], verbose=0)
-    return predict
+    return fitted(args, model, x, y, validation)
 
 
 def logistic(args, train, validation):

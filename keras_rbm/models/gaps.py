@@ -171,9 +171,7 @@ def means_by_chains(
         steps: int ≥ 1.
         seed: int or seed tensor (2,).
     """
-    rows = tf.constant(values)
-    chains = filled(rows), is_known(rows), base, random.as_seed(seed)
-    return chain_means(potentials, *chains, tf.constant(steps))[0]
+    return chain_means(potentials, *_chains(values, base, steps, seed))[0]
 
 
 def draws_by_chains(
@@ -184,9 +182,14 @@ def draws_by_chains(
     seed: int | tf.Tensor,
 ) -> tf.Tensor:
     """Returns states (N, V) that chains reach, see `means_by_chains`."""
+    return draw_unknown(potentials, *_chains(values, base, steps, seed))
+
+
+def _chains(values, base, steps, seed):
+    """Returns what chains that keep known states take, but for the model."""
     rows = tf.constant(values)
-    chains = filled(rows), is_known(rows), base, random.as_seed(seed)
-    return draw_unknown(potentials, *chains, tf.constant(steps))
+    start = filled(rows), is_known(rows), base, random.as_seed(seed)
+    return *start, tf.constant(steps)
 
 
 def imputed(
