@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference.potentials import Moments
 from keras_rbm.rules.learner import Learner
+from keras_rbm.units.categorical import Categorical
 
 
 class Centering:
@@ -39,7 +40,7 @@ class Centering:
     visible_offset: keras.Variable | None
     hidden_offset: keras.Variable | None
     _learner: Learner | None
-    _unit_of_row: np.ndarray | None = None  # where each example has its own units
+    _unit_of_row: np.ndarray | None = None  # where categorical units may be absent
 
     def __init__(self, sliding_factor: float) -> None:
         check_sliding_factor(sliding_factor)
@@ -49,7 +50,7 @@ class Centering:
     def build(self, learner: Learner) -> None:
         """Creates the offsets: means of the data and of hidden units without input."""
         self._learner = learner
-        if learner.has_own_models:
+        if learner.has_own_models and isinstance(learner.model.visible, Categorical):
             self._unit_of_row = np.asarray(learner.potentials().visible.unit_of_row)
         names = ("visible_offset", "hidden_offset")
         for name, start in zip(names, _starts(learner), strict=True):

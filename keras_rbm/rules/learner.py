@@ -7,7 +7,6 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import Moments, Potentials
-from keras_rbm.units.categorical import Categorical
 
 if TYPE_CHECKING:
     from keras_rbm.rules.centering import Centering
@@ -109,19 +108,6 @@ class Learner:
         It has one given its input, or if it lacks units that others have.
         """
         return self.model.conditional or self.model.missing == "absent"
-
-    @property
-    def can_be_centered(self) -> bool:
-        """bool: whether a kernel may be learned for centered states.
-
-        It may if all examples have one model, or lack only categorical units: of these
-        a change of each unit is centered by itself.
-        """
-        if not self.has_own_models:
-            return True
-        return not self.model.conditional and isinstance(
-            self.model.visible, Categorical
-        )
 
     @property
     def kernel_mask(self) -> tf.Tensor | None:

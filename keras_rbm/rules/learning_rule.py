@@ -94,7 +94,7 @@ class LearningRule(Rule):
         super().check(learner)
         model = learner.model
         alone = learner.has_own_models and self.conditional is False
-        if alone or (self.centered and not learner.can_be_centered):
+        if alone or (self.centered and model.conditional):
             name = type(self).__name__ + ("(centered=True)" if self.centered else "")
             raise ValueError(
                 f"Expected a model without input for {name}, and without absent units: "
@@ -110,7 +110,7 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        default = self.centered is None and learner.can_be_centered
+        default = self.centered is None and not learner.model.conditional
         if self.centered or default:
             self.centering = Centering(self.sliding_factor)
             self.centering.build(learner)

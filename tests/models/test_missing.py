@@ -231,8 +231,7 @@ def test_rows_without_gaps_learn_the_same_bits(missing):
     weights = []
     for kind in (None, missing):
         rbm = kr.RBM(4, seed=0, missing=kind)
-        rule = kr.rules.ContrastiveDivergence(centered=False)
-        rbm.compile(rule=rule, metrics=["mse"])
+        rbm.compile(rule="cd", metrics=["mse"])
         history = rbm.fit(data, epochs=2, verbose=0)
         weights.append([*rbm.get_weights(), history.history["loss"]])
     for one, two in zip(*weights, strict=True):
@@ -411,12 +410,19 @@ def test_absent_categories_are_learned_centered():
     np.testing.assert_allclose(one - one.mean(), two - two.mean(), atol=1e-4)
 
 
-def test_absent_units_of_other_types_are_not_centered():
-    rbm = model("bernoulli", "absent")
-    with pytest.raises(ValueError, match="centered=True"):
-        rbm.compile(rule=kr.rules.ContrastiveDivergence(centered=True))
+def test_absent_units_of_inverted_data():
+    """Steps were not centered, and most hidden units died where 1 is frequent."""
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((200, 20)) < 0.9, 1.0, 0.0).astype("float32")
+    rows[rng.random(rows.shape) < 0.3] = NAN
+    rbm = kr.RBM(8, seed=0, missing="absent")
     rbm.compile()
-    assert rbm.rule.centering is None
+    rbm.fit(rows, epochs=3, batch_size=100, verbose=0)
+    assert rbm.rule.centering is not None
+    features = rbm.predict(rows, verbose=0)
+    assert ((features.max(0) > 0.05) & (features.min(0) < 0.95)).all()
+    with pytest.raises(ValueError, match="centered=True"):
+        kr.CRBM(2).compile(rule=kr.rules.ContrastiveDivergence(centered=True))
 
 
 @pytest.mark.parametrize("missing", ["latent", "absent"])
