@@ -16,7 +16,7 @@ from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.rows import as_rows, map_rows
+from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.units.bernoulli import are_binary
 
 #: The best first.
@@ -133,7 +133,7 @@ def score_report(
     if conditional:
         v = model._visible_states(v, "score_report", "v")
     else:
-        x = as_rows(model._visible_states(x, "score_report"))
+        x = held_rows(model._visible_states(x, "score_report"))
     if isinstance(methods, str):
         methods = [methods]
     listed = methods is None or isinstance(methods, (list, tuple))

@@ -1,5 +1,7 @@
 """Checks that callbacks make before the first epoch."""
 
+from typing import Any
+
 import keras
 from numpy.typing import ArrayLike
 
@@ -8,13 +10,15 @@ from keras_rbm.models.generative_model import GenerativeModel
 
 def check_generative(
     callback: str, model: keras.Model, rows: ArrayLike | None = None, name: str = "x"
-) -> None:
-    """Raises an error unless a model is one of p(v), and rows, if any, its states."""
+) -> Any:
+    """Returns rows, if any; raises an error unless they are states of a model of p(v).
+
+    Of sparse rows what is not stored is what the model takes it for.
+    """
     if not isinstance(model, GenerativeModel):
         raise TypeError(
             f"Expected a model of p(v) for {type(callback).__name__}, an RBM, "
             f"InfiniteRBM or DBM. Received: {type(model).__name__} '{model.name}'. "
             "Watch its loss and metrics."
         )
-    if rows is not None:
-        model._form.visible.check(rows, name)
+    return None if rows is None else model._form.states(rows, name)

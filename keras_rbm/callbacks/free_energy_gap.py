@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.models.data.rows import as_rows, map_rows
+from keras_rbm.models.data.rows import held_rows, map_rows
 
 
 class FreeEnergyGap(keras.callbacks.Callback):
@@ -64,13 +64,14 @@ class FreeEnergyGap(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         check_counts(1, every=every)
-        self.train = as_rows(train)
-        self.validation = as_rows(validation)
+        self.train = held_rows(train)
+        self.validation = held_rows(validation)
         self.every = every
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        check_generative(self, self.model, self.train, "train")
-        check_generative(self, self.model, self.validation, "validation")
+        for name in ("train", "validation"):
+            rows = check_generative(self, self.model, getattr(self, name), name)
+            setattr(self, name, rows)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every or logs is None:

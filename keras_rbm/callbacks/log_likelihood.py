@@ -12,8 +12,8 @@ from keras_rbm import inference
 from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
 from keras_rbm.inference.log_partition import check_method
-from keras_rbm.models.data.form import warn_of_means
-from keras_rbm.models.data.rows import as_rows, map_rows
+from keras_rbm.models.data.form import values_of, warn_of_means
+from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.random import as_seed
 
 #: Temperatures of annealing, at first and where these are too few.
@@ -98,7 +98,7 @@ class LogLikelihood(keras.callbacks.Callback):
                 f"name={name!r}."
             )
         as_seed(seed)
-        self.data = as_rows(data)
+        self.data = held_rows(data)
         self.every = every
         self.num_chains = num_chains
         self.betas = betas
@@ -110,8 +110,9 @@ class LogLikelihood(keras.callbacks.Callback):
         self._told = False
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        check_generative(self, self.model, self.data, "data")
-        warn_of_means([self.data], self.model.visible, "data")
+        self.data = check_generative(self, self.model, self.data, "data")
+        unit = self.model.visible
+        warn_of_means(values_of(self.data, unit), unit, "data")
         check_method(self.model.potentials(), self.method)
         self._start, self._estimates, self._told = None, 0, False
 

@@ -6,9 +6,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
+
 
 def hold_in_memory(data: Any) -> Any:
-    """Returns tensors that hold all examples of arrays or of a finite dataset."""
+    """Returns tensors that hold all examples of arrays or of a finite dataset.
+
+    Sparse matrices become `SparseRows`.
+    """
     if not isinstance(data, tf.data.Dataset):
         return map_present(_as_tensor, _lists_as_tuples(data))
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
@@ -34,7 +39,7 @@ def hold_in_memory(data: Any) -> Any:
 def count_examples(examples: Any) -> int:
     """Returns the common length of the first axis of all tensors in a nest."""
     shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
-    if not shapes or any(shape.rank == 0 for shape in shapes):
+    if not shapes or any(len(shape) == 0 for shape in shapes):
         raise ValueError(
             "Expected arrays with the examples on their first axis. "
             f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
@@ -57,13 +62,22 @@ def map_present(function: Callable[..., Any], *nests: Any) -> Any:
     )
 
 
+def gather(examples: Any, rows: tf.Tensor) -> tf.Tensor:
+    """Returns examples (…, V) by their indices (…), dense; works in a pipeline, too."""
+    if isinstance(examples, SparseRows):
+        return examples.gathered(rows)
+    return tf.gather(examples, rows)
+
+
 def _as_tensor(array):
+    if is_sparse(array):
+        return SparseRows.of(array)
     try:
         tensor = tf.convert_to_tensor(array)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Expected arrays of numbers. Received: data with a {type(array).__name__} "
-            "that cannot become a tensor. Call toarray() on a sparse matrix."
+            "that cannot become a tensor."
         ) from error
     if tensor.dtype.is_floating:
         tensor = tf.cast(tensor, keras.config.floatx())

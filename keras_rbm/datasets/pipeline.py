@@ -131,7 +131,8 @@ def shuffled_batches(
     Args:
         data: arrays or tensors in a nest of tuples, lists and dicts, each with the
             examples on its first axis and floats cast to `keras.config.floatx()`;
-            `None` components stay `None`. Or a finite `tf.data.Dataset` of single
+            `None` components stay `None`. SciPy sparse matrices are held as they are,
+            and batches of them are dense. Or a finite `tf.data.Dataset` of single
             examples, of any structure. Lists come back as tuples.
         batch_size: int, the number of examples in a batch; the last may have fewer.
         seed: int, the key of the permutations.
@@ -199,7 +200,7 @@ def shuffled_batches(
         )
 
     def gather(rows):
-        return in_memory.map_present(lambda x: tf.gather(x, rows), examples)
+        return in_memory.map_present(lambda x: in_memory.gather(x, rows), examples)
 
     batches = each_epoch(read_order, (num_examples,), rows_of, num_batches)
     return batches.map(gather).prefetch(2).with_options(_without_autotuning())

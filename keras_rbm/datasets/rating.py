@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
+
+from keras_rbm._checks import check_flags
 
 
 class Ratings(NamedTuple):
@@ -12,13 +15,14 @@ class Ratings(NamedTuple):
 
     Attributes:
         rows: float32 array (users, items), the number of the rating among `values`, NaN
-            where a user has not rated an item.
+            where a user has not rated an item; or a `scipy.sparse.csr_array` that holds
+            only what has been rated.
         user_names: array (users,), the users' names, sorted.
         item_names: array (items,), the items' names, sorted.
         values: array (q,), the ratings that occur, sorted.
     """
 
-    rows: np.ndarray
+    rows: Any
     user_names: np.ndarray
     item_names: np.ndarray
     values: np.ndarray
@@ -76,6 +80,8 @@ def ratings(
     users: Sequence[Any] | np.ndarray,
     items: Sequence[Any] | np.ndarray,
     values: Sequence[float] | np.ndarray,
+    *,
+    sparse: bool = False,
 ) -> Ratings:
     """Makes a table of triples (user, item, rating).
 
@@ -87,6 +93,9 @@ def ratings(
         users: sequence (n,) of names or numbers, such as a column of a frame.
         items: likewise.
         values: sequence (n,) of numbers.
+        sparse: bool, whether `rows` is a sparse array, for large tables. The lowest
+            rating is a stored 0; entries that are not stored are unknown to a model
+            with `missing`. Do not call `eliminate_zeros` on it.
 
     Returns:
         `Ratings`.
@@ -104,6 +113,7 @@ def ratings(
     >>> table.values.tolist()
     [1, 4, 5]
     """
+    check_flags(sparse=sparse)
     columns = {"users": users, "items": items, "values": values}
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     lengths = {name: array.shape for name, array in arrays.items()}
@@ -126,9 +136,22 @@ def ratings(
             f"{made['values'][0].tolist()}."
         )
     names, places = zip(*made.values(), strict=True)
-    rows = np.full((len(names[0]), len(names[1])), np.nan, np.float32)
+    shape = len(names[0]), len(names[1])
+    if sparse:
+        return Ratings(_sparse(places, shape), *names)
+    rows = np.full(shape, np.nan, np.float32)
     rows[places[0], places[1]] = places[2]
     return Ratings(rows, *names)
+
+
+def _sparse(places, shape):
+    """Returns a sparse array of triples (row, column, number), the last of each two."""
+    rows, columns, numbers = places
+    order = np.lexsort((columns, rows))  # stable
+    rows, columns, numbers = rows[order], columns[order], numbers[order]
+    last = np.append((np.diff(rows) != 0) | (np.diff(columns) != 0), True)
+    entries = np.float32(numbers[last]), (rows[last], columns[last])
+    return scipy.sparse.csr_array(entries, shape)
 
 
 def _places(wanted, known, what):

@@ -14,15 +14,20 @@ from keras_rbm._checks import check_counts, check_flags, seed_number
 from keras_rbm._replicas import is_single, num_replicas
 from keras_rbm.inference import traces
 from keras_rbm.metrics.state_accuracy import without_names
-from keras_rbm.models.data.batches import TrainingData, with_weights
-from keras_rbm.models.data.form import DataForm, class_weights, warn_of_means
+from keras_rbm.models.data.batches import TrainingData, as_keras_takes
+from keras_rbm.models.data.form import (
+    DataForm,
+    class_weights,
+    values_of,
+    warn_of_means,
+    warn_of_no_zeros,
+)
 from keras_rbm.models.data.missing import check_columns, check_missing
 from keras_rbm.models.data.rows import (
     Data,
-    as_rows,
     as_values,
+    held_rows,
     is_array,
-    row_chunks,
 )
 from keras_rbm.models.errors import explained
 from keras_rbm.models.files import saving
@@ -365,15 +370,15 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         return DataForm.of_states(self.visible, width, self.missing is not None)
 
     def _visible_rows(self, data, method, name=None):
-        """Returns data as checked visible states, a float32 tensor (N, V)."""
+        """Returns data as checked visible states (N, V), float32, or sparse."""
         self._assert_built(method)
-        return as_rows(self._form.states(data, name))
+        return held_rows(self._form.states(data, name))
 
     def _visible_states(self, data, method, name=None):
         """Returns data as checked visible states; warns if they are means."""
         self._assert_built(method)
         values = self._form.states(data, name)
-        warn_of_means(row_chunks(values), self.visible, name or "x")
+        warn_of_means(values_of(values, self.visible), self.visible, name or "x")
         return values
 
     def _check_prediction(self):
@@ -446,9 +451,12 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             self._form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
         x, y, given = data.start[0]
-        if self.missing == "latent" and is_array(data.x):
+        if self.missing is not None and is_array(data.x):
             form = self._form
-            check_columns(form.split(x, y)[1], form.visible.name)
+            states = form.split(x, y)[1]
+            if self.missing == "latent":
+                check_columns(states, form.visible.name)
+            warn_of_no_zeros(states, self.visible)
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
@@ -534,10 +542,14 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     ) -> Any:
         """Takes one step, as `keras.Model.train_on_batch` does."""
         self._assert_compile_called("train_on_batch")
-        x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
-        return super().train_on_batch(x, y, sample_weight, **kwargs)
+        batch = self._form.checked_arrays(x, y, sample_weight)
+        return super().train_on_batch(*self._form.dense(*batch), **kwargs)
 
     # Evaluation and prediction
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns the output for a batch, which may be sparse."""
+        return super().__call__(self._form.called.dense(inputs), *args, **kwargs)
 
     def evaluate(
         self,
@@ -557,7 +569,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             pass  # in `fit`, which has checked it
         elif is_array(x):
             x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
-            x, y, sample_weight = with_weights(x, y, sample_weight, batch_size)
+            x, y, sample_weight = as_keras_takes(x, y, sample_weight, batch_size)
         else:
             x = self._form.checked_source(x, y)
         with explained():
@@ -572,8 +584,8 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     ) -> Any:
         """Returns the loss of a batch, as `keras.Model.test_on_batch` does."""
         self._assert_compile_called("test_on_batch")
-        x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
-        return super().test_on_batch(x, y, sample_weight, **kwargs)
+        batch = self._form.checked_arrays(x, y, sample_weight)
+        return super().test_on_batch(*self._form.dense(*batch), **kwargs)
 
     def predict(
         self, x: Data, batch_size: int | None = None, *args: Any, **kwargs: Any
@@ -584,7 +596,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         if batch_size is not None:
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
-        x = self._form.checked_calls(x)
+        x, _, _ = as_keras_takes(self._form.checked_calls(x), None, None, batch_size)
         with explained():
             return super().predict(x, batch_size, *args, **kwargs)
 
@@ -592,9 +604,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
         self._check_prediction()
-        x = as_values(x)
+        x = as_values(x, self._form.called.fill)
         self._form.called.check(x)
-        return super().predict_on_batch(x)
+        return super().predict_on_batch(self._form.called.dense(x))
 
     # Files
 

@@ -14,6 +14,7 @@ from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
+from keras_rbm.models.data.rows import as_rows
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
@@ -34,7 +35,7 @@ def check_method(method: str) -> None:
 
 def log_partitions(
     potentials_of: Callable[[tf.Tensor], inference.Potentials],
-    rows: tf.Tensor,
+    rows: Any,
     methods: Sequence[str],
     *,
     num_chains: int = 100,
@@ -47,7 +48,7 @@ def log_partitions(
 
     Args:
         potentials_of: function of rows of x that returns their `Potentials`.
-        rows: tensor (B, X).
+        rows: tensor (B, X), or `SparseRows`.
         methods: list of str.
         num_chains, seed: as for `CRBM.log_partition`.
         **options: the other arguments of `estimate_log_partition`.
@@ -65,7 +66,7 @@ def log_partitions(
     parts = []
     eager = tf.executing_eagerly()
     for first in range(0, len(rows) if eager else size, size):
-        features = rows[first : first + size] if eager else rows
+        features = as_rows(rows[first : first + size]) if eager else rows
         potentials = potentials_of(features)
         part = estimate_by_each(
             potentials,

@@ -17,7 +17,13 @@ from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm, flattened
-from keras_rbm.models.data.rows import ROWS_AT_ONCE, as_rows, as_values, map_rows
+from keras_rbm.models.data.rows import (
+    ROWS_AT_ONCE,
+    as_rows,
+    as_values,
+    held_rows,
+    map_rows,
+)
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.initializers import keras_part, normal, reseeded
@@ -285,9 +291,9 @@ class CRBM(WithInference, WithBackbone):
         return DataForm.of_pairs(self.visible, self.num_visible, *features, gaps)
 
     def _feature_rows(self, x, method):
-        """Returns x as a checked float32 tensor (N, X)."""
+        """Returns x as checked rows (N, X), a float32 tensor, or sparse."""
         self._assert_built(method)
-        rows = as_rows(x)
+        rows = held_rows(x, self._form.called.fill)
         self._form.called.check(rows)
         return rows
 
@@ -528,7 +534,7 @@ class CRBM(WithInference, WithBackbone):
         if isinstance(log_partition, str):
             method = log_partition
             log_partition = self.log_partition(x, method)
-        discrete = self.potentials(as_rows(x)[:1]).visible.finite
+        discrete = self.potentials(as_rows(held_rows(x)[:1])).visible.finite
         return log_likelihoods(free_energy, log_partition, method, discrete)
 
     def _pairs(self, x, v, method):
@@ -581,7 +587,7 @@ class CRBM(WithInference, WithBackbone):
             ValueError: if a count or shape is wrong, or `clamp` is given without
                 `initial_visible`.
         """
-        rows = self._feature_rows(x, "sample")
+        rows = as_rows(self._feature_rows(x, "sample"))
         if clamp is not None:
             clamp = flattened(clamp if tf.is_tensor(clamp) else np.asarray(clamp))
         potentials = self.potentials(rows)
@@ -623,7 +629,7 @@ class CRBM(WithInference, WithBackbone):
         features = self._feature_rows(x, "impute")
         check_counts(steps=steps)
         part = self._form.visible._replace(has_gaps=True)
-        given = as_values(v)
+        given = as_values(v, self._form.visible.fill)
         part.check(given, "v")
         values = np.array(part.rows(given), np.float32)
         if len(values) != len(features):
@@ -634,7 +640,8 @@ class CRBM(WithInference, WithBackbone):
         parts = []
         for first in range(0, len(values), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            potentials = self.potentials(features[rows], self.variable_dtype)
+            own = as_rows(features[rows])
+            potentials = self.potentials(own, self.variable_dtype)
             own = random.fold_in(random.as_seed(seed), first)
             chains = potentials, values[rows], potentials.visible.bias, steps, own
             parts.append(

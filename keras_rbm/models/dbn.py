@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
+from keras_rbm.datasets.sparse_rows import as_dense
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import (
@@ -19,6 +20,7 @@ from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
@@ -250,6 +252,7 @@ class DBN(WithFiles):
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
         x = self.rbms[0]._form.checked_calls(x)
+        x, _, _ = as_keras_takes(x, None, None, batch_size)
         with explained():
             return super().predict(x, batch_size, *args, **kwargs)
 
@@ -258,7 +261,11 @@ class DBN(WithFiles):
         self._assert_built("predict_on_batch")
         x = as_values(x)
         self.rbms[0]._form.called.check(x)
-        return super().predict_on_batch(x)
+        return super().predict_on_batch(as_dense(x))
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns the features of the top for a batch, which may be sparse."""
+        return super().__call__(as_dense(inputs), *args, **kwargs)
 
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""

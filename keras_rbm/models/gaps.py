@@ -103,7 +103,7 @@ def _reordered(parts, order):
 
 
 def log_likelihood_of_known(
-    model: keras.Model, values: np.ndarray, log_partition: Any
+    model: keras.Model, values: Any, log_partition: Any
 ) -> tf.Tensor:
     """Returns log p of what is known of each row, (N,), float64, nats."""
     if model.missing == "absent":

@@ -23,6 +23,7 @@ from keras_rbm.models.data.missing import (
 )
 from keras_rbm.models.data.rows import (
     Data,
+    as_rows,
     as_values,
     map_rows,
     moments,
@@ -185,7 +186,7 @@ class GenerativeModel(BoltzmannMachine):
 
     def _checked_chunks(self, data):
         visible, chunk = self._form.visible, None
-        for chunk in row_chunks(data):
+        for chunk in row_chunks(data, visible.fill):
             visible.check(chunk, "data")
             yield chunk
         if chunk is None:  # an empty dataset or generator
@@ -219,7 +220,7 @@ class GenerativeModel(BoltzmannMachine):
     def _states_with_gaps(self, x):
         """Returns checked visible states, a float32 array (N, V), with NaN."""
         part = self._form.visible._replace(has_gaps=True)
-        values = as_values(x)
+        values = as_values(x, self._form.visible.fill)
         part.check(values)
         return np.array(values, np.float32)
 
@@ -396,7 +397,7 @@ class GenerativeModel(BoltzmannMachine):
         self._assert_built(caller)
         potentials = self.potentials(dtype=self.variable_dtype)
         if initial_visible is not None:
-            initial_visible = self._visible_rows(initial_visible, caller)
+            initial_visible = as_rows(self._visible_rows(initial_visible, caller))
             options["initial_visible"] = initial_visible
         options["base"] = self._known_base(potentials)
         options["chains"] = self._chains(potentials)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
@@ -13,7 +12,7 @@ from keras_rbm import inference, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.completion import known_rows
-from keras_rbm.models.data.missing import filled, is_known
+from keras_rbm.models.data.missing import all_known, filled, is_known
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.files.exporting import (
     Endpoint,
@@ -258,7 +257,7 @@ class RBM(GenerativeModel):
         """Returns checked states, without NaN if it is of one of these kinds."""
         values = self._form.states(x)
         if self.missing in kinds and tf.executing_eagerly():
-            if not np.all(is_known(values)):
+            if not all_known(values):
                 raise ValueError(
                     "Expected rows of known states. Received: NaN. Call "
                     "log_likelihood, which is of what is known, or impute(x) first."
@@ -301,8 +300,8 @@ class RBM(GenerativeModel):
             tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
         values = self._visible_states(x, "log_likelihood")
-        if self.missing is not None and not np.all(is_known(values)):
-            return log_likelihood_of_known(self, np.asarray(values), log_partition)
+        if self.missing is not None and not all_known(values):
+            return log_likelihood_of_known(self, values, log_partition)
         return self._log_likelihood(values, log_partition)
 
     def sample(

@@ -94,7 +94,8 @@ def checked_chains(
         )
     if initial_visible is not None:
         part = model._form.visible._replace(has_gaps=True)
-        initial_visible = as_rows(part.rows(as_values(initial_visible)))
+        fill = model._form.visible.fill
+        initial_visible = as_rows(part.rows(as_values(initial_visible, fill)))
         part.check(initial_visible, "initial_visible")
         if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
             raise ValueError(

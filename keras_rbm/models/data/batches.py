@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.models.data.form import DataForm, as_arrays, check_alone
+from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
+from keras_rbm.models.data.form import DataForm, check_alone
 from keras_rbm.models.data.rows import check_source, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
@@ -58,7 +60,7 @@ class TrainingData(NamedTuple):
                 f"validation_split={validation_split}."
             )
         if is_array(x):
-            parts = as_arrays(x, y, sample_weight)
+            parts = form.arrays(x, y, sample_weight)
             if validation_split and validation_data is None:
                 parts, validation_data = _split(parts, validation_split)
             start = [parts]
@@ -66,7 +68,10 @@ class TrainingData(NamedTuple):
             check_alone(x, y)
             _check_no_split(x, validation_split)
             batches, x = first_batches(x, _ROWS if is_new else 1)
-            start, parts = [*map(unpack, batches)], (x, None, sample_weight)
+            start = [form.dense(*unpack(batch)) for batch in batches]
+            if any(map(is_sparse, tf.nest.flatten(batches))):
+                x = form.checked(x)
+            parts = x, None, sample_weight
         for batch in start:
             form.check(*batch)
         if validation_data is not None:
@@ -103,7 +108,7 @@ class TrainingData(NamedTuple):
 
     def for_keras(self, batch_size: int | None) -> tuple[Any, Any, Any]:
         """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
-        return with_weights(self.x, self.y, self.sample_weight, batch_size)
+        return as_keras_takes(self.x, self.y, self.sample_weight, batch_size)
 
 
 def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
@@ -130,21 +135,36 @@ def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
     return batches, _chained(batches, data) if hasattr(data, "__next__") else data
 
 
-def with_weights(
+def as_keras_takes(
     x: Any, y: Any, sample_weight: Any, batch_size: int | None
 ) -> tuple[Any, Any, Any]:
-    """Returns arrays as Keras takes them: as a dataset if there are weights but no y.
+    """Returns arrays as Keras takes them.
 
-    Keras drops `sample_weight` from arrays without `y`.
+    That is as a dataset, if there are weights but no y, because Keras drops the weights
+    then, or if some are sparse.
 
     Returns:
         `(x, y, sample_weight)`.
     """
-    if y is not None or sample_weight is None:
-        return x, y, sample_weight
-    dataset = tf.data.Dataset.from_tensor_slices((x, sample_weight))
-    dataset = dataset.batch(batch_size or 32)
-    return dataset.map(lambda x, weight: (x, (), weight)), None, None
+    sparse = any(isinstance(part, SparseRows) for part in (x, y))
+    if sparse or (y is None and sample_weight is not None):
+        return in_order(x, y, sample_weight, batch_size or 32), None, None
+    return x, y, sample_weight
+
+
+def in_order(x: Any, y: Any, sample_weight: Any, batch_size: int) -> tf.data.Dataset:
+    """Returns arrays as a dataset of dense batches."""
+    parts = (x,) if y is None else (x, y)
+    if sample_weight is not None:
+        parts = x, () if y is None else y, sample_weight
+    with tf.device("CPU:0"):  # where the pipeline is
+        examples = in_memory.hold_in_memory(parts)
+
+    def batch(rows):
+        return in_memory.map_present(lambda x: in_memory.gather(x, rows), examples)
+
+    rows = tf.data.Dataset.range(len(examples[0])).batch(batch_size)
+    return rows.map(batch).prefetch(2)
 
 
 def _chained(first, rest):
@@ -184,11 +204,11 @@ def _validation(form, data, training, batch_size):
     data = data if isinstance(data, tuple) or not is_array(data) else (data,)
     arrays = isinstance(data, tuple) and is_array(data[0])
     if arrays:
-        first = as_arrays(*unpack(data))
+        first = form.arrays(*unpack(data))
     else:
         source = data[0] if isinstance(data, tuple) else data
         batches, data = first_batches(source)
-        first = unpack(batches[0])
+        first = form.dense(*unpack(batches[0]))
     form.check(*first)
     pairs = (form.split(*batch[:2]) for batch in (training, first))
     for ours, theirs in zip(*pairs, strict=True):
@@ -199,5 +219,5 @@ def _validation(form, data, training, batch_size):
             )
     if not arrays:
         return data
-    x, y, weights = with_weights(*first, batch_size)  # type: ignore[call-arg]
+    x, y, weights = as_keras_takes(*first, batch_size)  # type: ignore[call-arg]
     return (x, y, weights) if is_array(x) else x

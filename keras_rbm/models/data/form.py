@@ -9,13 +9,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
 from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_array,
+    as_rows,
     as_values,
     check_source,
     is_array,
     is_numeric,
+    parts_of_rows,
     row_chunks,
     several_inputs,
     unpack,
@@ -48,6 +51,11 @@ class Part(NamedTuple):
     flattens: bool = False
     has_gaps: bool = False
 
+    @property
+    def fill(self) -> float:
+        """float: what entries of sparse rows are that are not stored."""
+        return math.nan if self.has_gaps else 0.0
+
     def rows(self, values: Any) -> Any:
         """Returns an array, tensor or spec with each example as a vector."""
         if not self.flattens:
@@ -69,6 +77,10 @@ class Part(NamedTuple):
                 f"{name}.shape={tuple(values.shape)}."
             )
         check_rows(rows, name, self.width, self.unit, self.shape, self.has_gaps)
+
+    def dense(self, rows: Any) -> Any:
+        """Returns a sparse batch as a dense one, and any other as it is."""
+        return as_dense(rows, self.fill)
 
     def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
@@ -165,9 +177,18 @@ class DataForm(NamedTuple):
 
     def checked_arrays(self, x: Any, y: Any, sample_weight: Any) -> list[Any]:
         """Returns the parts of array data as checked arrays or `None`."""
-        arrays = as_arrays(x, y, sample_weight)
+        arrays = self.arrays(x, y, sample_weight)
         self.check(*arrays[:2])
         return arrays
+
+    def arrays(self, x: Any, y: Any, sample_weight: Any) -> list[Any]:
+        """Returns the parts of array data as arrays or `None`, of one length."""
+        fills = (part.fill for part in (self.called, self.visible))
+        return as_arrays(x, y, sample_weight, *fills)
+
+    def dense(self, x: Any, y: Any = None, sample_weight: Any = None) -> list[Any]:
+        """Returns the parts of a batch, dense if they are sparse."""
+        return [self.called.dense(x), self.visible.dense(y), sample_weight]
 
     def checked_source(self, x: Any, y: Any = None) -> Any:
         """Returns a source of batches that raises an error at a bad batch."""
@@ -184,10 +205,11 @@ class DataForm(NamedTuple):
     def checked_calls(self, x: Any) -> Any:
         """Returns data to call the model on, checked as far as is possible now."""
         if is_array(x):
-            x = as_values(x)
+            x = as_values(x, self.called.fill)
             self.called.check(x)
-            if not self.conditional and are_binary(self.visible.unit):
-                _warn_of_values_outside(row_chunks(x), self.called.name)
+            unit = self.visible.unit
+            if not self.conditional and are_binary(unit):
+                _warn_of_values_outside(values_of(x, unit), self.called.name)
             return x
         check_source(x)
         if isinstance(x, tf.data.Dataset):
@@ -200,7 +222,7 @@ class DataForm(NamedTuple):
 
     def states(self, data: Any, name: str | None = None) -> Any:
         """Returns data as checked visible states (N, V), not copied if an array."""
-        values = self.visible.rows(as_values(data))
+        values = self.visible.rows(as_values(data, self.visible.fill))
         self.visible.check(values, name or self.visible.name)
         return values
 
@@ -245,6 +267,17 @@ def flattened(values: Any, width: int | None = None) -> Any:
     return values.reshape(len(values), width)
 
 
+def values_of(rows: Any, unit: Unit | None) -> Iterable[Any]:
+    """Yields all values of rows, some at a time; of sparse ones those that are stored.
+
+    If a layer has several unit types, whose values differ, rows are made dense.
+    """
+    alike = unit is None or unit.unit_of_column(0) is unit
+    if isinstance(rows, SparseRows) and alike:
+        return [as_rows(rows.stored[np.newaxis])]
+    return row_chunks(rows)
+
+
 def check_rows(
     rows: Any,
     name: str,
@@ -252,6 +285,7 @@ def check_rows(
     unit: Unit | None = None,
     example: tuple[int | None, ...] | None = None,
     has_gaps: bool = False,
+    first_row: int = 0,
 ) -> None:
     """Raises a ValueError unless `rows` can be states of a layer.
 
@@ -262,6 +296,7 @@ def check_rows(
         unit: `Unit` whose states they should be, or `None` for any numbers.
         example, has_gaps: shape of one example that need not be a vector, and whether
             there may be NaN, see `Part`.
+        first_row: int, number of the first row, for messages.
     """
     if not hasattr(rows, "shape"):
         raise TypeError(
@@ -284,7 +319,10 @@ def check_rows(
             f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
             "dataset: dataset.batch(100)."
         )
-    if isinstance(rows, tf.TensorSpec):
+    if isinstance(rows, (tf.TensorSpec, tf.SparseTensorSpec)):
+        return
+    if isinstance(rows, SparseRows) and math.prod(shape):
+        _check_sparse(rows, name, unit, has_gaps)
         return
     if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
         return
@@ -313,10 +351,21 @@ def check_rows(
         kind = "infinite" if has_gaps else "NaN or infinite"
         raise ValueError(f"Expected finite {name}. Received: {kind} values. {cure}")
     if unit is not None:
-        _check_states(values, name, unit, known if has_gaps else True)
+        _check_states(values, name, unit, known if has_gaps else True, first_row)
 
 
-def _check_states(values, name, unit, known):
+def _check_sparse(rows, name, unit, has_gaps):
+    """Raises a ValueError unless sparse rows can be states; looks at what is stored."""
+    part = Part(name, None, unit, has_gaps=has_gaps)
+    if all(map(part.is_sound, values_of(rows, unit))):
+        return
+    first = 0
+    for chunk in map(np.asarray, parts_of_rows(rows)):
+        check_rows(chunk, name, None, unit, None, has_gaps, first)
+        first += len(chunk)
+
+
+def _check_states(values, name, unit, known, first_row):
     """Raises a ValueError unless an array of finite numbers can be states of a unit."""
     sound = unit.contains(values) | ~np.asarray(known)
     if np.all(sound):
@@ -327,9 +376,9 @@ def _check_states(values, name, unit, known):
     low, high = others.min() + 0.0, others.max() + 0.0  # no -0
     raise ValueError(
         f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
-        f"Received: {values[row, column]:g} in row {row}, column {column}; values "
-        f"from {low:g} to {high:g}. Scale the data, number categories from 0, or use "
-        "another unit (visible='gaussian' takes all numbers)."
+        f"Received: {values[row, column]:g} in row {first_row + row}, column {column}; "
+        f"values from {low:g} to {high:g}. Scale the data, number categories from 0, "
+        "or use another unit (visible='gaussian' takes all numbers)."
     )
 
 
@@ -350,10 +399,19 @@ def _check_no_labels(targets):
         )
 
 
-def as_arrays(x: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """Returns the parts of array data as arrays or `None`, of one length."""
-    parts = {"x": x, "y": y, "sample_weight": sample_weight}
-    arrays = [as_array(part, name) for name, part in parts.items()]
+def as_arrays(
+    x: Any,
+    y: Any,
+    sample_weight: Any,
+    x_fill: float | None = None,
+    y_fill: float | None = None,
+) -> list[Any]:
+    """Returns the parts of array data as arrays or `None`, of one length.
+
+    `x_fill`, `y_fill` are what entries of sparse rows are that are not stored.
+    """
+    arrays = [as_array(x, "x", x_fill), as_array(y, "y", y_fill)]
+    arrays.append(as_array(sample_weight, "sample_weight"))
     check_weights(arrays[2])
     lengths = [
         part.shape[0] if len(part.shape) else 0 for part in arrays if part is not None
@@ -394,7 +452,8 @@ def class_weights(class_weight: Any, unit: Unit, labels: Any) -> np.ndarray:
     Raises:
         ValueError: if data are not labels of a categorical unit.
     """
-    values = None if labels is None or not is_array(labels) else np.asarray(labels)
+    known = labels is not None and is_array(labels)
+    values = np.asarray(as_dense(labels)) if known else None
     fits = unit.encodes and values is not None and values.size == len(values)
     if not fits or not isinstance(class_weight, dict):
         raise ValueError(
@@ -411,7 +470,7 @@ def check_alone(x: Any, y: Any) -> None:
     if y is not None:
         raise TypeError(
             f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
-            "Convert it (a sparse matrix: x.toarray()), or pass a dataset of pairs."
+            "Convert it, or pass a dataset of pairs."
         )
 
 
@@ -439,6 +498,20 @@ def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
             return
 
 
+def warn_of_no_zeros(rows: Any, unit: Unit) -> None:
+    """Warns if state 0, of units that have it, is nowhere stored in sparse rows."""
+    has_zero = unit.encodes or are_binary(unit)
+    if not isinstance(rows, SparseRows) or not has_zero or np.any(rows.stored == 0):
+        return
+    warnings.warn(
+        f"Expected stored zeros, state 0 of {type(unit).__name__} units. Received: "
+        "sparse rows without any. For a model with missing= what is not stored is not "
+        "known. If zeros were stored, eliminate_zeros() or a conversion has dropped "
+        "them: make the matrix of (state, (row, column)), as scipy.sparse.coo_array.",
+        stacklevel=3,
+    )
+
+
 def _warn_of_values_outside(chunks, name):
     """Warns if rows for binary units are not from 0 to 1, up to rounding."""
     for rows in chunks:
@@ -455,7 +528,7 @@ def _warn_of_values_outside(chunks, name):
 
 
 def _checked(data, parts):
-    """Returns a source of batches that raises an error at a batch without its parts."""
+    """Returns a source of dense batches; raises an error at one without its parts."""
     if is_array(data):
         return data
     if isinstance(data, tf.data.Dataset):
@@ -468,7 +541,7 @@ def _checked(data, parts):
 
 
 def _checked_element(element, parts):
-    element = element[0] if len(element) == 1 else element
+    element = _with_dense(element[0] if len(element) == 1 else element, parts)
     *arrays, weights = unpack(element)
     checks = []
     for part, rows in zip(parts, arrays, strict=False):
@@ -483,14 +556,25 @@ def _checked_element(element, parts):
         return tf.nest.map_structure(tf.identity, element)
 
 
+def _with_dense(batch, parts):
+    """Returns a batch with its sparse parts made dense."""
+    if not any(map(is_sparse, tf.nest.flatten(batch))):
+        return batch
+    if not isinstance(batch, (tuple, list)):
+        return parts[0].dense(batch)
+    own = [part.dense(rows) for part, rows in zip(parts, batch, strict=False)]
+    return (*own, *batch[len(own) :])
+
+
 def _expect(condition, *words):
     return tf.debugging.Assert(condition, [MARK, *words, END])
 
 
 def _checked_batch(batch, parts):
     """Returns a checked batch; errors have the marks that `explained` looks for."""
-    *arrays, weights = unpack(batch)
     try:
+        batch = _with_dense(batch, parts)
+        *arrays, weights = unpack(batch)
         for part, rows in zip(parts, arrays, strict=False):
             part.check(rows)
         check_weights(weights)

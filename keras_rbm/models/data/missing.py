@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.units.unit import Unit
 
 #: What NaN may mean, besides an error.
@@ -28,6 +29,13 @@ def is_known(values: Any) -> Any:
     return values == values  # false for NaN
 
 
+def all_known(values: Any) -> bool:
+    """Returns whether no entry of an array, tensor or `SparseRows` is NaN."""
+    if isinstance(values, SparseRows):
+        values = values.stored
+    return bool(np.all(is_known(values)))
+
+
 def filled(values: Any, others: Any = 0.0) -> Any:
     """Returns an array or tensor with other values in the place of NaN."""
     if tf.is_tensor(values):
@@ -45,9 +53,14 @@ def encoded(unit: Unit, states: Any) -> Any:
     return np.where(unit.by_row(np.asarray(known)), rows, np.nan)
 
 
-def check_columns(visible: np.ndarray, name: str) -> None:
+def check_columns(visible: Any, name: str) -> None:
     """Raises a ValueError if a column of data is not known in any row."""
-    empty = np.flatnonzero(~np.asarray(is_known(visible)).any(0))
+    if isinstance(visible, SparseRows):
+        known = np.zeros(visible.shape[1], bool)
+        known[visible.matrix.indices[is_known(visible.matrix.data)]] = True
+    else:
+        known = np.asarray(is_known(visible)).any(0)
+    empty = np.flatnonzero(~known)
     if len(empty):
         raise ValueError(
             f"Expected {name} with a known value in each column. Received: only NaN in "

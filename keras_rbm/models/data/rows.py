@@ -1,6 +1,7 @@
 """Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -9,19 +10,21 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
+from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
 from keras_rbm.inference.full_precision import full_precision
 
 #: What `fit` and the like take: arrays, or a source of batches.
 Data = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
 #: Types that can be iterated over, but hold no batches.
 _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
-#: Rows that are computed at once.
-ROWS_AT_ONCE = 1000
+#: Rows that are computed at once, and numbers of them, if rows are wide.
+ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1000, 2**23
 
 
 def is_array(data: Any) -> bool:
     """Returns whether `data` is one array (not a dataset, generator or loader)."""
-    return hasattr(data, "__array__") or isinstance(data, (list, tuple))
+    array = hasattr(data, "__array__") or isinstance(data, (list, tuple))
+    return array or is_sparse(data)
 
 
 def is_numeric(values: np.ndarray) -> bool:
@@ -42,7 +45,7 @@ def check_source(data: Any) -> None:
     """Raises a TypeError unless `data` is a source of batches, not an array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
     iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
-    check_dense(data)
+    check_regular(data)
     if not isinstance(data, loaders) and not iterable:
         raise TypeError(
             "Expected an array, tf.data.Dataset, PyDataset or generator. Received: "
@@ -60,29 +63,30 @@ def several_inputs(data: Any) -> str:
     )
 
 
-def check_dense(data: Any, name: str = "x") -> None:
-    """Raises a TypeError if data are sparse, ragged, or have masked values."""
-    if hasattr(data, "toarray"):
-        kind, cure = "a sparse matrix", f"{name}.toarray()"
-    elif isinstance(data, tf.SparseTensor):
-        kind, cure = "a sparse matrix", f"tf.sparse.to_dense({name})"
-    elif isinstance(data, tf.RaggedTensor):
+def check_regular(data: Any) -> None:
+    """Raises a TypeError if data are ragged or have masked values."""
+    if isinstance(data, tf.RaggedTensor):
         kind, cure = "a tensor of rows of several lengths", "rows of one length"
     elif isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         kind, cure = "masked values", "rows without them"
     else:
         return
     raise TypeError(
-        "Expected a dense array of shape (examples, units). Received: "
+        "Expected an array of shape (examples, units). Received: "
         f"{kind}, {type(data).__name__}. Pass {cure}."
     )
 
 
-def as_array(part: Any, name: str) -> Any:
-    """Returns a part of array data as an array or tensor, or `None`."""
+def as_array(part: Any, name: str, fill: float | None = None) -> Any:
+    """Returns a part of array data as an array, tensor or `SparseRows`, or `None`.
+
+    `fill` is what entries of sparse rows are that are not stored.
+    """
     if part is None:
         return part
-    check_dense(part, name)
+    check_regular(part)
+    if is_sparse(part):
+        return SparseRows.of(part, fill)
     if tf.is_tensor(part):
         return part
     try:
@@ -122,16 +126,25 @@ def as_rows(data: Any) -> tf.Tensor:
     values = as_values(data)
     if tf.is_tensor(values):
         return tf.cast(values, tf.float32)
-    return tf.convert_to_tensor(values.astype(np.float32))
+    return tf.convert_to_tensor(np.array(values, np.float32))
 
 
-def as_values(data: Any) -> Any:
-    """Returns the same as an array of numbers, not copied if it already is one."""
+def as_values(data: Any, fill: float | None = None) -> Any:
+    """Returns the same as an array of numbers, not copied if it already is one.
+
+    Sparse rows stay so; `fill` is what entries of them are that are not stored.
+    """
     if isinstance(data, tf.data.Dataset):
-        batches = list(_batches(data))
+        batches = list(_batches(data, fill))
         width = _first_spec(data).shape[-1:]
         return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
-    check_dense(data)
+    check_regular(data)
+    if is_sparse(data):
+        return (
+            SparseRows.of(data, fill)
+            if tf.executing_eagerly()
+            else as_dense(data, fill)
+        )
     if tf.is_tensor(data):
         dtype = tf.as_dtype(data.dtype)
         if dtype.is_integer or dtype.is_floating:
@@ -151,20 +164,40 @@ def as_values(data: Any) -> Any:
     return values
 
 
-def row_chunks(data: Any) -> Iterator[tf.Tensor]:
-    """Yields an array or a dataset as float32 tensors of some rows each."""
+def held_rows(data: Any, fill: float | None = None) -> tf.Tensor | SparseRows:
+    """Returns the same as `as_rows`, but of sparse rows what is stored."""
+    values = as_values(data, fill)
+    return values if isinstance(values, SparseRows) else as_rows(values)
+
+
+def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
+    """Yields an array or a dataset as float32 tensors of some rows each.
+
+    `fill` is what entries of sparse rows are that are not stored.
+    """
     if isinstance(data, tf.data.Dataset):
-        yield from (tf.cast(batch, tf.float32) for batch in _batches(data))
+        yield from (tf.cast(batch, tf.float32) for batch in _batches(data, fill))
         return
     if not is_array(data):
         check_source(data)
-        yield from (as_rows(unpack(batch)[0]) for batch in data)
+        yield from (as_rows(as_dense(unpack(batch)[0], fill)) for batch in data)
         return
-    values = as_values(data)
-    count = values.shape[0] if len(values.shape) else 0
-    for start in range(0, max(count, 1), ROWS_AT_ONCE):
-        part = values[start : start + ROWS_AT_ONCE] if len(values.shape) else values
-        yield as_rows(part)
+    yield from map(as_rows, parts_of_rows(as_values(data, fill)))
+
+
+def parts_of_rows(values: Any) -> Iterator[Any]:
+    """Yields an array, tensor or `SparseRows` in parts of some rows each."""
+    if not len(values.shape):
+        yield values
+        return
+    size = _rows_at_once(values)
+    for start in range(0, max(values.shape[0], 1), size):
+        yield values[start : start + size]
+
+
+def _rows_at_once(*arrays):
+    width = max(math.prod(own.shape[1:]) for own in arrays)
+    return max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // max(width, 1)))
 
 
 def map_rows(
@@ -174,9 +207,9 @@ def map_rows(
     dtype: Any = tf.float32,
 ) -> Any:
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
-    count, size = arrays[0].shape[0], rows_at_once or ROWS_AT_ONCE
     if not tf.executing_eagerly():
         return function(*(tf.cast(own, dtype) for own in arrays))
+    count, size = arrays[0].shape[0], rows_at_once or _rows_at_once(*arrays)
     with full_precision():
         if count <= size:
             return function(*(tf.cast(own, dtype) for own in arrays))
@@ -193,6 +226,11 @@ def some_rows(values: np.ndarray, count: int) -> np.ndarray:
         return values
     # Evenly spaced rows may all be alike, where data are periodic.
     chosen = np.sort(np.random.default_rng(0).choice(len(values), count, replace=False))
+    return chosen_rows(values, chosen)
+
+
+def chosen_rows(values: Any, chosen: np.ndarray) -> Any:
+    """Returns some rows of an array, tensor or `SparseRows`, by their indices."""
     return tf.gather(values, chosen) if tf.is_tensor(values) else values[chosen]
 
 
@@ -251,15 +289,18 @@ def _first_spec(dataset):
     return spec[0] if isinstance(spec, (tuple, list)) else spec
 
 
-def _batches(dataset):
-    """Returns batches of the first component of a dataset's elements."""
+def _batches(dataset, fill):
+    """Returns dense batches of the first component of a dataset's elements."""
     spec = _first_spec(dataset)
-    if not isinstance(spec, tf.TensorSpec) or spec.dtype == tf.string:
+    kinds = tf.TensorSpec, tf.SparseTensorSpec
+    if not isinstance(spec, kinds) or spec.dtype == tf.string:
         raise TypeError(
             "Expected a dataset of numeric arrays, or of tuples that begin with one. "
             f"Received: element_spec={dataset.element_spec!r:.200}. Map it to these."
         )
     if isinstance(dataset.element_spec, (tuple, list)):
         dataset = dataset.map(lambda x, *rest: x)
+    if isinstance(spec, tf.SparseTensorSpec):
+        dataset = dataset.map(lambda x: as_dense(x, fill))
     rank = dataset.element_spec.shape.rank
     return dataset.batch(ROWS_AT_ONCE) if rank == 1 else dataset

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
 from keras_rbm.datasets.pipeline import shuffled_batches
+from keras_rbm.models.data.batches import in_order
 from keras_rbm.models.data.form import as_arrays
 from keras_rbm.models.data.rows import is_array, map_rows, moments, row_chunks
 
@@ -93,10 +94,7 @@ class Features:
         """Returns batches that are the same in each epoch, for validation."""
         batches = self.data
         if is_array(batches):
-            parts = batches if self.weights is None else (batches, self.weights)
-            batches = tf.data.Dataset.from_tensor_slices(parts).batch(_ROWS_AT_ONCE)
-            if self.weights is not None:
-                batches = batches.map(lambda x, weight: (x, (), weight))
+            batches = in_order(batches, None, self.weights, _ROWS_AT_ONCE)
         if self.units is None:
             return batches
         return self._drawn(batches, redraw=False, iterations=None)

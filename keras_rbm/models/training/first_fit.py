@@ -5,10 +5,15 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_rbm.models.data.missing import encoded
-from keras_rbm.models.data.rows import moments, row_chunks, some_rows
+from keras_rbm.models.data.rows import (
+    as_rows,
+    chosen_rows,
+    moments,
+    parts_of_rows,
+    some_rows,
+)
 from keras_rbm.models.layer_variables import layer_parameters
 from keras_rbm.models.training.logistic_start import (
     chosen_stddev,
@@ -73,13 +78,13 @@ def _start_at_data(model, batches):
     unit, chunks, weights = model.visible, *_chunks(model, batches)
     if not chunks:
         return
-    warned = [unit.data_warning(rows) for rows in chunks]
+    warned = [unit.data_warning(as_rows(rows)) for rows in chunks]
     if all(warned):
         warnings.warn(
             f"Expected states of {model.visible!r}. Received: {warned[0]}.",
             stacklevel=2,
         )
-    rows = (encoded(unit, chunk) for chunk in chunks)
+    rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
     mean, variance = moments(rows, weights)
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
@@ -119,7 +124,8 @@ def _regressions(model, batches):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
         x, y = model._form.split(x, y)
-        parts.append([_gathered(part, chosen) for part in (x, y, weights)])
+        chosen_parts = (chosen_rows(part, chosen) for part in (x, y, weights))
+        parts.append([*map(np.asarray, chosen_parts)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.random.default_rng(0).permutation(len(x))
     prior = kernel.regularizer
@@ -132,10 +138,6 @@ def _regressions(model, batches):
     x, y, weights = (part[order[:few]] for part in (x, y, weights))
     found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None
-
-
-def _gathered(part, chosen):
-    return np.asarray(tf.gather(part, chosen) if tf.is_tensor(part) else part[chosen])
 
 
 def _variables(model):
@@ -164,12 +166,12 @@ def _chunks(model, batches):
         visible = model._form.split(x, y)[1]
         own = np.ones(len(visible)) if given is None else np.ravel(given)
         if not own.all():
-            visible = np.asarray(visible)[own > 0.0]
+            visible = chosen_rows(visible, np.flatnonzero(own > 0.0))
         own = own[own > 0.0]
         if not len(own):
             continue
-        parts = list(row_chunks(some_rows(visible, _ROWS)))
+        parts = list(parts_of_rows(some_rows(visible, _ROWS)))
         chunks += parts
-        ends = np.cumsum([len(part) for part in parts])
+        ends = np.cumsum([part.shape[0] for part in parts])
         weights += np.split(some_rows(own, _ROWS), ends[:-1])
     return chunks, weights

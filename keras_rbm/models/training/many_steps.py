@@ -8,8 +8,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.in_memory import hold_in_memory, map_present
+from keras_rbm.datasets.in_memory import gather, hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
+from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.models.training.defaults import is_auto
 from keras_rbm.models.training.resume import inner_steps
 from keras_rbm.models.training.shared_programs import program_for
@@ -55,7 +56,7 @@ class ManySteps:
         """Takes the data of a `fit`; returns the number of steps of an epoch.
 
         Args:
-            arrays: x, y and sample_weight, arrays or `None`.
+            arrays: x, y and sample_weight, arrays, `SparseRows` or `None`.
             batch_size: int.
             callbacks: list of those of `fit`; if one looks at batches, a program takes
                 a single step, unless the model was compiled with another number.
@@ -201,6 +202,8 @@ class ManySteps:
 
 
 def _gathered(part, rows):
+    if isinstance(part, SparseRows):
+        return gather(part, rows)
     with tf.device(part.device):  # where the data are
         return tf.gather(part, rows)
 
