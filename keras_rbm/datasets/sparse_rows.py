@@ -63,7 +63,7 @@ class SparseRows:
         if len(shape) != 2:
             raise ValueError(
                 "Expected sparse rows of shape (examples, units). Received: shape "
-                f"{shape}."
+                f"{shape}. Batch a dataset: dataset.batch(100)."
             )
         if (
             np.dtype(getattr(data.dtype, "as_numpy_dtype", data.dtype)).kind

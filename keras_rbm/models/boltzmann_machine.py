@@ -417,10 +417,16 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         (`keras.callbacks.BackupAndRestore`) continues as if never stopped. For
         a `tf.data.Dataset` see `keras_rbm.datasets.shuffled_batches`.
 
+        A SciPy sparse matrix, and sparse batches of a pipeline, become dense a few
+        batches at a time; all else is as for the same dense array. Entries that are not
+        stored are 0, or unknown (NaN) to a model with `missing`, for which a state 0
+        must be stored. Other methods take sparse rows likewise.
+
         Args:
-            x: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or
-                generator; for a conditional model the input (N, X), or pairs.
-            y: array (N, V), the visible states of a conditional model.
+            x: array or SciPy sparse matrix (N, V), `tf.data.Dataset`,
+                `keras.utils.PyDataset` or generator; for a conditional model the input
+                (N, X), or pairs.
+            y: array or sparse matrix (N, V), the visible states of a conditional model.
             validation_data: like x and y, without shuffling.
             class_weight: dict of class to weight, for a model of a single categorical
                 unit, such as a label, given arrays.

@@ -155,8 +155,8 @@ class GenerativeModel(BoltzmannMachine):
         change the base rate.
 
         Args:
-            data: array (N, V), `tf.data.Dataset`, `keras.utils.PyDataset` or generator,
-                which is used up.
+            data: array or sparse matrix (N, V), `tf.data.Dataset`,
+                `keras.utils.PyDataset` or generator, which is used up.
         """
         width, known = None, np.array(False)
 
@@ -207,7 +207,7 @@ class GenerativeModel(BoltzmannMachine):
         """Returns the expected visible state after one way up and down.
 
         Args:
-            x: array (B, V).
+            x: array or sparse matrix (B, V).
 
         Returns:
             tensor (B, V), `E[v | h = E[h | v]]`, by the model's inference if it has
@@ -234,7 +234,7 @@ class GenerativeModel(BoltzmannMachine):
         known ones, exactly for units of finitely many states.
 
         Args:
-            x: array (N, V), states, NaN where not known.
+            x: array or sparse matrix (N, V), states, NaN where not known.
             steps: int ≥ 1, sweeps of a chain; the first fifth does not count.
             seed: int.
 
@@ -263,7 +263,7 @@ class GenerativeModel(BoltzmannMachine):
         """Fills in what is not known of each row.
 
         Args:
-            x: array (N, V), states, NaN where not known.
+            x: array or sparse matrix (N, V), states, NaN where not known.
             method: `"mean"`, for categories the likeliest one; `"mode"`, each unit's
                 likeliest state; or `"sample"`, a draw from `p(v_unknown | v_known)`.
             steps: int ≥ 1, sweeps of a chain, see `marginals`.

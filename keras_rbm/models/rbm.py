@@ -64,7 +64,8 @@ class RBM(GenerativeModel):
             is there, but not known; the likelihood is that of the known ones (missing
             at random), and training draws the others given them. `"absent"`: a unit
             that the example does not have, such as a film that a user has not rated;
-            each example has a model of its own, with common weights.
+            each example has a model of its own, with common weights. Of sparse rows,
+            what is not stored is unknown, too; without `missing` it is 0.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:
@@ -238,7 +239,7 @@ class RBM(GenerativeModel):
         """Computes `F(v) = -log sum_h exp(-E(v, h))`.
 
         Args:
-            x: array (B, V); NaN only if it stands for an absent unit.
+            x: array or sparse matrix (B, V); NaN only if it stands for an absent unit.
 
         Returns:
             tensor (B,), nats.
@@ -268,7 +269,7 @@ class RBM(GenerativeModel):
         """Computes `sum_i log p(v_i | all other v)`, of units of finitely many states.
 
         Args:
-            x: array (B, V).
+            x: array or sparse matrix (B, V).
 
         Returns:
             tensor (B,), nats.
@@ -288,9 +289,9 @@ class RBM(GenerativeModel):
         """Computes `log p(v) = -F(v) - log Z`, or log p of what is known of v.
 
         Args:
-            x: array (B, V), NaN where not known, if the model has `missing`. With
-                latent states -F(v) is summed over the unknown ones, exactly or by
-                annealing, see `log_partition(observed=x)`.
+            x: array or sparse matrix (B, V), NaN where not known, if the model has
+                `missing`. With latent states -F(v) is summed over the unknown ones,
+                exactly or by annealing, see `log_partition(observed=x)`.
             log_partition: `LogPartition` or a number, from `log_partition`, or the
                 name of a method to compute it with (`"exact"`, by default `"ais"`); for
                 rows with absent units that of each row's own model, from

@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
+from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
-from keras_rbm.models.data.form import check_rows, warn_of_means
+from keras_rbm.models.data.form import check_rows, values_of, warn_of_means
+from keras_rbm.models.data.missing import all_known
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
 from keras_rbm.rules.rule import Rule
@@ -59,6 +61,9 @@ class RBMEstimator(
     learns the likelihood of those that are, `score_samples` returns it, and features
     are given them (`RBM(missing="latent")`). `impute` fills gaps in any rows, also with
     a model of data without any. `RBMImputer` is a transformer that does so.
+
+    X may be a SciPy sparse matrix, such as `CountVectorizer(binary=True)` makes of
+    texts. Entries that are not stored are 0, and rows become dense a batch at a time.
 
     Args:
         n_components: int ≥ 1, hidden units, H.
@@ -143,9 +148,12 @@ class RBMEstimator(
         self.verbose = verbose
         self.random_state = random_state
 
+    _accept_sparse: str | bool = "csr"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = bool(self._accept_sparse)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -156,14 +164,14 @@ class RBMEstimator(
         """Trains a new model for `n_iter` epochs.
 
         Args:
-            X: array or frame (N, V), NaN where not known.
+            X: array, frame or sparse matrix (N, V), NaN where not known.
             y: ignored.
 
         Returns:
             The estimator.
         """
         check_counts(n_iter=self.n_iter)
-        X = validate_data(self, X, dtype=np.float32, ensure_all_finite="allow-nan")
+        X = self._rows(X, np.float32, self._accept_sparse)
         return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
@@ -174,15 +182,15 @@ class RBMEstimator(
         whether there may be NaN.
 
         Args:
-            X: array or frame (N, V), part of the data, NaN where not known.
+            X: array, frame or sparse matrix (N, V), part of the data, NaN where not
+                known.
             y: ignored.
 
         Returns:
             The estimator.
         """
         first = not hasattr(self, "model_")
-        options = {"dtype": np.float32, "ensure_all_finite": "allow-nan"}
-        X = validate_data(self, X, reset=first, **options)
+        X = self._rows(X, np.float32, self._accept_sparse, reset=first)
         if not first:
             self._check_gaps(X)
         return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
@@ -191,7 +199,8 @@ class RBMEstimator(
         """Computes features, `E[h | v]`, by mean field where v has NaN.
 
         Args:
-            X: array or frame (N, V), NaN where not known, if X of `fit` had any.
+            X: array, frame or sparse matrix (N, V), NaN where not known, if X of `fit`
+                had any.
 
         Returns:
             array (N, H), of the float type of X: for binary hidden units, the
@@ -223,8 +232,8 @@ class RBMEstimator(
         interval is infinite.
 
         Args:
-            X: array or frame (N, V), states of the visible units, NaN where not known,
-                if X of `fit` had any.
+            X: array, frame or sparse matrix (N, V), states of the visible units, NaN
+                where not known, if X of `fit` had any.
 
         Returns:
             array (N,), float64, nats. For Gaussian units these are log-densities.
@@ -236,9 +245,9 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         unit = self.model_.visible
-        as_in_fit = X.astype(np.float32)
+        as_in_fit = X if isinstance(X, SparseRows) else X.astype(np.float32)
         check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
-        warn_of_means([as_in_fit], unit, "X")
+        warn_of_means(values_of(as_in_fit, unit), unit, "X")
         log_partition = self.estimate_log_partition()
         energy = precise_potentials(self.model_).free_energy
 
@@ -340,14 +349,39 @@ class RBMEstimator(
         return self.model_.hidden.num_rows(self.model_.hidden_units)
 
     def _validated(self, X, takes_gaps=False):
-        dtype, gaps = [np.float64, np.float32], "allow-nan"
-        X = validate_data(self, X, dtype=dtype, reset=False, ensure_all_finite=gaps)
+        accept_sparse = False if takes_gaps else self._accept_sparse
+        X = self._rows(X, [np.float64, np.float32], accept_sparse, reset=False)
         if not takes_gaps:
             self._check_gaps(X)
         return X
 
+    def _rows(self, X, dtype, accept_sparse, reset=True):
+        """Returns X as an array (N, V), or as `SparseRows`."""
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=accept_sparse,
+            dtype=dtype,
+            reset=reset,
+            ensure_all_finite="allow-nan",
+        )
+        if not is_sparse(X):
+            return X
+        rows = SparseRows.of(X)
+        if not all_known(rows):
+            raise ValueError(
+                "Expected sparse X without NaN. Received: NaN. Pass X.toarray() to "
+                "learn from rows with unknown values."
+            )
+        return rows
+
     def _check_gaps(self, X):
-        if self.model_.missing is None and np.isnan(X).any():
+        if self.model_.missing is not None and isinstance(X, SparseRows):
+            raise ValueError(
+                "Expected X as an array, like that of the first fit, which had NaN. "
+                "Received: sparse X. Pass X.toarray()."
+            )
+        if self.model_.missing is None and not all_known(X):
             raise ValueError(
                 "Expected X without NaN, like that of the first fit. Received: NaN. "
                 "Fill them with impute(X), or fit to rows with NaN."
@@ -355,10 +389,12 @@ class RBMEstimator(
 
     def _new_model(self, X, epochs):
         """Returns a compiled model, to be trained for some epochs on data X."""
-        unit, known = self.visible, ~np.isnan(X)
+        unit = self.visible
         if isinstance(unit, str) and unit == "auto":
-            low = np.min(X, initial=0.0, where=known)
-            high = np.max(X, initial=1.0, where=known)
+            values = X.stored if isinstance(X, SparseRows) else X
+            known = ~np.isnan(values)
+            low = np.min(values, initial=0.0, where=known)
+            high = np.max(values, initial=1.0, where=known)
             unit = "bernoulli" if low >= 0.0 and high <= 1.0 else "gaussian"
         check_counts(n_components=self.n_components, batch_size=self.batch_size)
         seed = seed_from(self.random_state)
@@ -366,7 +402,7 @@ class RBMEstimator(
         kinds: dict[str, Any] = {
             "visible": visible,
             "hidden": self._hidden_unit(visible),
-            "missing": None if known.all() else "latent",
+            "missing": None if all_known(X) else "latent",
         }
         model = RBM(self.n_components, **kinds, seed=seed)
         rate, few = self.learning_rate, epochs <= _FEW_EPOCHS
@@ -403,13 +439,13 @@ def _by_gaps(X, of_states, of_others):
     """Returns one function of the rows without NaN, and another of the others.
 
     Args:
-        X: array (N, V).
+        X: array (N, V), or `SparseRows` without NaN.
         of_states: function of the former, as they are.
         of_others: function of the latter, in float32.
     """
-    gaps = np.isnan(X).any(1)
-    if not gaps.any():
+    if all_known(X):
         return of_states(X)
+    gaps = np.isnan(X).any(1)
     others = of_others(X[gaps].astype(np.float32))
     results = np.empty((len(X), *others.shape[1:]))
     results[gaps] = others

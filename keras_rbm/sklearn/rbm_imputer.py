@@ -67,6 +67,8 @@ class RBMImputer(OneToOneFeatureMixin, RBMEstimator):
         1. Little, Rubin. Statistical analysis with missing data. 1987.
     """
 
+    _accept_sparse = False
+
     def __init__(
         self,
         n_components: int = 32,
