@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.models.data.missing import encoded, filled, is_known
-from keras_rbm.models.data.rows import as_rows, moments, some_rows
+from keras_rbm.models.data.rows import as_rows, encoded_chunks, moments, some_rows
 from keras_rbm.models.training.fit_length import falling_rate
 from keras_rbm.units.bernoulli import are_binary
 
@@ -195,7 +195,7 @@ def _independent_losses(unit, rows, states):
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted = start | unit.fitted(*moments([encoded(unit, rows)]))
+    fitted = start | unit.fitted(*moments(encoded_chunks(unit, rows)))
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)
     natural = parameters.natural(0.0)
@@ -208,5 +208,9 @@ def _independent_losses(unit, rows, states):
 
 
 def _total(losses):
-    """Returns the mean over rows of the sum of losses, (B, V), of known entries."""
-    return np.mean(np.nansum(losses, 1))
+    """Returns the mean over rows of the sum of losses, (B, V), of known entries.
+
+    Rows without any do not count, as in the loss of a model.
+    """
+    known = is_known(losses)
+    return np.nansum(losses) / max(1, np.count_nonzero(known.any(1)))

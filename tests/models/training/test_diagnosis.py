@@ -73,6 +73,13 @@ def test_a_model_that_has_not_learned_is_not_worse(rate):
         assert messages == []
 
 
+def test_rows_without_a_known_entry_do_not_count():
+    """They made the loss of independent units smaller, but not that of the model."""
+    rows = (RNG.random((300, 4)) < 0.5).astype("float32")
+    rows[::2] = np.nan
+    assert told(RBM(2, missing="absent", seed=0), rows, 1, 1) == []
+
+
 def test_the_rate_that_is_named_is_where_it_began():
     """In the last epoch it has fallen to 0, of which there is none smaller."""
     optimizer = keras.optimizers.SGD(FallingRate(1e6))
