@@ -472,10 +472,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             batch_size = self._batch_size_for(len(data.x), batch_size)
         self._initial_epoch = None  # from an earlier backup
         self._fit_start = FitStart(gradients_given(self.optimizer))
-        rows = None
+        count, rows = len(data.start[0][0]), None
         if is_all:
-            rows = len(x) if given is None else int(np.count_nonzero(given))
-        length = FitLength(epochs, len(x), rows)
+            rows = count if given is None else int(np.count_nonzero(given))
+        length = FitLength(epochs, count, rows)
         own = [ResumeCheck(initial_epoch), epoch_key, length]
         own += self._fit_callbacks(data.start, is_all)
         callbacks = extended(callbacks, *own)

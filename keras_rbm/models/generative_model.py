@@ -17,7 +17,6 @@ from keras_rbm.inference.log_partition import estimate_by_each
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.missing import (
     check_columns,
-    encoded,
     filled,
     is_known,
 )
@@ -25,6 +24,7 @@ from keras_rbm.models.data.rows import (
     Data,
     as_rows,
     as_values,
+    encoded_chunks,
     map_rows,
     moments,
     row_chunks,
@@ -165,7 +165,7 @@ class GenerativeModel(BoltzmannMachine):
             for chunk in self._checked_chunks(data):
                 width = chunk.shape[1]
                 known = known | np.asarray(is_known(chunk)).any(0)
-                yield encoded(self.visible, chunk)
+                yield from encoded_chunks(self.visible, chunk)
 
         mean, variance = moments(rows())
         if self.missing == "latent" and not known.all():

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike
 
 from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
 from keras_rbm.inference.full_precision import full_precision
+from keras_rbm.models.data.missing import encoded
+from keras_rbm.units.unit import Unit
 
 #: What `fit` and the like take: arrays, or a source of batches.
-Data = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
+Data: TypeAlias = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
 #: Types that can be iterated over, but hold no batches.
 _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
 #: Rows that are computed at once, and numbers of them, if rows are wide.
-ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1000, 2**23
+ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1000, 2**21
 
 
 def is_array(data: Any) -> bool:
@@ -185,18 +187,26 @@ def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
     yield from map(as_rows, parts_of_rows(as_values(data, fill)))
 
 
-def parts_of_rows(values: Any) -> Iterator[Any]:
-    """Yields an array, tensor or `SparseRows` in parts of some rows each."""
+def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
+    """Yields an array, tensor or `SparseRows` in parts of some rows each.
+
+    `width` is the length of what is made of a row, if that is longer.
+    """
     if not len(values.shape):
         yield values
         return
-    size = _rows_at_once(values)
+    size = _rows_at_once(max(width, math.prod(values.shape[1:])))
     for start in range(0, max(values.shape[0], 1), size):
         yield values[start : start + size]
 
 
-def _rows_at_once(*arrays):
-    width = max(math.prod(own.shape[1:]) for own in arrays)
+def encoded_chunks(unit: Unit, states: Any) -> Iterator[tf.Tensor]:
+    """Yields visible states, encoded, as float32 tensors of some rows each."""
+    for part in parts_of_rows(states, unit.num_rows(states.shape[1])):
+        yield encoded(unit, as_rows(part))
+
+
+def _rows_at_once(width):
     return max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // max(width, 1)))
 
 
@@ -209,7 +219,8 @@ def map_rows(
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
     if not tf.executing_eagerly():
         return function(*(tf.cast(own, dtype) for own in arrays))
-    count, size = arrays[0].shape[0], rows_at_once or _rows_at_once(*arrays)
+    width = max(math.prod(own.shape[1:]) for own in arrays)
+    count, size = arrays[0].shape[0], rows_at_once or _rows_at_once(width)
     with full_precision():
         if count <= size:
             return function(*(tf.cast(own, dtype) for own in arrays))

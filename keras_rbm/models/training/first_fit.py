@@ -170,7 +170,8 @@ def _chunks(model, batches):
         own = own[own > 0.0]
         if not len(own):
             continue
-        parts = list(parts_of_rows(some_rows(visible, _ROWS)))
+        width = model.visible.num_rows(visible.shape[1])
+        parts = list(parts_of_rows(some_rows(visible, _ROWS), width))
         chunks += parts
         ends = np.cumsum([part.shape[0] for part in parts])
         weights += np.split(some_rows(own, _ROWS), ends[:-1])
