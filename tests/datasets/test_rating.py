@@ -19,6 +19,20 @@ def test_names_are_kept():
     np.testing.assert_array_equal(table.row_of({"c": 4.5, "a": 1.0}), [[0, nan, 2]])
 
 
+def test_a_sparse_table_has_the_same_entries():
+    """Of two ratings of an item the last one counts; the lowest one is a stored 0."""
+    triples = USERS + ["bob"], ITEMS + ["b"], VALUES + [4.5]
+    dense = kr.datasets.ratings(*triples).rows
+    rows = kr.datasets.ratings(*triples, sparse=True).rows
+    assert rows.nnz == np.count_nonzero(~np.isnan(dense))
+    found = np.full(dense.shape, np.nan)
+    entries = rows.tocoo()
+    found[entries.row, entries.col] = entries.data
+    np.testing.assert_array_equal(found, dense)
+    with pytest.raises(TypeError, match="bool"):
+        kr.datasets.ratings(*triples, sparse="yes")
+
+
 def test_expected_ratings_and_the_best():
     table = kr.datasets.ratings(USERS, ITEMS, VALUES)
     p = np.float32([[1, 0, 0, 0, 0.5, 0.5, 0, 0, 1]])

@@ -2,7 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse
 
 pytestmark = pytest.mark.slow
 
@@ -27,3 +30,25 @@ def test_mixed_table(run_script):
     alone, rbm = map(float, re.findall(r"(?:alone|RBM) +(0\.\d\d)$", shown, re.M))
     assert abs(alone - 0.5) < 0.05 < rbm - alone
     assert shown.count("\n True") + shown.count("\nFalse") == 5
+
+
+def test_words(run_script, tmp_path):
+    """Two topics of words, in a file like that of the newsgroups."""
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 2, 500) == 1
+    first = np.arange(20) < 10
+    posts = rng.random((500, 20)) < np.where(topic[:, np.newaxis] == first, 0.4, 0.02)
+    words = [f"{'ab'[int(i >= 10)]}{i}" for i in range(20)]
+    file = {
+        "documents": scipy.sparse.csc_matrix(posts.T.astype("uint8")),
+        "wordlist": np.array([words], object),
+    }
+    scipy.io.savemat(tmp_path / "20news_w100.mat", file)
+    options = f"--files {tmp_path} --hidden 4 --epochs 30 --topics 2"
+    shown = run_script("words.py", options)
+    alone, rbm = (
+        float(re.search(rf"^{name} (-[\d.]+)", shown, re.M)[1])
+        for name in ("independent words", "RBM")
+    )
+    assert rbm > alone + 0.5
+    assert len(re.findall(r"^\| [ab]\d", shown, re.M)) == 2

@@ -18,6 +18,7 @@ os.environ.setdefault(
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+import scipy.sparse  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from keras_rbm.inference import traces  # noqa: E402
@@ -61,9 +62,10 @@ def compiled_inference(monkeypatch):
 
 def _num_steps(x, batch_size, epochs, initial_epoch, **kwargs):
     """Returns how many steps a fit on an array takes, or infinity."""
-    if not isinstance(x, np.ndarray | tf.Tensor) or not x.ndim:
+    is_array = isinstance(x, np.ndarray | tf.Tensor) or scipy.sparse.issparse(x)
+    if not is_array or not x.ndim:
         return np.inf
-    return (epochs - initial_epoch) * -(-len(x) // (batch_size or 32))
+    return (epochs - initial_epoch) * -(-x.shape[0] // (batch_size or 32))
 
 
 @pytest.fixture(autouse=True)
