@@ -9,9 +9,8 @@ import tensorflow as tf
 
 def is_sparse(data: Any) -> bool:
     """Returns whether data are a SciPy sparse matrix or a `tf.SparseTensor`."""
-    return isinstance(data, (SparseRows, tf.SparseTensor)) or scipy.sparse.issparse(
-        data
-    )
+    tensor = isinstance(data, (SparseRows, tf.SparseTensor))
+    return tensor or scipy.sparse.issparse(data)
 
 
 def as_dense(data: Any, fill: float | None = None) -> Any:
@@ -36,6 +35,8 @@ class SparseRows:
 
     They have `shape`, `dtype` and `len`, and a slice, indices or bools choose some of
     them. What makes an array or a tensor of them gets dense rows: choose few before.
+
+    As in SciPy, several values that are stored for one entry are added.
 
     Args:
         matrix: SciPy sparse array in canonical CSR format.
@@ -65,10 +66,8 @@ class SparseRows:
                 "Expected sparse rows of shape (examples, units). Received: shape "
                 f"{shape}. Batch a dataset: dataset.batch(100)."
             )
-        if (
-            np.dtype(getattr(data.dtype, "as_numpy_dtype", data.dtype)).kind
-            not in "biuf"
-        ):
+        dtype = getattr(data.dtype, "as_numpy_dtype", data.dtype)
+        if np.dtype(dtype).kind not in "biuf":
             raise TypeError(
                 f"Expected sparse rows of numbers. Received: dtype {data.dtype}."
             )
@@ -80,6 +79,12 @@ class SparseRows:
             matrix = matrix.copy()
             matrix.sum_duplicates()
         return cls(matrix, fill or 0.0)
+
+    @classmethod
+    def stacked(cls, batches: Any, fill: float | None = None) -> "SparseRows":
+        """Returns the rows of several batches."""
+        matrices = [cls.of(batch).matrix for batch in batches]
+        return cls.of(scipy.sparse.vstack(matrices, "csr"), fill)
 
     @property
     def shape(self) -> tuple[int, int]:

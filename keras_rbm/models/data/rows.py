@@ -137,16 +137,15 @@ def as_values(data: Any, fill: float | None = None) -> Any:
     Sparse rows stay so; `fill` is what entries of them are that are not stored.
     """
     if isinstance(data, tf.data.Dataset):
-        batches = list(_batches(data, fill))
+        batches = list(_batches(data))
         width = _first_spec(data).shape[-1:]
+        if batches and is_sparse(batches[0]):
+            return SparseRows.stacked(batches, fill)
         return tf.concat(batches, 0) if batches else tf.zeros((0, *width))
     check_regular(data)
     if is_sparse(data):
-        return (
-            SparseRows.of(data, fill)
-            if tf.executing_eagerly()
-            else as_dense(data, fill)
-        )
+        taken = SparseRows.of if tf.executing_eagerly() else as_dense
+        return taken(data, fill)
     if tf.is_tensor(data):
         dtype = tf.as_dtype(data.dtype)
         if dtype.is_integer or dtype.is_floating:
@@ -178,7 +177,7 @@ def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
     `fill` is what entries of sparse rows are that are not stored.
     """
     if isinstance(data, tf.data.Dataset):
-        yield from (tf.cast(batch, tf.float32) for batch in _batches(data, fill))
+        yield from (as_rows(as_dense(batch, fill)) for batch in _batches(data))
         return
     if not is_array(data):
         check_source(data)
@@ -300,8 +299,8 @@ def _first_spec(dataset):
     return spec[0] if isinstance(spec, (tuple, list)) else spec
 
 
-def _batches(dataset, fill):
-    """Returns dense batches of the first component of a dataset's elements."""
+def _batches(dataset):
+    """Returns batches of the first component of a dataset's elements."""
     spec = _first_spec(dataset)
     kinds = tf.TensorSpec, tf.SparseTensorSpec
     if not isinstance(spec, kinds) or spec.dtype == tf.string:
@@ -311,7 +310,5 @@ def _batches(dataset, fill):
         )
     if isinstance(dataset.element_spec, (tuple, list)):
         dataset = dataset.map(lambda x, *rest: x)
-    if isinstance(spec, tf.SparseTensorSpec):
-        dataset = dataset.map(lambda x: as_dense(x, fill))
     rank = dataset.element_spec.shape.rank
     return dataset.batch(ROWS_AT_ONCE) if rank == 1 else dataset

@@ -45,12 +45,27 @@ def check_same(ours, theirs):
     assert ours[1] == theirs[1]
 
 
+class Loader(keras.utils.PyDataset):
+    """Gives out batches of rows."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return (self.rows[20 * index : 20 * index + 20],)
+
+
 FORMATS = {
     "csr": scipy.sparse.csr_matrix,
     "coo": scipy.sparse.coo_array,
     "bool": lambda rows: scipy.sparse.csc_array(rows.astype(bool)),
     "tensor": tf.sparse.from_dense,
     "pipeline": lambda rows: batches(tf.sparse.from_dense(rows)),
+    "loader": lambda rows: Loader(scipy.sparse.csr_array(rows)),
     "generator": lambda rows: (
         (scipy.sparse.csr_array(rows[i : i + 20]),) for i in range(0, 100, 20)
     ),
@@ -62,17 +77,19 @@ def test_fit(name):
     dense = DATA
     if name == "pipeline":
         dense = batches(DATA)
+    elif name == "loader":
+        dense = Loader(DATA)
     elif name == "generator":
         dense = ((DATA[i : i + 20],) for i in range(0, 100, 20))
-    steps = {"steps_per_epoch": 5} if name == "generator" else {}
-    one = fitted(kr.RBM(4, seed=0), dense, **steps)
-    check_same(fitted(kr.RBM(4, seed=0), FORMATS[name](DATA), **steps), one)
+    options = {"steps_per_epoch": 5} if name == "generator" else {"shuffle": False}
+    one = fitted(kr.RBM(4, seed=0), dense, **options)
+    check_same(fitted(kr.RBM(4, seed=0), FORMATS[name](DATA), **options), one)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"sample_weight": np.arange(103.0) % 3, "shuffle": False},
+        {"sample_weight": np.arange(103.0) % 3},
         {"validation_split": 0.2},
         {"validation_data": DATA[:50]},
     ],
@@ -98,8 +115,15 @@ def test_as_users_run():
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("missing", ["absent", "latent"])
-@pytest.mark.parametrize("make", [stored, sparse_tensor], ids=["scipy", "tensor"])
+@pytest.mark.parametrize(
+    "missing, make",
+    [
+        ("absent", stored),
+        ("latent", sparse_tensor),
+        pytest.param("absent", sparse_tensor, marks=pytest.mark.slow),
+        pytest.param("latent", stored, marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_not_stored_is_unknown(missing, make):
     """A stored 0 is state 0."""
 
@@ -147,6 +171,10 @@ def test_methods(method):
         rbm.compile(run_eagerly=True)
         result = getattr(rbm, method)(rows, **METHODS[method])
         results.append(rbm.base_rate if result is None else result)
+    if method in ("free_energy", "log_likelihood", "adapt"):  # take datasets
+        pipeline = batches(tf.sparse.from_dense(DATA))
+        result = getattr(rbm, method)(pipeline, **METHODS[method])
+        results.append(rbm.base_rate if result is None else result)
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
 
@@ -164,6 +192,7 @@ def test_conditional_model():
     assert sparse.sample(x, steps=1, seed=0).shape == TARGETS.shape
 
 
+@pytest.mark.slow
 def test_deep_models():
     rows = scipy.sparse.csr_array(DATA)
     dbn = kr.DBN([kr.RBM(4, seed=0), kr.RBM(3, seed=0)])
@@ -249,6 +278,9 @@ def test_no_more_than_a_few_rows_are_dense():
     rbm.log_likelihood(rows, 1.0)
     rbm.evaluate(rows, batch_size=800, verbose=0)
     rbm.predict(rows, batch_size=800, verbose=0)
+    tensor = tf.SparseTensor(np.argwhere(DATA), DATA[DATA > 0], DATA.shape)
+    pipeline = tf.data.Dataset.from_tensors(tensor).repeat(12)
+    rbm.free_energy(pipeline)
     table = scipy.sparse.csr_array(
         (rows.data * 0, rows.indices, rows.indptr), rows.shape
     )
