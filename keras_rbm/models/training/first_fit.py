@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.models.data.missing import encoded
+from keras_rbm.models.data.missing import encoded, pooling
 from keras_rbm.models.data.rows import moments, row_chunks, some_rows
 from keras_rbm.models.layer_variables import layer_parameters
 from keras_rbm.models.training.logistic_start import (
@@ -80,7 +80,7 @@ def _start_at_data(model, batches):
             stacklevel=2,
         )
     rows = (encoded(unit, chunk) for chunk in chunks)
-    mean, variance = moments(rows, weights)
+    mean, variance = moments(rows, weights, pooling(model))
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
