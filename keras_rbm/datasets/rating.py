@@ -1,4 +1,4 @@
-"""Ratings of items by users, as rows for categorical units that may be absent."""
+"""Ratings of items by users, as rows of which most entries are absent."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,14 +9,15 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_flags
 
+_ROUNDS = 20  # of means of users and items, each given the other
+
 
 class Ratings(NamedTuple):
     """A table of ratings: what `ratings` returns.
 
     Attributes:
-        rows: float32 array (users, items), the number of the rating among `values`, NaN
-            where a user has not rated an item; or a `scipy.sparse.csr_array` that holds
-            only what has been rated.
+        rows: float32 array (users, items), the ratings, NaN where a user has not rated
+            an item; or a `scipy.sparse.csr_array` that stores only the ratings.
         user_names: array (users,), the users' names, sorted.
         item_names: array (items,), the items' names, sorted.
         values: array (q,), the ratings that occur, sorted.
@@ -27,8 +28,72 @@ class Ratings(NamedTuple):
     item_names: np.ndarray
     values: np.ndarray
 
+    def baseline(
+        self, rows: ArrayLike | None = None, shrinkage: float = 5.0
+    ) -> np.ndarray:
+        """Returns what means alone expect, `mean + of_user + of_item` [1].
+
+        The deviations of users and items are sums of what the others leave, divided by
+        their number plus `shrinkage`. What ratings differ from it by is what an RBM
+        with Gaussian units learns best: the sum of many small deviations of one user
+        would drive every hidden unit to 0 or 1.
+
+        Args:
+            rows: array (n, items), ratings by users, also new ones; by default the
+                table's. Items' deviations are always those of the table.
+            shrinkage: float ≥ 0, how many ratings without a deviation are added.
+
+        Returns:
+            float32 array (n, items).
+
+        Raises:
+            ValueError: if `rows` has another width, or the table is sparse.
+
+        Example:
+
+        >>> table = keras_rbm.datasets.ratings([0, 0, 1, 1], [0, 1, 0, 2], [5, 3, 4, 1])
+        >>> print(table.baseline().round(1))
+        [[3.7 3.4 2.9]
+         [3.3 2.9 2.5]]
+
+        References:
+            1. Koren, Bell, Volinsky. Matrix factorization techniques for recommender
+               systems. Computer 2009.
+        """
+        if scipy.sparse.issparse(self.rows):
+            raise ValueError(
+                "Expected a table that is not sparse: a baseline has a number for each "
+                "user and item. Received: a sparse table. Learn from states instead."
+            )
+        mean = np.nanmean(self.rows)
+        rest = self.rows - mean
+        of_item = np.zeros(rest.shape[1])
+        for _ in range(_ROUNDS):
+            of_user = _shrunk(rest - of_item, 1, shrinkage)
+            of_item = _shrunk(rest - of_user[:, np.newaxis], 0, shrinkage)
+        rows = self._checked(self.rows if rows is None else rows)
+        of_user = _shrunk(rows - mean - of_item, 1, shrinkage)
+        return (mean + of_user[:, np.newaxis] + of_item).astype(np.float32)
+
+    @property
+    def states(self) -> Any:
+        """float32 array (users, items), each rating's number among `values`, or NaN.
+
+        It is for `RBM(H, visible=units.Categorical(q), missing="absent")`. Of a sparse
+        table it is sparse, and number 0 is stored: do not call `eliminate_zeros`.
+        """
+        values = self.values.astype(np.float32)  # as rows are
+        if scipy.sparse.issparse(self.rows):
+            rows = self.rows
+            places = np.searchsorted(values, rows.data).astype(np.float32)
+            return scipy.sparse.csr_array(
+                (places, rows.indices, rows.indptr), rows.shape
+            )
+        places = np.searchsorted(values, self.rows)
+        return np.where(np.isnan(self.rows), np.nan, places).astype(np.float32)
+
     def expected(self, probabilities: ArrayLike) -> np.ndarray:
-        """Returns expected ratings (n, items), given those of n rows.
+        """Returns expected ratings (n, items), given those of n rows of `states`.
 
         Args:
             probabilities: array (n, items · q), as `RBM.marginals` returns.
@@ -52,10 +117,9 @@ class Ratings(NamedTuple):
             ValueError: if an item or a rating is not known.
         """
         row = np.full((1, len(self.item_names)), np.nan, np.float32)
-        names, values = list(rated), list(rated.values())
-        row[0, _places(names, self.item_names, "items")] = _places(
-            values, self.values, "ratings"
-        )
+        places = _places(list(rated), self.item_names, "items")
+        values = list(rated.values())
+        row[0, places] = self.values[_places(values, self.values, "ratings")]
         return row
 
     def best(
@@ -75,6 +139,15 @@ class Ratings(NamedTuple):
         order = [i for i in np.argsort(-expected)[:count] if expected[i] > -np.inf]
         return [(self.item_names[i], float(expected[i])) for i in order]
 
+    def _checked(self, rows):
+        rows, count = np.asarray(rows, np.float32), len(self.item_names)
+        if rows.ndim != 2 or rows.shape[1] != count:
+            raise ValueError(
+                f"Expected ratings of {count} items, shape (n, {count}). Received: "
+                f"shape {rows.shape}."
+            )
+        return rows
+
 
 def ratings(
     users: Sequence[Any] | np.ndarray,
@@ -85,17 +158,15 @@ def ratings(
 ) -> Ratings:
     """Makes a table of triples (user, item, rating).
 
-    The table is for `RBM(H, visible=units.Categorical(q), missing="absent")` with q the
-    number of different ratings. Of several ratings of an item by a user the last one
-    counts.
+    `rows - baseline()` is for `RBM(H, visible=units.Gaussian(standardize=False),
+    missing="absent")`. Of several ratings of an item by a user the last one counts.
 
     Args:
         users: sequence (n,) of names or numbers, such as a column of a frame.
         items: likewise.
         values: sequence (n,) of numbers.
-        sparse: bool, whether `rows` is a sparse array, for large tables. The lowest
-            rating is a stored 0; entries that are not stored are unknown to a model
-            with `missing`. Do not call `eliminate_zeros` on it.
+        sparse: bool, whether `rows` and `states` are sparse arrays, for large tables.
+            What they do not store is unknown to a model with `missing`.
 
     Returns:
         `Ratings`.
@@ -109,7 +180,7 @@ def ratings(
     >>> users, items = ["ann", "ann", "bob"], ["Alien", "Brazil", "Alien"]
     >>> table = keras_rbm.datasets.ratings(users, items, [5, 1, 4])
     >>> table.rows.tolist()
-    [[2.0, 0.0], [1.0, nan]]
+    [[5.0, 1.0], [4.0, nan]]
     >>> table.values.tolist()
     [1, 4, 5]
     """
@@ -138,15 +209,14 @@ def ratings(
     names, places = zip(*made.values(), strict=True)
     shape = len(names[0]), len(names[1])
     if sparse:
-        return Ratings(_sparse(places, shape), *names)
+        return Ratings(_sparse(*places[:2], numbers, shape), *names)
     rows = np.full(shape, np.nan, np.float32)
-    rows[places[0], places[1]] = places[2]
+    rows[places[0], places[1]] = numbers
     return Ratings(rows, *names)
 
 
-def _sparse(places, shape):
-    """Returns a sparse array of triples (row, column, number), the last of each two."""
-    rows, columns, numbers = places
+def _sparse(rows, columns, numbers, shape):
+    """Returns a sparse array of triples, the last of those for one entry."""
     order = np.lexsort((columns, rows))  # stable
     rows, columns, numbers = rows[order], columns[order], numbers[order]
     last = np.append((np.diff(rows) != 0) | (np.diff(columns) != 0), True)
@@ -165,3 +235,9 @@ def _places(wanted, known, what):
             f"Expected {what} that the table has. Received: {unknown.tolist()!r:.200}."
         )
     return places
+
+
+def _shrunk(rest, axis, shrinkage):
+    """Returns sums along an axis divided by their count plus `shrinkage`."""
+    known = (~np.isnan(rest)).sum(axis)
+    return np.nansum(rest, axis) / np.maximum(known + shrinkage, 1e-9)

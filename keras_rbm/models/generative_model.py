@@ -19,6 +19,7 @@ from keras_rbm.models.data.missing import (
     check_columns,
     filled,
     is_known,
+    pooling,
 )
 from keras_rbm.models.data.rows import (
     Data,
@@ -167,7 +168,7 @@ class GenerativeModel(BoltzmannMachine):
                 known = known | np.asarray(is_known(chunk)).any(0)
                 yield from encoded_chunks(self.visible, chunk)
 
-        mean, variance = moments(rows())
+        mean, variance = moments(rows(), pooled=pooling(self))
         if self.missing == "latent" and not known.all():
             check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
         if not self.built:

@@ -65,6 +65,7 @@ class Bernoulli(Unit):
 
     description = "0 or 1, or means between 0 and 1"
     takes_means = True
+    has_one_scale = True
 
     def parameters(self, bias: tf.Tensor) -> BernoulliParameters:
         return BernoulliParameters(bias)

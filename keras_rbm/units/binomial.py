@@ -83,6 +83,8 @@ class Binomial(Unit):
     >>> rbm = keras_rbm.RBM(8, visible=keras_rbm.units.Binomial(16))
     """
 
+    has_one_scale = True
+
     def __init__(self, num_trials: int) -> None:
         check_counts(num_trials=num_trials)
         self.num_trials = int(num_trials)

@@ -102,6 +102,7 @@ class Categorical(Unit):
     """
 
     encodes = True
+    has_one_scale = True
 
     def __init__(self, num_states: int) -> None:
         check_counts(2, num_states=num_states)

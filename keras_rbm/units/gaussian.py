@@ -119,6 +119,10 @@ class Gaussian(Unit):
         check_flags(standardize=standardize)
         self.standardize = bool(standardize)
 
+    @property
+    def has_one_scale(self) -> bool:
+        return not self.standardize
+
     def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         return {
             "bias": (constant(0.0), True),

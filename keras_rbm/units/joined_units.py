@@ -258,9 +258,17 @@ class Joined(Unit):
     def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         return self._each("drawn", values, noise)
 
+    def pooled(
+        self, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        parts = (np.split(each, self._ends) for each in (mean, variance, count))
+        units = [unit for unit, _ in self.parts]
+        found = [unit.pooled(*own) for unit, *own in zip(units, *parts, strict=True)]
+        means, variances = zip(*found, strict=True)
+        return np.concatenate(means), np.concatenate(variances)
+
     def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
-        sizes = [unit.num_rows(count) for unit, count in self.parts]
-        ends = np.cumsum(sizes)[:-1]
+        ends = self._ends
         fitted, biases = {}, []
         means, variances = np.split(mean, ends), np.split(variance, ends)
         for number, (unit, _) in enumerate(self.parts):
@@ -275,6 +283,11 @@ class Joined(Unit):
 
     def __repr__(self) -> str:
         return f"Joined({self.parts!r})"
+
+    @property
+    def _ends(self):
+        """Returns where the rows of each part but the last end."""
+        return np.cumsum([unit.num_rows(count) for unit, count in self.parts])[:-1]
 
     def _each(self, method, states, *others):
         sizes = [count for _, count in self.parts]

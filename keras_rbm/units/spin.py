@@ -48,6 +48,7 @@ class Spin(Unit):
     """
 
     description = "-1 or 1"
+    has_one_scale = True
 
     def parameters(self, bias: tf.Tensor) -> SpinParameters:
         return SpinParameters(bias)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_rbm._serializable import Serializable
 from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.units.pooling import shrunk
 
 
 class Unit(Serializable, abc.ABC):
@@ -58,6 +59,8 @@ class Unit(Serializable, abc.ABC):
     encodes = False
     #: Whether data may hold means, for which training draws states.
     takes_means = False
+    #: Whether all units of a layer have one scale, so that their moments compare.
+    has_one_scale = False
 
     def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
         """Returns a dict of variable name to `(Keras initializer, trainable)`.
@@ -85,6 +88,25 @@ class Unit(Serializable, abc.ABC):
         """
         parameters = self.parameters(bias=tf.zeros(len(mean)))
         return {"bias": parameters.natural_for_mean(tf.constant(mean)).numpy()}
+
+    def pooled(
+        self, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns moments, shrunk where few examples have a unit.
+
+        Args:
+            mean, variance: arrays (rows,), moments of the encoded data.
+            count: array (rows,), number of examples.
+        """
+        if not self.has_one_scale:
+            return mean, variance
+        size = self.num_rows(1)
+        mean, variance = shrunk(
+            mean.reshape(-1, size),
+            variance.reshape(-1, size),
+            count.reshape(-1, size)[:, :1],
+        )
+        return mean.ravel(), variance.ravel()
 
     def num_rows(self, num_units: int) -> int:
         """Returns the number of kernel rows for a number of units, an int."""

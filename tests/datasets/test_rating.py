@@ -15,20 +15,50 @@ def test_names_are_kept():
     assert table.item_names.tolist() == ["a", "b", "c"]
     assert table.values.tolist() == [1.0, 3.0, 4.5]
     nan = np.nan
-    np.testing.assert_array_equal(table.rows, [[2, 1, nan], [nan, 0, 2], [nan, nan, 0]])
-    np.testing.assert_array_equal(table.row_of({"c": 4.5, "a": 1.0}), [[0, nan, 2]])
+    rows = [[4.5, 3, nan], [nan, 1, 4.5], [nan, nan, 1]]
+    np.testing.assert_array_equal(table.rows, rows)
+    states = [[2, 1, nan], [nan, 0, 2], [nan, nan, 0]]
+    np.testing.assert_array_equal(table.states, states)
+    row = table.row_of({"c": 4.5, "a": 1.0})
+    np.testing.assert_array_equal(row, [[1.0, nan, 4.5]])
+
+
+def test_baseline_is_what_regularized_means_minimize():
+    """Squared errors plus 5 times the squares of all deviations are least there."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((30, 20)) < 0.4)
+    stars = rng.integers(1, 6, len(users))
+    table = kr.datasets.ratings(users, items, stars)
+    mean = stars.mean()
+    design = np.zeros((len(stars), 50))
+    design[np.arange(len(stars)), users] = design[np.arange(len(stars)), 30 + items] = 1
+    both = np.linalg.solve(
+        design.T @ design + 5 * np.eye(50), design.T @ (stars - mean)
+    )
+    expected = mean + both[:30, np.newaxis] + both[30:]
+    np.testing.assert_allclose(table.baseline(), expected, atol=1e-4)
+    # A new user who rated nothing, and one who rated as the first did.
+    new = np.stack([np.full(20, np.nan), table.rows[0]])
+    np.testing.assert_allclose(table.baseline(new)[1], expected[0], atol=1e-4)
+    np.testing.assert_allclose(table.baseline(new)[0], mean + both[30:], atol=1e-4)
+    with pytest.raises(ValueError, match="20 items"):
+        table.baseline(new[:, 1:])
 
 
 def test_a_sparse_table_has_the_same_entries():
-    """Of two ratings of an item the last one counts; the lowest one is a stored 0."""
-    triples = USERS + ["bob"], ITEMS + ["b"], VALUES + [4.5]
-    dense = kr.datasets.ratings(*triples).rows
-    rows = kr.datasets.ratings(*triples, sparse=True).rows
-    assert rows.nnz == np.count_nonzero(~np.isnan(dense))
-    found = np.full(dense.shape, np.nan)
-    entries = rows.tocoo()
-    found[entries.row, entries.col] = entries.data
-    np.testing.assert_array_equal(found, dense)
+    """Of two ratings of an item the last one counts; state 0 is stored."""
+    triples = USERS + ["bob"], ITEMS + ["b"], VALUES + [0.1]
+    dense = kr.datasets.ratings(*triples)
+    table = kr.datasets.ratings(*triples, sparse=True)
+    for name in ("rows", "states"):
+        rows, entries = getattr(dense, name), getattr(table, name).tocoo()
+        assert entries.nnz == np.count_nonzero(~np.isnan(rows))
+        found = np.full(rows.shape, np.nan)
+        found[entries.row, entries.col] = entries.data
+        np.testing.assert_array_equal(found, rows)
+    assert np.nanmin(dense.states) == 0
+    with pytest.raises(ValueError, match="not sparse"):
+        table.baseline()
     with pytest.raises(TypeError, match="bool"):
         kr.datasets.ratings(*triples, sparse="yes")
 
@@ -38,11 +68,12 @@ def test_expected_ratings_and_the_best():
     p = np.float32([[1, 0, 0, 0, 0.5, 0.5, 0, 0, 1]])
     expected = table.expected(p)
     np.testing.assert_allclose(expected, [[1.0, 3.75, 4.5]])
-    found = table.best(expected[0], np.float32([np.nan, np.nan, 2]), 5)
+    found = table.best(expected[0], np.float32([np.nan, np.nan, 4.5]), 5)
     assert found == [("b", 3.75), ("a", 1.0)]
 
 
-def test_an_rbm_of_ratings_learns_tastes():
+@pytest.mark.parametrize("unit", ["categorical", "gaussian"])
+def test_an_rbm_of_ratings_learns_tastes(unit):
     """Two kinds of users like other halves of the items."""
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 2, 200)
@@ -52,10 +83,17 @@ def test_an_rbm_of_ratings_learns_tastes():
     )
     users, items = np.nonzero(rng.random(likes.shape) < 0.5)
     table = kr.datasets.ratings(users, items, stars[users, items])
-    rbm = kr.RBM(4, visible=kr.units.Categorical(4), seed=0, missing="absent")
+    visible, rows = kr.units.Gaussian(standardize=False), table.rows - table.baseline()
+    if unit == "categorical":
+        visible, rows = kr.units.Categorical(4), table.states
+    rbm = kr.RBM(4, visible=visible, seed=0, missing="absent")
     rbm.compile()
-    rbm.fit(table.rows, epochs=30, batch_size=100, verbose=0)
-    expected = table.expected(rbm.marginals(table.rows))
+    rbm.fit(rows, epochs=30, batch_size=100, verbose=0)
+    found = rbm.marginals(rows)
+    if unit == "categorical":
+        expected = table.expected(found)
+    else:
+        expected = table.baseline() + found.numpy()
     away = np.isnan(table.rows)
     right = (expected > 3) == likes
     assert right[away].mean() > 0.95

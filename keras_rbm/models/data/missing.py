@@ -53,6 +53,15 @@ def encoded(unit: Unit, states: Any) -> Any:
     return np.where(unit.by_row(np.asarray(known)), rows, np.nan)
 
 
+def pooling(model: Any) -> Any:
+    """Returns the `pooled` of `moments` for data of a model, or `None`.
+
+    Columns with gaps borrow from each other where these mean that few examples have a
+    unit. A latent unit is there in each.
+    """
+    return model.visible.pooled if model.missing == "absent" else None
+
+
 def check_columns(visible: Any, name: str) -> None:
     """Raises a ValueError if a column of data is not known in any row."""
     if isinstance(visible, SparseRows):

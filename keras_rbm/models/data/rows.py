@@ -245,13 +245,17 @@ def chosen_rows(values: Any, chosen: np.ndarray) -> Any:
 
 
 def moments(
-    chunks: Iterable[tf.Tensor], weights: Iterable[np.ndarray] | None = None
+    chunks: Iterable[tf.Tensor],
+    weights: Iterable[np.ndarray] | None = None,
+    pooled: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns mean and variance (V,), float32, of rows.
 
     Args:
         chunks: iterable of tensors (n, V); NaN does not count.
         weights: iterable of as many arrays (n,), positive, or `None`.
+        pooled: function of mean, variance and count (V,) that returns better moments of
+            columns with few numbers; it is called if there is NaN. Or `None`.
     """
     count, mean, squares = 0, 0.0, 0.0
     weights = itertools.repeat(None) if weights is None else weights
@@ -273,6 +277,8 @@ def moments(
         mean = mean + (own - mean) * size / total
         count = total
     variance = squares / np.maximum(count, np.finfo(np.float64).tiny)
+    if pooled is not None and np.ndim(count):
+        mean, variance = pooled(mean, variance, count)
     return mean.astype(np.float32), variance.astype(np.float32)  # type: ignore[attr-defined]
 
 

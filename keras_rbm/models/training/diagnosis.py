@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.models.data.missing import encoded, filled, is_known
+from keras_rbm.models.data.missing import encoded, filled, is_known, pooling
 from keras_rbm.models.data.rows import as_rows, encoded_chunks, moments, some_rows
 from keras_rbm.models.training.fit_length import falling_rate
 from keras_rbm.units.bernoulli import are_binary
@@ -72,8 +72,7 @@ class Diagnosis(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._independent is None:
-            unit, rows = self.model.visible, self._rows
-            self._independent = _independent_losses(unit, rows, rows)
+            self._independent = _independent_losses(self.model, self._rows, self._rows)
         width, mean = self._rows.shape[1], _total(self._independent)
         logs = logs or {}
         self._loss = loss = logs.get("loss", 0.0)
@@ -113,7 +112,7 @@ class Diagnosis(keras.callbacks.Callback):
         noise = random.uniform(tf.shape(rows), 0)
         states = unit.drawn(tf.cast(filled(rows), tf.float32), noise).numpy()
         states = np.where(is_known(rows), states, np.nan)
-        deviation = np.nanstd(_independent_losses(unit, rows, states))
+        deviation = np.nanstd(_independent_losses(self.model, rows, states))
         error = width * deviation / np.sqrt(self._count)
         if self._loss > mean + _ERRORS * error:
             self._tell(
@@ -186,16 +185,18 @@ class Diagnosis(keras.callbacks.Callback):
             )
 
 
-def _independent_losses(unit, rows, states):
+def _independent_losses(model, rows, states):
     """Returns minus log p of states, (B, V), of isolated units fitted to rows.
 
     It is NaN where states are.
     """
+    unit = model.visible
     start = {
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted = start | unit.fitted(*moments(encoded_chunks(unit, rows)))
+    fitted_to = moments(encoded_chunks(unit, rows), pooled=pooling(model))
+    fitted = start | unit.fitted(*fitted_to)
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)
     natural = parameters.natural(0.0)

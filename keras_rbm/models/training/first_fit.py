@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_rbm.models.data.missing import encoded
+from keras_rbm.models.data.missing import encoded, pooling
 from keras_rbm.models.data.rows import (
     as_rows,
     chosen_rows,
@@ -85,7 +85,7 @@ def _start_at_data(model, batches):
             stacklevel=2,
         )
     rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
-    mean, variance = moments(rows, weights)
+    mean, variance = moments(rows, weights, pooling(model))
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
