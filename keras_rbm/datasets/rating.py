@@ -84,11 +84,9 @@ class Ratings(NamedTuple):
         """
         values = self.values.astype(np.float32)  # as rows are
         if scipy.sparse.issparse(self.rows):
-            rows = self.rows
-            places = np.searchsorted(values, rows.data).astype(np.float32)
-            return scipy.sparse.csr_array(
-                (places, rows.indices, rows.indptr), rows.shape
-            )
+            states = self.rows.copy()
+            states.data = np.searchsorted(values, states.data).astype(np.float32)
+            return states
         places = np.searchsorted(values, self.rows)
         return np.where(np.isnan(self.rows), np.nan, places).astype(np.float32)
 
@@ -209,7 +207,7 @@ def ratings(
     names, places = zip(*made.values(), strict=True)
     shape = len(names[0]), len(names[1])
     if sparse:
-        return Ratings(_sparse(*places[:2], numbers, shape), *names)
+        return Ratings(_sparse(places[0], places[1], numbers, shape), *names)
     rows = np.full(shape, np.nan, np.float32)
     rows[places[0], places[1]] = numbers
     return Ratings(rows, *names)
