@@ -34,9 +34,8 @@ class Ratings(NamedTuple):
         """Returns what means alone expect, `mean + of_user + of_item` [1].
 
         The deviations of users and items are sums of what the others leave, divided by
-        their number plus `shrinkage`. What ratings differ from it by is what an RBM
-        with Gaussian units learns best: the sum of many small deviations of one user
-        would drive every hidden unit to 0 or 1.
+        their number plus `shrinkage`. An RBM with Gaussian units of what ratings differ
+        from it by predicts better than one of the ratings themselves.
 
         Args:
             rows: array (n, items), ratings by users, also new ones; by default the
@@ -53,8 +52,8 @@ class Ratings(NamedTuple):
 
         >>> table = keras_rbm.datasets.ratings([0, 0, 1, 1], [0, 1, 0, 2], [5, 3, 4, 1])
         >>> print(table.baseline().round(1))
-        [[3.7 3.4 2.9]
-         [3.3 2.9 2.5]]
+        [[3.8 3.4 3.1]
+         [3.4 3.  2.7]]
 
         References:
             1. Koren, Bell, Volinsky. Matrix factorization techniques for recommender
