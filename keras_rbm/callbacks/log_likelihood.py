@@ -12,7 +12,7 @@ from keras_rbm import inference
 from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
 from keras_rbm.inference.log_partition import check_method
-from keras_rbm.models.data.form import values_of, warn_of_means
+from keras_rbm.models.data.row_checks import values_of, warn_of_means
 from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.random import as_seed
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_rbm._replicas import num_replicas
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.form import check_rows
+from keras_rbm.models.data.row_checks import check_rows
 
 
 def as_layer(backbone: Any) -> keras.layers.Layer | None:

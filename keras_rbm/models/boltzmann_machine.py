@@ -15,14 +15,13 @@ from keras_rbm._replicas import is_single, num_replicas
 from keras_rbm.inference import traces
 from keras_rbm.metrics.state_accuracy import without_names
 from keras_rbm.models.data.batches import TrainingData, as_keras_takes
-from keras_rbm.models.data.form import (
-    DataForm,
-    class_weights,
+from keras_rbm.models.data.form import DataForm, class_weights
+from keras_rbm.models.data.missing import check_columns, check_missing
+from keras_rbm.models.data.row_checks import (
     values_of,
     warn_of_means,
     warn_of_no_zeros,
 )
-from keras_rbm.models.data.missing import check_columns, check_missing
 from keras_rbm.models.data.rows import (
     Data,
     as_values,

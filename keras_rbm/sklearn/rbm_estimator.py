@@ -21,8 +21,8 @@ from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
-from keras_rbm.models.data.form import check_rows, values_of, warn_of_means
 from keras_rbm.models.data.missing import all_known
+from keras_rbm.models.data.row_checks import check_rows, values_of, warn_of_means
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
 from keras_rbm.rules.rule import Rule

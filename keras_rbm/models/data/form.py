@@ -1,34 +1,31 @@
-"""What a model's data must be: `DataForm`, and the checks that it makes."""
+"""What a model's data must be: `DataForm`, which checks it as `row_checks` can."""
 
 import math
-import warnings
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
-from keras_rbm.models.data.missing import filled, is_known
+from keras_rbm.datasets.sparse_rows import as_dense, is_sparse
+from keras_rbm.models.data.row_checks import (
+    are_sound,
+    check_no_labels,
+    check_rows,
+    check_weights,
+    values_of,
+    warn_of_values_outside,
+)
 from keras_rbm.models.data.rows import (
     as_array,
-    as_rows,
     as_values,
     check_source,
     is_array,
-    is_numeric,
-    parts_of_rows,
-    row_chunks,
-    several_inputs,
     unpack,
 )
 from keras_rbm.models.errors import END, MARK, lies_in
 from keras_rbm.units import Unit
 from keras_rbm.units.bernoulli import are_binary
-
-#: How far from 0 and 1 scaled data may be.
-_ROUNDING = 1e-5
 
 
 class Part(NamedTuple):
@@ -84,12 +81,7 @@ class Part(NamedTuple):
 
     def is_sound(self, rows: Any) -> tf.Tensor:
         """Returns a bool tensor (): whether all rows can be this part."""
-        if self.unit is None:
-            return lies_in(filled(rows) if self.has_gaps else rows)
-        sound = self.unit.contains(rows)
-        if self.has_gaps:
-            sound = tf.logical_or(sound, tf.logical_not(is_known(rows)))
-        return tf.reduce_all(sound)
+        return are_sound(rows, self.unit, self.has_gaps)
 
     def assertions(self, rows: Any) -> list[Any]:
         """Returns operations that fail unless a tensor of a pipeline can be this."""
@@ -169,7 +161,7 @@ class DataForm(NamedTuple):
         features, visible = self.split(x, y)
         if self.conditional:
             if are_binary(self.visible.unit):
-                _check_no_labels(visible)
+                check_no_labels(visible)
             self.called.check(features)
         self.visible.check(y if self.conditional else x)
         if is_array(sample_weight):
@@ -209,7 +201,7 @@ class DataForm(NamedTuple):
             self.called.check(x)
             unit = self.visible.unit
             if not self.conditional and are_binary(unit):
-                _warn_of_values_outside(values_of(x, unit), self.called.name)
+                warn_of_values_outside(values_of(x, unit), self.called.name)
             return x
         check_source(x)
         if isinstance(x, tf.data.Dataset):
@@ -267,138 +259,6 @@ def flattened(values: Any, width: int | None = None) -> Any:
     return values.reshape(len(values), width)
 
 
-def values_of(rows: Any, unit: Unit | None) -> Iterable[Any]:
-    """Yields all values of rows, some at a time; of sparse ones those that are stored.
-
-    If a layer has several unit types, whose values differ, rows are made dense.
-    """
-    alike = unit is None or unit.unit_of_column(0) is unit
-    if isinstance(rows, SparseRows) and alike:
-        return [as_rows(rows.stored[np.newaxis])]
-    return row_chunks(rows)
-
-
-def check_rows(
-    rows: Any,
-    name: str,
-    width: int | None = None,
-    unit: Unit | None = None,
-    example: tuple[int | None, ...] | None = None,
-    has_gaps: bool = False,
-    first_row: int = 0,
-) -> None:
-    """Raises a ValueError unless `rows` can be states of a layer.
-
-    Args:
-        rows: tensor or array that should be (examples, width).
-        name: str, the argument's name.
-        width: int or `None`.
-        unit: `Unit` whose states they should be, or `None` for any numbers.
-        example, has_gaps: shape of one example that need not be a vector, and whether
-            there may be NaN, see `Part`.
-        first_row: int, number of the first row, for messages.
-    """
-    if not hasattr(rows, "shape"):
-        raise TypeError(
-            f"Expected {name} as an array. Received: {type(rows).__name__}."
-            f"{several_inputs(rows)}"
-        )
-    if isinstance(rows.shape, tf.TensorShape) and rows.shape.rank is None:
-        return
-    shape = tuple(rows.shape)
-    if example is not None:
-        fits = tf.TensorShape(example or shape[1:]).is_compatible_with(shape[1:])
-        if not (fits and len(shape) > 1):
-            raise ValueError(
-                f"Expected {name} of shape (examples, …), the input of the backbone, "
-                f"{example}. Received: {name}.shape={shape}."
-            )
-    elif len(shape) != 2 or (width is not None and shape[1] not in (None, width)):
-        raise ValueError(
-            f"Expected {name} of shape (examples, {width or 'units'}). Received: "
-            f"{name}.shape={shape}. Flatten each example to a vector, and batch a "
-            "dataset: dataset.batch(100)."
-        )
-    if isinstance(rows, (tf.TensorSpec, tf.SparseTensorSpec)):
-        return
-    if isinstance(rows, SparseRows) and math.prod(shape):
-        _check_sparse(rows, name, unit, has_gaps)
-        return
-    if tf.is_tensor(rows) and not hasattr(rows, "numpy"):
-        return
-    values = np.asarray(rows)
-    if not values.size:
-        raise ValueError(
-            f"Expected {name} of at least one example. Received: {name}.shape={shape}."
-        )
-    if not is_numeric(values):
-        raise TypeError(
-            f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
-        )
-    if has_gaps:
-        known = is_known(values)
-        if not known.all():
-            own = values[known][0] if known.any() else 0
-            values = np.where(known, values, own)
-    low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
-    if not np.isfinite([low, high]).all():
-        cure = (
-            "Remove or impute them first."
-            if unit is None
-            else "Replace infinite ones. If NaN stands for what is not known, pass "
-            "missing='latent' to the model."
-        )
-        kind = "infinite" if has_gaps else "NaN or infinite"
-        raise ValueError(f"Expected finite {name}. Received: {kind} values. {cure}")
-    if unit is not None:
-        _check_states(values, name, unit, known if has_gaps else True, first_row)
-
-
-def _check_sparse(rows, name, unit, has_gaps):
-    """Raises a ValueError unless sparse rows can be states; looks at what is stored."""
-    part = Part(name, None, unit, has_gaps=has_gaps)
-    if all(map(part.is_sound, values_of(rows, unit))):
-        return
-    first = 0
-    for chunk in map(np.asarray, parts_of_rows(rows)):
-        check_rows(chunk, name, None, unit, None, has_gaps, first)
-        first += len(chunk)
-
-
-def _check_states(values, name, unit, known, first_row):
-    """Raises a ValueError unless an array of finite numbers can be states of a unit."""
-    sound = unit.contains(values) | ~np.asarray(known)
-    if np.all(sound):
-        return
-    row, column = np.argwhere(~np.asarray(sound))[0]
-    own = unit.unit_of_column(column)
-    others = values if own is unit else values[:, column]
-    low, high = others.min() + 0.0, others.max() + 0.0  # no -0
-    raise ValueError(
-        f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
-        f"Received: {values[row, column]:g} in row {first_row + row}, column {column}; "
-        f"values from {low:g} to {high:g}. Scale the data, number categories from 0, "
-        "or use another unit (visible='gaussian' takes all numbers)."
-    )
-
-
-def _check_no_labels(targets):
-    """Raises a ValueError if `targets` are classes, not states of visible units."""
-    shape = getattr(targets, "shape", (1, 2))
-    if isinstance(shape, tf.TensorShape) and shape.rank is None:
-        return
-    single = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
-    values = targets if isinstance(targets, np.ndarray) else np.zeros(1)
-    words = values.dtype.kind in "OSU"
-    if words or len(shape) == 1 or (single and values.max(initial=0) > 1):
-        raise ValueError(
-            "Expected y of shape (examples, units), states 0 and 1. Received: "
-            f"y.shape={tuple(shape)}, dtype {targets.dtype}. Turn classes into states: "
-            "keras.utils.to_categorical(labels). Number words first: "
-            "keras.layers.StringLookup, or np.unique(labels, return_inverse=True)[1]."
-        )
-
-
 def as_arrays(
     x: Any,
     y: Any,
@@ -422,28 +282,6 @@ def as_arrays(
             f"{lengths}."
         )
     return arrays
-
-
-def check_weights(weights: Any) -> None:
-    """Raises a ValueError unless `weights` can be the weights of examples."""
-    if weights is None:
-        return
-    weights = np.asarray(weights)
-    if weights.dtype.kind not in "biuf":
-        raise TypeError(
-            "Expected sample_weight to be numbers. Received: sample_weight of dtype "
-            f"{weights.dtype}."
-        )
-    if weights.ndim not in (1, 2) or weights.size != len(weights):
-        raise ValueError(
-            "Expected a sample_weight for each example. Received: sample_weight "
-            f"of shape {weights.shape}."
-        )
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError(
-            "Expected finite sample_weight ≥ 0. Received: sample_weight with "
-            "negative, infinite or NaN values."
-        )
 
 
 def class_weights(class_weight: Any, unit: Unit, labels: Any) -> np.ndarray:
@@ -472,59 +310,6 @@ def check_alone(x: Any, y: Any) -> None:
             f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
             "Convert it, or pass a dataset of pairs."
         )
-
-
-def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
-    """Warns if rows are not states of units but means, which have no likelihood.
-
-    Values of a function that is traced are not known.
-    """
-    if not tf.executing_eagerly():
-        return
-    for rows in chunks:
-        values = np.asarray(rows)
-        states = np.asarray(unit.is_state(values) | ~is_known(values))
-        if not states.all():
-            column = int(np.argwhere(~states)[0, 1])
-            own = unit.unit_of_column(column)
-            some = name if own is unit else f"column {column} of {name}"
-            warnings.warn(
-                f"Expected {some} to be states of {type(own).__name__} units, whole "
-                "numbers. Received: values between them, for which the result is not a "
-                "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
-                f"{name} > 0.5.",
-                stacklevel=4,
-            )
-            return
-
-
-def warn_of_no_zeros(rows: Any, unit: Unit) -> None:
-    """Warns if state 0, of units that have it, is nowhere stored in sparse rows."""
-    has_zero = unit.encodes or are_binary(unit)
-    if not isinstance(rows, SparseRows) or not has_zero or np.any(rows.stored == 0):
-        return
-    warnings.warn(
-        f"Expected stored zeros, state 0 of {type(unit).__name__} units. Received: "
-        "sparse rows without any. For a model with missing= what is not stored is not "
-        "known. If zeros were stored, eliminate_zeros() or a conversion has dropped "
-        "them: make the matrix of (state, (row, column)), as scipy.sparse.coo_array.",
-        stacklevel=3,
-    )
-
-
-def _warn_of_values_outside(chunks, name):
-    """Warns if rows for binary units are not from 0 to 1, up to rounding."""
-    for rows in chunks:
-        rows = filled(np.asarray(rows))
-        low, high = np.min(rows, initial=0.0), np.max(rows, initial=1.0)
-        if low < -_ROUNDING or high > 1.0 + _ROUNDING:
-            warnings.warn(
-                f"Expected {name} from 0 to 1, states of binary units or their means. "
-                f"Received: values from {low:g} to {high:g}. Features of such values "
-                "mean little. Scale the data as for fit.",
-                stacklevel=4,
-            )
-            return
 
 
 def _checked(data, parts):
