@@ -220,7 +220,13 @@ def table(set, way, share, seed, rows=None, epochs=None, **_):  # noqa: A002
     hidden = known & (np.random.default_rng(seed).random(values.shape) < share)
     given = np.where(hidden, np.nan, values)
     predicted = predictions(way, given, visible, states, seed, epochs)
-    return scores(predicted, values, given, hidden, states, way)
+    record = scores(predicted, values, given, hidden, states, way)
+    squares = record.pop("squares")
+    names = frame(set).columns[np.equal(states, 1)]
+    if len(names):
+        by_column = [float(np.sqrt(np.mean(own))) for own in squares]
+        record["by_column"] = dict(zip(names, by_column, strict=True))
+    return record
 
 
 def frame(name):
@@ -301,7 +307,10 @@ def between(values, count):
 
 
 def scores(predicted, values, given, hidden, states, way):
-    """Returns errors on the hidden cells: of categories and of numbers, as a dict."""
+    """Returns errors on the hidden cells: of categories and of numbers, as a dict.
+
+    Of numbers also `squares`: for each of their columns those of all errors.
+    """
     chances, shares, right, points, squares = [], [], [], [], []
     for column, (found, count) in enumerate(zip(predicted, states, strict=True)):
         cells = hidden[:, column]
@@ -315,7 +324,7 @@ def scores(predicted, values, given, hidden, states, way):
         chances.append(found[np.arange(len(codes)), codes])
         right.append(found.argmax(1) == codes)
         points.append((found @ np.arange(count) - truth) ** 2)
-    record = {"cells": int(hidden.sum())}
+    record = {"cells": int(hidden.sum()), "squares": squares}
     if squares:
         record["rms"] = float(np.sqrt(np.mean(np.concatenate(squares))))
     if right:
@@ -330,51 +339,6 @@ def scores(predicted, values, given, hidden, states, way):
 
 
 DO = {"learn": learn, "fill": fill, "table": table}
-
-
-def read(folder):
-    """Returns the records in a folder, a list of dicts."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-
-
-def of(records, key, **wanted):
-    """Returns a value of each record that has the wanted settings."""
-    chosen = [run for run in records if wanted.items() <= run.items()]
-    if key in ("wrong", "rms") and chosen and "filled" in chosen[0]:
-        return [filled[key] for run in chosen for filled in run["filled"].values()]
-    return [run[key] for run in chosen]
-
-
-def filled_by(records, name, way, share, key="wrong"):
-    """Returns errors of test images, in each seed, filled by an imputer or model.
-
-    Args:
-        way: an imputer, or what an RBM was trained on, as in `"RBM, latent"`.
-    """
-    if not way.startswith("RBM, "):
-        return of(records, key, set=name, do="fill", way=way, share=share)
-    way = way.removeprefix("RBM, ")
-    if way != "complete":
-        return of(records, key, set=name, do="learn", way=way, share=share)
-    runs = of(records, "filled", set=name, do="learn", way=way)
-    return [run[str(share)][key] for run in runs]
-
-
-def lost(records, name, way, share):
-    """Returns nats, in each seed, that are lost to training on complete images."""
-    all_known = of(records, "test", set=name, do="learn", way="complete")
-    found = of(records, "test", set=name, do="learn", way=way, share=share)
-    return [one - own for one, own in zip(all_known, found, strict=False)]
-
-
-def spread(values, digits=2, scale=1.0):
-    """Returns mean and standard deviation over seeds, "not run" of none."""
-    if not len(values):
-        return "not run"
-    values = scale * np.array(values)
-    deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{deviation}"
-
 
 if __name__ == "__main__":
     main()
