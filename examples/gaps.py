@@ -25,6 +25,7 @@ import json
 import pathlib
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ import keras_rbm as kr
 from keras_rbm.sklearn import RBMImputer
 
 #: Of sets of images: hidden units, epochs, seeds, how images become black and white.
-IMAGES = {
+IMAGES: dict[str, Any] = {
     "digits": (64, 100, 3, {"binarize": "threshold"}),
     "mnist": (500, 10, 1, {"binarize": "sample", "redraw": False}),
 }
@@ -149,7 +150,7 @@ def fill(set, way, share, seed, rows=None, epochs=None, **_):  # noqa: A002
     train, test = images(set, rows)
     given = with_gaps(train, share, seed)
     few = {} if epochs is None else {"n_iter": epochs}
-    options = {"keep_empty_features": True}
+    options: dict[str, Any] = {"keep_empty_features": True}
     if way == "IterativeImputer":
         options |= {"random_state": seed, "min_value": 0.0, "max_value": 1.0}
         if set == "mnist":  # with all columns and rows it would take days

@@ -31,7 +31,7 @@ def test_fills_a_table_and_goes_on(run_script, tmp_path):
 @pytest.mark.slow
 def test_all_ways(run_script, tmp_path):
     records = run(run_script, tmp_path, "--tasks digits wine")
-    assert len(records) == 1 + 3 * 7 + 5
+    assert len(records) == 1 + 3 * 7 + 6
     for record in records:
         if record["do"] == "table":
             assert 0.5 < record["rms"] < 1.5
