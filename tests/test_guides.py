@@ -79,19 +79,14 @@ def in_brief(monkeypatch):
     monkeypatch.setattr(kr.datasets, "load", lambda *a, **k: load(*a, **k).take(100))
 
 
-#: Of what other pages and the docstrings do not call.
+#: The first pages, and one for each kind of work; `PAGES` are the slow tests'.
 IN_BRIEF = [
     "README.md",
     "docs/index.md",
-    "docs/guides/why-rbms.md",
-    "docs/guides/train-score-sample-save.md",
     "docs/guides/coming-from.md",
-    "docs/guides/choose-settings.md",
-    "docs/guides/troubleshooting.md",
-    "docs/guides/which-unit-for-which-data.md",
     "docs/guides/gaussian-units.md",
-    "docs/guides/which-rule-for-an-rbm.md",
     "docs/guides/write-your-own-rule.md",
+    pytest.param("docs/guides/train-score-sample-save.md", marks=pytest.mark.slow),
 ]
 
 

@@ -33,7 +33,35 @@ def weights(estimator):
     return [np.asarray(variable) for variable in estimator.model_.weights]
 
 
-@parametrize_with_checks([brief()])
+#: Of scikit-learn's checks these are of the default run.
+QUICK = {
+    "check_dict_unchanged",
+    "check_estimators_nan_inf",
+    "check_estimators_pickle",
+    "check_fit_idempotent",
+    "check_methods_sample_order_invariance",
+    "check_n_features_in_after_fitting",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_pipeline_consistency",
+    "check_transformer_general",
+}
+
+
+def others_slow(checks):
+    names, pairs = checks.args
+    pairs = [
+        pytest.param(
+            estimator,
+            check,
+            marks=[] if check.func.__name__ in QUICK else pytest.mark.slow,
+        )
+        for estimator, check in pairs
+    ]
+    return pytest.mark.parametrize(names, pairs, **checks.kwargs)
+
+
+@others_slow(parametrize_with_checks([brief()]))
 def test_checks_of_scikit_learn(estimator, check):
     """None is excepted."""
     check(estimator)

@@ -133,7 +133,9 @@ def test_name():
     assert {"bp_converged", "val_bp_converged"} <= set(history)
 
 
-@pytest.mark.parametrize("infer", ["mean_field", "mixed_product"])
+@pytest.mark.parametrize(
+    "infer", ["mean_field", pytest.param("mixed_product", marks=pytest.mark.slow)]
+)
 def test_training_goes_on_as_without_it(infer):
     assert_training_unchanged(lambda: compiled(infer), PAIRS, BPConvergence(X))
 

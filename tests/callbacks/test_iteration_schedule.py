@@ -96,7 +96,7 @@ def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
         pytest.param(
             "sum_product", "maximum_likelihood", "auto", marks=pytest.mark.slow
         ),
-        ("mean_field", "maximum_likelihood", True),
+        pytest.param("mean_field", "maximum_likelihood", True, marks=pytest.mark.slow),
         pytest.param("mixed_product", "max_margin", "auto", marks=pytest.mark.slow),
         ("max_product", "max_margin", "auto"),
     ],

@@ -56,7 +56,9 @@ class Exact(keras.callbacks.Callback):
         logs["exact"] = np.mean(self.model.log_likelihood(self.data, z))
 
 
-@pytest.mark.parametrize("method", ["ais", "bidirectional"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("ais", marks=pytest.mark.slow), "bidirectional"]
+)
 def test_intervals_between_two_searches_hold(monkeypatch, data, method):
     searches = []
     search = annealing.starting_point

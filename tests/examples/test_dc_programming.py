@@ -38,6 +38,7 @@ def test_records_of_other_epochs_are_not_gone_on_with(script, tmp_path):
         script.small.run(settings, 2, 50, tmp_path)
 
 
+@pytest.mark.slow
 def test_trial_is_what_fit_gives(script, tmp_path):
     rows = kr.datasets.load("shifting_bar", "train").batch(9).get_single_element()
     settings = {"set": "shifting_bar", "rule": "CD", "rate": 0.3}

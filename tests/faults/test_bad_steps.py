@@ -72,7 +72,7 @@ MODES = {
     "eager": {"run_eagerly": True},
     "four at once": {"steps_per_execution": 4},
 }
-QUICK = [("pcd", "traced"), ("pcd", "compiled"), ("cd", "four at once")]
+QUICK = [("pcd", "traced"), ("pcd", "compiled")]
 CASES = [
     case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow)
     for case in itertools.product(RULES, MODES)
@@ -188,7 +188,9 @@ def generator(rows):
         yield (rows[start : start + 10],)
 
 
-@pytest.mark.parametrize("source", [Loader, generator])
+@pytest.mark.parametrize(
+    "source", [Loader, pytest.param(generator, marks=pytest.mark.slow)]
+)
 def test_other_sources(source):
     model = made("cd")
     with pytest.raises(ValueError, match="in x of step 4"):
@@ -318,7 +320,7 @@ class DivergingInside(rules.SDCP):
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_inner_step_of_sdcp(devices):
     """On two devices the inner steps before the bad one stayed."""
     rule = DivergingInside(inner_steps=3, gibbs_steps=1)

@@ -70,7 +70,14 @@ def _write(record, epoch):
     record.write_text(json.dumps({"epoch": epoch, "batch": 0}))
 
 
-@pytest.mark.parametrize("left", LEFT)
+#: The others are read, or not, as these are.
+QUICK = "weights of the next epoch", "half a record", "no weights"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [pytest.param(x, marks=[] if x in QUICK else pytest.mark.slow) for x in LEFT],
+)
 def test_what_a_kill_leaves_of_a_backup(left, whole, tmp_path):
     """An empty record ended in an error of JSON; without weights nothing was trained.
 

@@ -144,14 +144,20 @@ def test_tfp_results_report_the_target():
     assert kernel.is_calibrated
 
 
-@pytest.mark.parametrize("jit_compile", [None, True])
 @pytest.mark.parametrize(
-    ("chains", "num_hidden", "drawn"),
+    ("chains", "num_hidden", "drawn", "jit_compile"),
     # Philox makes four numbers at once: blocks are of whole fours.
-    [(8, 4, {1, 2}), (3, 4, {2}), (3, 5, {4})],
+    [
+        (8, 4, {1, 2}, None),
+        (3, 4, {2}, None),
+        (3, 5, {4}, None),
+        (3, 5, {4}, True),
+        pytest.param(8, 4, {1, 2}, True, marks=pytest.mark.slow),
+        pytest.param(3, 4, {2}, True, marks=pytest.mark.slow),
+    ],
 )
 def test_noise_in_blocks_has_the_same_numbers(
-    jit_compile, chains, num_hidden, drawn, monkeypatch
+    chains, num_hidden, drawn, jit_compile, monkeypatch
 ):
     """All at once took 1 GB for 100 sweeps of 2,000 chains of 1,284 units."""
     potentials = random_potentials(6, num_hidden, seed=0)

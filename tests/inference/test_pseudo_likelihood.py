@@ -105,7 +105,11 @@ def test_reconstruction_of_gaussian_units_is_a_normal_density():
     ("side", "kinds"),
     [
         ("visible", [units.Binomial(2), units.Binomial(3)]),
-        ("hidden", [units.Categorical(2), units.Categorical(3)]),
+        pytest.param(
+            "hidden",
+            [units.Categorical(2), units.Categorical(3)],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_models_of_other_units_follow(side, kinds):

@@ -48,9 +48,9 @@ def test_marginals_are_those_of_the_model(pair):
 @pytest.mark.parametrize(
     "inference",
     [
-        BeliefPropagation(max_iterations=5),
+        pytest.param(BeliefPropagation(max_iterations=5), marks=pytest.mark.slow),
         pytest.param("mean_field", marks=pytest.mark.slow),
-        pytest.param("exact", marks=pytest.mark.slow),
+        "exact",
     ],
 )
 def test_a_network_learns_saves_and_exports(inference, tmp_path):

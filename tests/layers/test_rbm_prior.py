@@ -46,7 +46,7 @@ def test_gradients_are_those_of_the_negative_log_density(visible):
         np.testing.assert_allclose(own, other, atol=5 * 2 / np.sqrt(20_000))
 
 
-def autoencoder(seed=0, jit_compile=True, **kwargs):
+def autoencoder(seed=0, jit_compile=False, **kwargs):
     keras.utils.set_random_seed(seed)
     prior = RBMPrior(kr.RBM(3, seed=0), num_chains=10, seed=0, **kwargs)
     model = keras.Sequential(
@@ -66,7 +66,6 @@ def autoencoder(seed=0, jit_compile=True, **kwargs):
 ROWS = np.repeat(np.eye(4, dtype="float32"), 8, 0)
 
 
-@pytest.mark.usefixtures("compiled_inference")
 def test_trains_saves_and_goes_on_alike(tmp_path):
     model, prior = autoencoder()
     model.fit(ROWS, ROWS, verbose=0, shuffle=False)
@@ -94,7 +93,7 @@ def test_the_same_with_xla_and_without():
 
 
 def test_evaluating_moves_nothing():
-    model, prior = autoencoder(jit_compile=False)
+    model, prior = autoencoder()
     before = [v.numpy() for v in prior.variables]
     loss = model.evaluate(ROWS, ROWS, verbose=0)
     for variable, value in zip(prior.variables, before, strict=True):
@@ -138,7 +137,9 @@ def test_codes_of_other_units_are_refused():
         RBMPrior(kr.InfiniteRBM(3))
 
 
-@pytest.mark.parametrize("jit_compile", [True, False])
+@pytest.mark.parametrize(
+    "jit_compile", [pytest.param(True, marks=pytest.mark.slow), False]
+)
 def test_codes_beyond_the_units_leave_the_rbm_as_it_is(jit_compile):
     model, prior = autoencoder(jit_compile=jit_compile)
     model.fit(ROWS, ROWS, verbose=0)
@@ -189,7 +190,7 @@ def test_bad_arguments(arguments):
 def test_replicas_have_chains_of_their_own():
     strategy = two_cpus()
     with strategy.scope():
-        model, prior = autoencoder(jit_compile=False)
+        model, prior = autoencoder()
     model.fit(ROWS, ROWS, batch_size=16, verbose=0)
     one, two = prior.chains.value.values
     assert (one.numpy() != two.numpy()).any()

@@ -36,8 +36,8 @@ MODELS = {
 }
 
 
-#: The others take five seconds each.
-SLOW = "CRBM of counts", "InfiniteRBM", "DBN"
+#: They take five seconds each. `test_dbm.py` has a DBM compiled.
+SLOW = "CRBM of counts", "InfiniteRBM", "DBM", "DBN"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,9 @@ def test_marginals_by_each_inference(name):
     np.testing.assert_allclose(found, exact.visible.bias, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", ["max_product", "mixed_product"])
+@pytest.mark.parametrize(
+    "name", ["max_product", pytest.param("mixed_product", marks=pytest.mark.slow)]
+)
 def test_states_by_each_inference(name):
     crbm = CRBM(1, inference=name, num_visible=8, num_features=8, seed=0)
     crbm.kernel.assign(RNG.normal(0, 1.0, (8, 1)))

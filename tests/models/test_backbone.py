@@ -108,7 +108,11 @@ def with_dropout():
     return network(extra=[LAYERS.BatchNormalization(), LAYERS.Dropout(0.5, seed=1)])
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["keras", "weights"])
+@pytest.mark.parametrize(
+    "whole",
+    [True, pytest.param(False, marks=pytest.mark.slow)],
+    ids=["keras", "weights"],
+)
 def test_resumes_bit_for_bit(whole, tmp_path):
     """With statistics and random states of the backbone."""
     crbm = made(with_dropout())
@@ -175,8 +179,12 @@ def test_penalties_of_the_backbone_count():
     np.testing.assert_allclose(before - kernel, wanted, atol=1e-5)
 
 
-@pytest.mark.usefixtures("as_users_run")
-def test_scores_samples_and_export(tmp_path):
+@pytest.mark.parametrize(
+    "mode", [None, pytest.param("as_users_run", marks=pytest.mark.slow)]
+)
+def test_scores_samples_and_export(mode, tmp_path, request):
+    if mode:
+        request.getfixturevalue(mode)
     crbm = made()
     crbm.compile()
     crbm.fit(X, Y, validation_data=(X, Y), epochs=2, verbose=0)

@@ -32,8 +32,10 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
         pytest.param(
             "mean_field", rules.MaximumLikelihood, False, marks=pytest.mark.slow
         ),
-        ("sum_product", rules.MaximumLikelihood, False),
-        pytest.param("exact", rules.MaximumLikelihood, False, marks=pytest.mark.slow),
+        pytest.param(
+            "sum_product", rules.MaximumLikelihood, False, marks=pytest.mark.slow
+        ),
+        ("exact", rules.MaximumLikelihood, False),
         pytest.param("mixed_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
         pytest.param(
@@ -106,17 +108,17 @@ def test_exact_prediction_and_likelihood():
 
 
 def test_log_partition_methods():
-    crbm = make(scale=0.5)
-    truth = np.array([model.log_partition for model in models_of(crbm, X)])
-    ais = crbm.log_partition(X, "ais", betas=50, num_chains=200)
-    assert ais.value.shape == (34,)
+    crbm, x = make(scale=0.5), X[:8]
+    truth = np.array([model.log_partition for model in models_of(crbm, x)])
+    ais = crbm.log_partition(x, "ais", betas=50)
+    assert ais.value.shape == (8,)
     assert (abs(ais.value - truth) < 5 * ais.stderr).numpy().all()
-    reverse = crbm.log_partition(X, "reverse_ais", betas=50, steps=100)
+    reverse = crbm.log_partition(x, "reverse_ais", betas=50, steps=50)
     assert (abs(reverse.value - truth) < 5 * reverse.stderr + 0.02).numpy().all()
-    bethe = crbm.log_partition(X)
+    bethe = crbm.log_partition(x)
     np.testing.assert_allclose(bethe.value, truth, rtol=0.02)
     assert np.isnan(bethe.stderr).all()
-    bound = crbm.log_partition(X, "mean_field")
+    bound = crbm.log_partition(x, "mean_field")
     assert (bound.value < truth).numpy().all()
     np.testing.assert_array_equal(bound.lower, bound.value)
 

@@ -73,7 +73,12 @@ def test_joint_kernel_and_layers_are_inverse(sizes):
         np.testing.assert_array_equal(mask != 0, joint != 0)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+SOME_SIZES = pytest.mark.parametrize(
+    "sizes", [*SIZES[:2], pytest.param(SIZES[2], marks=pytest.mark.slow)]
+)
+
+
+@SOME_SIZES
 def test_potentials_are_the_energy(sizes):
     dbm = random_dbm(*sizes)
     _, log_weight = enumerated(dbm)
@@ -85,7 +90,7 @@ def test_potentials_are_the_energy(sizes):
         assert abs(estimate.value - z) < 4 * estimate.stderr + 0.02, method
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@SOME_SIZES
 def test_bound_is_below_the_likelihood(sizes):
     dbm = random_dbm(*sizes)
     visible, truth = exact_log_likelihood(dbm)
@@ -133,7 +138,11 @@ def positive_moments(dbm, states, weights):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(5, 3, 1), (5, 1, 1, 1), pytest.param((5, 1, 4), marks=pytest.mark.slow)]
+    "sizes",
+    [
+        (5, 1, 1, 1),
+        *(pytest.param(s, marks=pytest.mark.slow) for s in ((5, 3, 1), (5, 1, 4))),
+    ],
 )
 def test_belief_propagation_is_exact_on_trees(sizes):
     dbm = random_dbm(*sizes, inference=inference.BeliefPropagation(tolerance=1e-7))
@@ -249,7 +258,14 @@ def test_models_of_two_hidden_layers():
     )
 
 
-@pytest.mark.parametrize("rule", ["cd", "sdcp", "parallel_tempering", "acd"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "sdcp",
+        "parallel_tempering",
+        *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("cd", "acd")),
+    ],
+)
 def test_any_sampling_rule(rule):
     dbm = DBM([4, 3, 2], num_visible=5, seed=1)
     dbm.compile("sgd", rule=rule)

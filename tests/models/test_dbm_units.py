@@ -44,7 +44,13 @@ def random_model(name):
     return dbm, data
 
 
-@ALL
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.slow if n == "rectified" else [])
+        for n in MODELS
+    ],
+)
 def test_gradients_are_those_of_the_exact_likelihood(name):
     """Of all variables of all layers, given states of the even ones."""
     dbm, data = random_model(name)

@@ -26,7 +26,7 @@ def doubled(make):
 ROWS = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
 
 
-@pytest.mark.parametrize("rule", ["pcd", "sdcp"])
+@pytest.mark.parametrize("rule", ["pcd", pytest.param("sdcp", marks=pytest.mark.slow)])
 def test_a_strategy_with_one_device(traced, rule):
     """`MirroredStrategy()` on a machine with one GPU, or none."""
     alone = keras_rbm.RBM(4, num_visible=6, seed=0)

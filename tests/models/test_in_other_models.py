@@ -56,14 +56,15 @@ OUTER = {
 @pytest.mark.parametrize(
     "kind, outer",
     [
-        *(("RBM", outer) for outer in OUTER),
-        ("DBN", "sequential"),
-        ("DBM", "sequential"),
-        *(
-            pytest.param(kind, outer, marks=pytest.mark.slow)
-            for kind in ("DBN", "DBM")
-            for outer in ("subclass", "flatten", "rescaling")
-        ),
+        pytest.param(
+            kind,
+            outer,
+            marks=[]
+            if (kind, outer) in (("RBM", "flatten"), ("DBM", "sequential"))
+            else pytest.mark.slow,
+        )
+        for kind in LAYERS
+        for outer in OUTER
     ],
 )
 def test_built_by_the_first_fit_of_another_model(kind, outer, tmp_path):
@@ -163,7 +164,16 @@ def scores(name):
     }
 
 
-@pytest.mark.parametrize("name", ["RBM", "InfiniteRBM", "CRBM", "DBN", "DBM"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "InfiniteRBM",
+        "CRBM",
+        "DBN",
+        pytest.param("RBM", marks=pytest.mark.slow),
+        pytest.param("DBM", marks=pytest.mark.slow),
+    ],
+)
 def test_scores_and_samples_can_be_traced(name):
     for function in scores(name).values():
         values = tf.function(function)(tf.constant(X))

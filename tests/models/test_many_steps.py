@@ -73,7 +73,7 @@ def fitted(make, lengths=(3,), callbacks=(), weights=None, **options):
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in ("pcd", "s-dcp") else pytest.param(name, marks=pytest.mark.slow)
+        name if name == "pcd" else pytest.param(name, marks=pytest.mark.slow)
         for name in MODELS
     ],
 )
@@ -86,6 +86,7 @@ def test_weights_do_not_depend_on_how_many_steps_a_program_takes(name, traced):
     np.testing.assert_array_equal(fitted(make, lengths=(1, 2)), many)
 
 
+@pytest.mark.slow
 def test_weights_do_not_depend_on_it_with_xla(as_users_run):
     weights = np.random.default_rng(1).random(75).astype("float32")
     many = fitted(rbm, weights=weights)
@@ -130,7 +131,9 @@ def test_rows_that_fill_the_last_batch_count_nothing(traced):
     np.testing.assert_allclose(losses[0][1], losses[1][1], rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"steps_per_execution": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"steps_per_execution": 3}, marks=pytest.mark.slow)]
+)
 def test_metrics_are_of_the_rows_alone(options, traced):
     """The last batch is a small one then: none of its rows is counted twice."""
     seen = []

@@ -263,7 +263,10 @@ def test_mixed_precision_trains_without_nan(policy):
 
 
 @pytest.mark.filterwarnings("ignore:Training has diverged")  # it began so
-@pytest.mark.parametrize(("weight", "fill"), [(50.0, 0.0), (-50.0, 1.0), (0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("weight", "fill"),
+    [(50.0, 0.0), (-50.0, 1.0), pytest.param(0.0, 1.0, marks=pytest.mark.slow)],
+)
 def test_extreme_weights_and_data_stay_finite(weight, fill):
     rbm = keras_rbm.RBM(4, num_visible=9, seed=0)
     data = np.full((20, 9), fill, "float32")

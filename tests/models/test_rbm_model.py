@@ -33,7 +33,10 @@ REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
             lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
             marks=pytest.mark.slow,
         ),
-        lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
+        pytest.param(
+            lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
             marks=pytest.mark.slow,
@@ -109,9 +112,8 @@ def test_nothing_keeps_a_fitted_model(deep):
     assert alive() is None
 
 
-@pytest.mark.parametrize(
-    "hidden", ["bernoulli", pytest.param("gaussian", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", ["bernoulli", "gaussian"])
 def test_gaussian(hidden):
     def make_model():
         rbm = keras_rbm.RBM(

@@ -44,7 +44,10 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow if k == "dbm" else []) for k in MODELS],
+)
 def test_a_second_model_of_a_kind_is_not_traced_and_learns_the_same(kind, counted):
     fitted(MODELS[kind](0))
     number = len(counted)
@@ -129,18 +132,17 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param(what, marks=[] if number % 3 == 0 else pytest.mark.slow)
-        for number, what in enumerate(OTHERS)
-    ],
+    "kinds",
+    [[*OTHERS][::3], pytest.param([*OTHERS], marks=pytest.mark.slow)],
+    ids=["some", "all"],
 )
-def test_models_that_differ_share_nothing(what, counted):
+def test_models_that_differ_share_nothing(kinds, counted):
     fitted(kr.RBM(4, seed=0))
     fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, weight_decay=0.1))
-    number = len(counted)
-    OTHERS[what]()
-    assert len(counted) > number
+    for kind in kinds:
+        number = len(counted)
+        OTHERS[kind]()
+        assert len(counted) > number, kind
 
 
 def test_a_bias_frozen_after_a_fit_stays():

@@ -378,7 +378,11 @@ class TestInKeras:
 
     @pytest.mark.parametrize(
         ("rate", "matrix_rate"),
-        [(0.1, schedule()), (schedule(), 0.05), (schedule(), None)],
+        [
+            (schedule(), 0.05),
+            pytest.param(0.1, schedule(), marks=pytest.mark.slow),
+            pytest.param(schedule(), None, marks=pytest.mark.slow),
+        ],
     )
     def test_saved_model_goes_on(self, rate, matrix_rate, tmp_path):
         model = dense(StochasticSpectralDescent(rate, matrix_rate, "svd"))

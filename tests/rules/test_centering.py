@@ -262,7 +262,9 @@ def test_offsets_of_a_trained_model_start_at_its_free_hidden_units():
     np.testing.assert_allclose(offsets(rbm.rule)[1], want, rtol=1e-6)
 
 
-@pytest.mark.parametrize("sliding_factor", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "sliding_factor", [pytest.param(0.0, marks=pytest.mark.slow), 0.3, 1.0]
+)
 def test_offsets_slide_by_the_batches_means(sliding_factor):
     rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd(sliding_factor), 0.1)
     mu, lam = offsets(rbm.rule)
@@ -316,14 +318,14 @@ def trained_on_both(rule_of, updates, rate):
 
 def test_training_on_inverted_data_is_the_same():
     plain, inverted = trained_on_both(
-        lambda: ExactGradient(centered=True, sliding_factor=0.01), 300, 0.5
+        lambda: ExactGradient(centered=True, sliding_factor=0.01), 200, 0.5
     )
     np.testing.assert_allclose(plain, inverted, atol=1e-5)
     assert plain[-1] > plain[0] + 0.1
 
 
 def test_without_centering_it_is_not():
-    plain, inverted = trained_on_both(lambda: ExactGradient(centered=False), 300, 0.5)
+    plain, inverted = trained_on_both(lambda: ExactGradient(centered=False), 200, 0.5)
     assert plain[0] == pytest.approx(inverted[0], abs=1e-5)
     assert abs(plain[1:] - inverted[1:]).max() > 1e-2
 
@@ -424,7 +426,7 @@ def test_adam_descends_in_the_centered_parameters():
     assert_close(parameters(rbm), want, atol=1e-4)
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_default_training_on_inverted_data_is_the_same(layers):
     """All hidden units died: as good as independent units."""
     data = (np.random.default_rng(0).random((400, 8)) < 0.1).astype("float32")

@@ -54,7 +54,11 @@ def numbers(potentials):
 # FPCD
 
 
-@pytest.mark.parametrize("kwargs", [{}, {"centered": True}], ids=["plain", "centered"])
+@pytest.mark.parametrize(
+    "kwargs",
+    [pytest.param({}, marks=pytest.mark.slow), {"centered": True}],
+    ids=["plain", "centered"],
+)
 def test_fpcd_without_fast_learning_is_pcd_bit_for_bit(kwargs):
     pcd = fitted(rules.PersistentContrastiveDivergence(2, 7, **kwargs))
     fpcd = fitted(FPCD(2, 7, 0.0, **kwargs))
@@ -311,7 +315,7 @@ def test_pop_cd_far_from_the_model_stays_finite():
 
 @pytest.mark.parametrize(
     ("gibbs_steps", "kwargs"),
-    [(1, {}), (3, {"centered": True})],
+    [pytest.param(1, {}, marks=pytest.mark.slow), (3, {"centered": True})],
     ids=["plain", "centered"],
 )
 def test_acd_with_one_chain_is_cd_bit_for_bit(gibbs_steps, kwargs):

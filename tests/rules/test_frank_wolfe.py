@@ -89,6 +89,7 @@ def test_what_biases_gain_by_following_a_batch_is_not_the_unit_s():
     assert history["log_partition"][-1] == pytest.approx(truth, abs=0.05)
 
 
+@pytest.mark.slow
 def test_no_unit_without_a_gain():
     """Independent pixels need none: searches find noise, and it is rejected."""
     data = (np.random.default_rng(1).random((5000, 6)) < 0.4).astype("float32")
@@ -181,6 +182,7 @@ def test_a_unit_too_large_to_be_validated_is_followed_by_a_larger_penalty(
     assert logs["validation_ess"] == pytest.approx([validation_ess])
 
 
+@pytest.mark.slow
 def test_no_unit_that_is_on_only_where_no_chain_is():
     rng = np.random.default_rng(0)
     data = (rng.random((200, 8)) < rng.random(8)) | rng.integers(0, 2, (200, 1))
@@ -246,13 +248,9 @@ def test_early_stopping_restores_the_model_of_most_validation_likelihood():
     assert exact(model, validation) == pytest.approx(max(scores), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"run_eagerly": True},
-        pytest.param({"dtype": "mixed_bfloat16"}, marks=pytest.mark.slow),
-    ],
-    ids=str,
+    "options", [{"run_eagerly": True}, {"dtype": "mixed_bfloat16"}], ids=str
 )
 def test_eager_and_mixed_precision(options):
     """Training takes the units in full precision."""

@@ -97,6 +97,7 @@ def test_a_step_is_that_of_the_model_as_a_layer(inference):
         np.testing.assert_allclose(new.numpy(), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_rule():
     run_rule_test(
         lambda: kr.CRBM(3, inference="exact", num_visible=4, num_features=3, seed=0),

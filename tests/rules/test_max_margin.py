@@ -257,7 +257,9 @@ def test_a_step_descends_along_the_gradient(method):
     np.testing.assert_allclose(loss, tf.reduce_sum(weights * losses), rtol=1e-5)
 
 
-@METHODS
+@pytest.mark.parametrize(
+    "method", ["mixed_product", pytest.param("max_product", marks=pytest.mark.slow)]
+)
 def test_training_lowers_the_loss_and_removes_noise(method):
     rng = np.random.default_rng(0)
     v = np.repeat(rng.integers(0, 2, (40, 2)), 3, 1).astype("float32")

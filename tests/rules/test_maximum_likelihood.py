@@ -194,9 +194,9 @@ def test_rbm_under_replicas_adds_up():
 @pytest.mark.parametrize(
     ("infer", "jit_compile"),
     [
-        (None, False),
         ("exact", True),
         ("mean_field", False),
+        pytest.param(None, False, marks=pytest.mark.slow),
         pytest.param(None, True, marks=pytest.mark.slow),
         pytest.param("exact", False, marks=pytest.mark.slow),
         pytest.param("mean_field", True, marks=pytest.mark.slow),

@@ -39,7 +39,9 @@ def moved(rule, potentials, count, batch=BATCH):
         pytest.param({"num_replicas": 2}, marks=pytest.mark.slow),
         {"num_replicas": 4, "gibbs_steps": 3},
         {"num_replicas": 4, "betas": "adaptive"},
-        {"num_replicas": 3, "betas": [0.0, 0.3, 1.0]},
+        pytest.param(
+            {"num_replicas": 3, "betas": [0.0, 0.3, 1.0]}, marks=pytest.mark.slow
+        ),
     ],
     ids=str,
 )

@@ -126,13 +126,18 @@ def test_chains_move_and_are_not_weights():
 @pytest.mark.parametrize(
     "optimizer",
     [
-        keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
-        keras.optimizers.Adam(0.01, clipnorm=1.0),
-        keras.optimizers.AdamW(0.01, weight_decay=0.1),
-        keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(0.1, 100)),
+        keras.optimizers.AdamW(0.01, weight_decay=0.1, clipnorm=1.0),
         keras.optimizers.SGD(0.1, gradient_accumulation_steps=2),
-        keras.optimizers.SGD(0.1, use_ema=True),
-        keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1)),
+        *(
+            pytest.param(optimizer, marks=pytest.mark.slow)
+            for optimizer in (
+                keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+                keras.optimizers.Adam(0.01),
+                keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(0.1, 100)),
+                keras.optimizers.SGD(0.1, use_ema=True),
+                keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1)),
+            )
+        ),
     ],
     ids=lambda optimizer: type(optimizer).__name__,
 )

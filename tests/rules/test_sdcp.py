@@ -70,7 +70,11 @@ def parameters(model):
     [
         (1, {}),
         (3, {"centered": True}),
-        (3, {"sparsity_target": 0.1, "sparsity_cost": 0.1}),
+        pytest.param(
+            3,
+            {"sparsity_target": 0.1, "sparsity_cost": 0.1},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["plain", "centered", "sparse"],
 )
@@ -111,7 +115,7 @@ def test_resume_from_a_backup_interrupted_between_its_two_files(tmp_path):
     assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_step_solves_the_convex_problem(seed):
     """The gradient of f at the end equals that of g at the start, eq. 8."""
     rbm = rbm_like(random_potentials(3, 2, seed))
@@ -129,7 +133,9 @@ def test_a_step_solves_the_convex_problem(seed):
         assert np.max(abs(begin - want)) > 1e-2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))]
+)
 def test_steps_never_lower_the_likelihood(seed):
     """The rate is safe: each of 14 statistics has a variance of at most 1/4."""
     rng = np.random.default_rng(seed)

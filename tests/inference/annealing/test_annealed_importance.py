@@ -99,9 +99,9 @@ def test_raise_estimates_the_annealed_samplers_law_from_below():
     over_states = np.mean(few, 1) - np.log(law).mean()
     assert over_states.mean() <= 3 * over_states.std() / np.sqrt(len(over_states))
     many = inference.annealed_log_likelihood(
-        potentials, states, base=base, betas=4, num_chains=20_000
+        potentials, states[::4], base=base, betas=4, num_chains=20_000
     )
-    np.testing.assert_allclose(many, np.log(law), atol=0.1)
+    np.testing.assert_allclose(many, np.log(law)[::4], atol=0.1)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 0.7, 1.0])

@@ -279,7 +279,9 @@ def test_no_more_temperatures_where_chains_are_too_few(counted):
     assert counted == [1000]
 
 
-@pytest.mark.parametrize("of", ["inference", "rbm", "crbm"])
+@pytest.mark.parametrize(
+    "of", ["inference", pytest.param("rbm", marks=pytest.mark.slow), "crbm"]
+)
 def test_a_warning_is_of_the_line_that_asks(of):
     rows = np.ones((4, 3), "float32")
     rbm, crbm = keras_rbm.RBM(2, seed=0), keras_rbm.CRBM(2, num_visible=3, seed=0)
@@ -323,7 +325,7 @@ def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
 @pytest.mark.parametrize(
     "visible",
     [
-        keras_rbm.units.Categorical(3),
+        pytest.param(keras_rbm.units.Categorical(3), marks=pytest.mark.slow),
         keras_rbm.units.Joined([("bernoulli", 3), (keras_rbm.units.Categorical(3), 4)]),
     ],
     ids=["categorical", "joined"],

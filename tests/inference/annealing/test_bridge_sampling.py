@@ -27,7 +27,10 @@ def base_of(potentials, seed=5):
         ),
         pytest.param(random_potentials(1, 3, seed=3), marks=pytest.mark.slow),
         pytest.param(random_gaussian_potentials(3, 4), marks=pytest.mark.slow),
-        random_gaussian_potentials(4, 3, seed=1).transpose(),
+        pytest.param(
+            random_gaussian_potentials(4, 3, seed=1).transpose(),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["wide", "high", "one unit", "gaussian", "gaussian hidden"],
 )

@@ -93,10 +93,10 @@ def acceptance(path, low, high, visible_low, visible_high):
 @pytest.mark.parametrize(
     ("betas", "jit_compile"),
     [
-        ([0.0, 1.0], False),
+        pytest.param([0.0, 1.0], False, marks=pytest.mark.slow),
         ([0.0, 0.4, 1.0], False),
         ([0.0, 0.3, 0.6, 1.0], True),
-        ([0.0, 0.1, 0.4, 0.5, 1.0], False),
+        pytest.param([0.0, 0.1, 0.4, 0.5, 1.0], False, marks=pytest.mark.slow),
     ],
     ids=["R=2", "R=3", "R=4", "R=5"],
 )
@@ -368,7 +368,9 @@ def test_samples_of_a_model():
     assert (rbm.sample(30, **few) != rbm.sample(30, **few)).numpy().any()
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    "jit_compile", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_samples_inside_a_function(jit_compile):
     rbm = rbm_like(random_potentials(5, 4))
 

@@ -107,7 +107,7 @@ def test_penalties_and_the_linear_objective_written_out():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))]
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))]
 )
 def test_best_of_twenty_starts_is_the_grid_optimum(objective, seed):
     """One visible unit: weight and bias span a plane."""
@@ -129,7 +129,7 @@ def test_penalized_likelihood_never_falls():
     penalty = 0.0
     last = log_likelihood(potentials, data, weights)
     first = last
-    for number in range(12):
+    for number in range(6):
         phases = exact_phases(potentials, data, weights)
         starts = random_units(20, 6, number)
         units, values = minimize(phases, starts, l2, likelihood_objective, 100)

@@ -450,8 +450,16 @@ def test_compiled_is_the_same(method, compiled_inference):
             np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-@pytest.mark.parametrize("damping", [0.0, 0.3])
-@pytest.mark.parametrize("scale", [1.0, 100.0], ids=["ratios", "logs"])
+@pytest.mark.parametrize(
+    "damping, scale",
+    [
+        (0.0, 1.0),
+        (0.3, 100.0),
+        pytest.param(0.3, 1.0, marks=pytest.mark.slow),
+        pytest.param(0.0, 100.0, marks=pytest.mark.slow),
+    ],
+    ids=["ratios", "damped logs", "damped ratios", "logs"],
+)
 def test_gradients_are_those_of_the_sweeps(damping, scale):
     """With respect to the kernel and both biases, by differences along directions."""
     rng = np.random.default_rng(12)

@@ -62,8 +62,17 @@ def check_sweeps(sweeps, read, model, counts):
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["ratios", "large ratios", "logarithms"])
-@pytest.mark.parametrize("counts", [[1, 3], [40, 37]])  # beyond 16 states are kept
+@pytest.mark.parametrize(
+    "kind, counts",
+    [
+        ("ratios", [1, 3]),
+        ("large ratios", [1, 3]),
+        ("logarithms", [1, 3]),
+        ("ratios", [40, 37]),  # beyond 16 states are kept
+        pytest.param("large ratios", [40, 37], marks=pytest.mark.slow),
+        pytest.param("logarithms", [40, 37], marks=pytest.mark.slow),
+    ],
+)
 def test_belief_propagation_in_float64(kind, damping, counts):
     model = normal(8, 8), normal(2, 8), normal(2, 8)
     messages = {
@@ -158,13 +167,23 @@ INFERENCES = {
 }
 
 
+#: The others compile as many gradients again, a second or more each.
+QUICK = [
+    ("messages", "each"),
+    ("mean field", "mean"),
+    ("mean field", "each"),
+    ("exact", "each"),
+    ("exact", None),
+]
+
+
 @pytest.mark.parametrize(
     "infer, pairwise",
     [
         pytest.param(
             infer,
             pairwise,
-            marks=[] if pairwise == "each" or name == "messages" else pytest.mark.slow,
+            marks=[] if (name, pairwise) in QUICK else pytest.mark.slow,
             id=f"{name}, {pairwise}",
         )
         for name, infer in INFERENCES.items()
@@ -216,7 +235,9 @@ def test_a_batch_of_several_chunks_has_the_gradients_of_its_models(monkeypatch):
         np.testing.assert_allclose(whole[part], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["max_product", "mixed_product"])
+@pytest.mark.parametrize(
+    "method", ["max_product", pytest.param("mixed_product", marks=pytest.mark.slow)]
+)
 def test_states_have_no_gradient(method, compiled_inference):
     """Nor does TensorFlow look for one in the compiled loop, which has none."""
     kernel = normal(4, 3, dtype=tf.float32)

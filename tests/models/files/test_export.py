@@ -89,7 +89,9 @@ def live_answers(model):
     [
         # Of a conditional one the process without the library asks.
         pytest.param(
-            make, id=name, marks=pytest.mark.slow if name == "fitted_crbm" else []
+            make,
+            id=name,
+            marks=[] if name in ("fitted_rbm", "grown", "dbm") else pytest.mark.slow,
         )
         for name, make in MODELS.items()
     ],
@@ -128,7 +130,10 @@ def test_layer_of_an_exported_model(tmp_path):
             np.testing.assert_allclose(features, rbm(X[:rows]), atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [fitted_rbm, dbn, dbm])
+@pytest.mark.parametrize(
+    "make",
+    [fitted_rbm, *(pytest.param(make, marks=pytest.mark.slow) for make in (dbn, dbm))],
+)
 def test_layer_without_an_endpoint(make, tmp_path):
     """It is what the model is as a layer, as of what Keras itself exports."""
     model = make()

@@ -50,10 +50,15 @@ def test_a_model_worse_than_independent_units():
     [
         lambda: RBM(20, seed=0),
         lambda: RBM(4, visible="gaussian", seed=0),
-        lambda: RBM(4, visible=units.Categorical(2), hidden="gaussian", seed=0),
         lambda: DBM([5, 3], seed=0),
-        lambda: DBN([5, 3], seed=0),
-        lambda: InfiniteRBM(5, seed=0),
+        *(
+            pytest.param(model, marks=pytest.mark.slow)
+            for model in (
+                lambda: RBM(4, visible=units.Categorical(2), hidden="gaussian", seed=0),
+                lambda: DBN([5, 3], seed=0),
+                lambda: InfiniteRBM(5, seed=0),
+            )
+        ),
     ],
 )
 def test_defaults_give_no_warning(model, rows):
@@ -62,7 +67,7 @@ def test_defaults_give_no_warning(model, rows):
     ] == []
 
 
-@pytest.mark.parametrize("rate", [1e-9, 1e-3])
+@pytest.mark.parametrize("rate", [pytest.param(1e-9, marks=pytest.mark.slow), 1e-3])
 def test_a_model_that_has_not_learned_is_not_worse(rate):
     """Its loss is that of independent units, but for the noise."""
     sparse = (RNG.random((300, 50)) < 0.02).astype("float32")
@@ -104,14 +109,23 @@ def told_of_pairs(x=X, y=Y, validation=None, epochs=1, hidden_units=2, **options
 
 
 @pytest.mark.parametrize(
-    "x", [0.01 * X, X + 100.0, 1e4 * X], ids=["small", "far", "large"]
+    "x",
+    [0.01 * X, X + 100.0, pytest.param(1e4 * X, marks=pytest.mark.slow)],
+    ids=["small", "far", "large"],
 )
 def test_features_of_another_scale(x):
     messages = told_of_pairs(x)
     assert ["Standardize" in message for message in messages].count(True) == 1
 
 
-@pytest.mark.parametrize("x", [X, X + 2.0, 0.0 * X, X > 2.0, X[:1]])
+@pytest.mark.parametrize(
+    "x",
+    [
+        X + 2.0,
+        X[:1],
+        *(pytest.param(x, marks=pytest.mark.slow) for x in (X, 0.0 * X, X > 2.0)),
+    ],
+)
 def test_features_that_suit(x):
     assert told_of_pairs(x.astype("float32"), Y[: len(x)]) == []
 

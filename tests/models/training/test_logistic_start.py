@@ -182,7 +182,11 @@ def test_a_prior_that_the_user_has_chosen_stays():
     assert crbm.kernel.regularizer.stddev == 0.55
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["keras", "weights"])
+@pytest.mark.parametrize(
+    "whole",
+    [True, pytest.param(False, marks=pytest.mark.slow)],
+    ids=["keras", "weights"],
+)
 def test_a_resumed_model_has_the_prior_that_was_chosen(whole, tmp_path):
     """Weights alone left 0.55, so a resumed run differed."""
     x, y = related(3.0)
