@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.potentials import Potentials, num_states
+from keras_rbm.units.joined_units import JoinedParameters
 from keras_rbm.units.layer_parameters import LayerParameters
 
 #: States of a row's unknown units, up to which all are summed.
@@ -22,10 +23,24 @@ def rows_with_few_unknown(potentials: Potentials, visible: np.ndarray) -> np.nda
         potentials: `Potentials`, a single model.
         visible: array (N, V), states, NaN where not known.
     """
-    if not potentials.visible.finite:
-        return ~np.isnan(visible).any(1)
-    each = np.log2(num_states(potentials.visible))
-    return np.isnan(visible) @ each <= np.log2(MOST_STATES)
+    states = _states_of_units(potentials.visible)
+    each = [np.inf if values is None else np.log2(len(values)) for values in states]
+    return np.where(np.isnan(visible), each, 0.0).sum(1) <= np.log2(MOST_STATES)
+
+
+def _states_of_units(units):
+    """Returns the states of each unit, an array, or `None` if they are infinitely many.
+
+    So a label is summed over beside real-valued units that are known.
+    """
+    found = []
+    for part in units.parts if isinstance(units, JoinedParameters) else [units]:
+        if part.finite:
+            counts = num_states(part)
+            found += [own[:n] for own, n in zip(part.values, counts, strict=True)]
+        else:
+            found += [None] * int(part.num_units)
+    return found
 
 
 def sums_over_unknown(
@@ -63,13 +78,12 @@ def _parts(
     units: LayerParameters, visible: np.ndarray, most: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yields numbers of rows, all their states, and where each row's states begin."""
-    values = units.values if units.finite else None
-    counts = num_states(units) if units.finite else None
+    states_of = _states_of_units(units)
     numbers, parts, size = [], [], 0
     for number, row in enumerate(visible):
         columns = np.flatnonzero(np.isnan(row))
         if len(columns):
-            each = (values[column, : counts[column]] for column in columns)
+            each = (states_of[column] for column in columns)
             found = np.array([*itertools.product(*each)], np.float32)
             states = np.repeat(row[np.newaxis], len(found), 0)
             states[:, columns] = found

@@ -106,6 +106,20 @@ def test_marginals_by_chains(monkeypatch):
         np.testing.assert_allclose(mean, exact, atol=0.05)
 
 
+def test_label_beside_numbers_is_summed_over():
+    """Real-valued units are known, so the label's q states are all there is."""
+    unit = units.Joined([("gaussian", 3), (units.Categorical(3), 1)])
+    rbm = model(unit)
+    rows = np.float32([[0.3, -1.0, 2.0, NAN], [NAN, 0.5, 1.0, 2.0]])
+    complete = np.repeat(rows[:1], 3, 0)
+    complete[:, 3] = range(3)
+    log_p = np.float64(rbm.log_likelihood(complete, 0.0))
+    found = rbm.marginals(rows).numpy()[0, 3:]
+    np.testing.assert_allclose(found, np.exp(log_p - logsumexp(log_p)), atol=1e-5)
+    known = rbm.log_likelihood(rows[:1], 0.0).numpy()[0]
+    assert known == pytest.approx(logsumexp(log_p), abs=1e-5)
+
+
 def test_gaussian_likelihood():
     rbm = model("gaussian")
     row = np.float32([[0.3, NAN, -1.2, NAN]])
