@@ -78,9 +78,9 @@ class CRBM(WithInference, WithBackbone):
         feature_initializer: Keras initializer of `visible_kernel` and
             `hidden_kernel`. With `None` they are normal, 0.01, and without a backbone
             the first `fit` sets `visible_kernel` to the logistic regressions of binary
-            or categorical visible units on x, with the penalty of the `NormalPrior`
-            below (of 0.55 if there is none), if `visible_bias_initializer` is `None`,
-            both are trainable, and a step takes less than about a second.
+            visible units on x, with the penalty of the `NormalPrior` below (of 0.55 if
+            there is none), if `visible_bias_initializer` is `None`, both are trainable,
+            and a step takes less than about a second.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is

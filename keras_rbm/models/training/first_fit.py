@@ -23,7 +23,6 @@ from keras_rbm.models.training.logistic_start import (
 from keras_rbm.models.training.resume import gradients_given
 from keras_rbm.regularizers.normal_prior import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
-from keras_rbm.units.categorical import Categorical
 
 #: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
@@ -91,7 +90,7 @@ def _start_at_data(model, batches):
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
     regressions = None
-    if model.conditional and "bias" in free and _has_regressions(unit):
+    if model.conditional and "bias" in free and are_binary(unit):
         regressions = _regressions(model, batches)
     for name in free:
         variables[name][0].assign(fitted[name])
@@ -105,17 +104,13 @@ def _start_at_data(model, batches):
     model._learner.recenter()
 
 
-def _has_regressions(unit):
-    return are_binary(unit) or isinstance(unit, Categorical)
-
-
 def _regressions(model, batches):
     """Returns the visible side of a new CRBM as logistic regressions, or `None`.
 
     They are its weights and biases, if these are free and not too many. Chooses the
     deviation of a prior that the user has left to the model.
     """
-    kernel, size = model.visible_kernel, model.visible.num_rows(1)
+    kernel = model.visible_kernel
     if not (model._starts_at_regressions and kernel.trainable):
         return None
     counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
@@ -129,22 +124,19 @@ def _regressions(model, batches):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
         x, y = model._form.split(x, y)
-        x, y, weights = (
-            np.asarray(chosen_rows(part, chosen)) for part in (x, y, weights)
-        )
-        parts.append((x, encoded(model.visible, y), weights))
+        chosen_parts = (chosen_rows(part, chosen) for part in (x, y, weights))
+        parts.append([*map(np.asarray, chosen_parts)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.random.default_rng(0).permutation(len(x))
     prior = kernel.regularizer
     if not isinstance(prior, NormalPrior):
         prior = NormalPrior()
     if model._chooses_prior:
-        data = x[order], y[order], weights[order]
-        prior._set_stddev(chosen_stddev(*data, prior.stddev, size))
+        own = prior.stddev
+        prior._set_stddev(chosen_stddev(x[order], y[order], weights[order], own))
         model._chooses_prior = False
     x, y, weights = (part[order[:few]] for part in (x, y, weights))
-    penalty = 1.0 / (prior.stddev**2 * len(x))
-    found = logistic_regressions(x, y, weights, penalty, size)
+    found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None
 
 

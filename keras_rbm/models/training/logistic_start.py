@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import scipy.special
 import tensorflow as tf
 
 #: Steps at most; the largest mean gradient, in nats, at which they end.
@@ -29,25 +28,20 @@ def most_rows(num_features: int, num_targets: int) -> int:
 
 
 def logistic_regressions(
-    features: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    penalty: float,
-    size: int = 1,
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the weights (X, V) and biases (V,) of a regression for each unit.
+    """Returns the weights (X, V) and biases (V,) of a regression for each column.
 
-    They minimize the mean negative log-likelihood of targets given features, plus
-    `penalty sum_xv A_xv² / 2`. A quarter of the second moments of the features bounds
-    the Hessian of each binary unit, half of them that of each category [1], so one
-    factor serves all columns and steps; the steps have momentum.
+    They minimize the mean negative log-likelihood of binary targets given features,
+    plus `penalty sum_xv A_xv² / 2`. A quarter of the second moments of the features
+    bounds the Hessian of each column [1], so one factor serves all columns and steps;
+    the steps have momentum.
 
     Args:
         features: array (N, X).
         targets: array (N, V), between 0 and 1; NaN does not count.
         weights: array (N,), of the rows.
         penalty: float > 0.
-        size: int, how many columns a unit has: 1 if it is binary, or its categories.
 
     References:
         1. Böhning. Multinomial logistic regression algorithm. Annals of the Institute
@@ -67,22 +61,21 @@ def logistic_regressions(
     share = np.clip(share, 0.5 / count, 1.0 - 0.5 / count)
     x, y = (tf.constant(part, tf.float64) for part in (features - center, targets))
     weighted = tf.constant(weights[:, np.newaxis]) * x
-    most = 0.25 if size == 1 else 0.5
-    bound = most * tf.matmul(x, weighted, transpose_a=True)
+    bound = 0.25 * tf.matmul(x, weighted, transpose_a=True)
     # Equal features make it singular, but for the penalty and this; it stays a bound.
     extra = penalty + 1e-10 * tf.linalg.trace(bound) / len(center)
     factor = tf.linalg.cholesky(bound + extra * tf.eye(len(center), dtype=tf.float64))
     kernel = tf.zeros((len(center), len(share)), tf.float64)
-    bias = tf.constant(np.log(share) - (np.log1p(-share) if size == 1 else 0.0))
+    bias = tf.constant(np.log(share / (1.0 - share)))
     free = (share > 0.5 / count) & (share < 1.0 - 0.5 / count)  # others have no end
     last = ahead = kernel, bias
     for step in range(_STEPS):
         kernel, bias = ahead
-        error = y - _means(tf.matmul(x, kernel) + bias, size)
+        error = y - tf.sigmoid(tf.matmul(x, kernel) + bias)
         error = error * known if has_gaps else error
         ascent = tf.matmul(weighted, error, transpose_a=True) - penalty * kernel
         up = tf.linalg.matvec(error, weights, transpose_a=True) * free
-        new = kernel + tf.linalg.cholesky_solve(factor, ascent), bias + up / most
+        new = kernel + tf.linalg.cholesky_solve(factor, ascent), bias + 4.0 * up
         momentum = step / (step + 3.0)
         ahead = tuple(n + momentum * (n - o) for n, o in zip(new, last, strict=True))
         last = new
@@ -92,20 +85,8 @@ def logistic_regressions(
     return kernel, bias - center @ kernel
 
 
-def _means(natural, size):
-    """Returns the means (N, V) of binary units, or of the categories of each unit."""
-    if size == 1:
-        return tf.sigmoid(natural)
-    units = tf.reshape(natural, (len(natural), -1, size))
-    return tf.reshape(tf.nn.softmax(units), natural.shape)
-
-
 def chosen_stddev(
-    features: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    stddev: float,
-    size: int = 1,
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, stddev: float
 ) -> float:
     """Returns the deviation of a normal prior that suits regressions, by held-out rows.
 
@@ -114,19 +95,19 @@ def chosen_stddev(
 
     Args:
         features: array (N, X), in random order.
-        targets, weights, size: as for `logistic_regressions`.
+        targets: array (N, V), between 0 and 1; NaN does not count.
+        weights: array (N,), of the rows.
         stddev: float > 0, with which to begin.
     """
     features, targets, weights = (
         np.asarray(part, np.float64) for part in (features, targets, weights)
     )
     low, high = np.fmin.reduce(targets), np.fmax.reduce(targets)
-    varied = np.flatnonzero((high > low).reshape(-1, size).any(1))  # no if all are NaN
+    varied = np.flatnonzero(high > low)  # false if all are NaN
     if len(features) < _FEWEST or not len(varied):
         return stddev
-    every = max(1, math.ceil(len(varied) * size / _COLUMNS))
-    columns = varied[::every, np.newaxis] * size + np.arange(size)
-    targets = targets[:, columns.ravel()]
+    every = max(1, math.ceil(len(varied) / _COLUMNS))
+    targets = targets[:, varied[::every]]
     fifth = len(features) // 5
     folds = range(min(_FOLDS, math.ceil(_HELD_OUT / fifth)))
     scores = {}
@@ -139,17 +120,10 @@ def chosen_stddev(
     def held_out(value, fold):
         away = np.arange(len(features)) // fifth == fold
         x, y, own = features[~away], targets[~away], weights[~away]
-        penalty = 1.0 / (value**2 * len(x))
-        kernel, bias = logistic_regressions(x, y, own, penalty, size)
+        kernel, bias = logistic_regressions(x, y, own, 1.0 / (value**2 * len(x)))
         natural = features[away] @ kernel + bias
-        if size == 1:
-            log_p = targets[away] * natural - np.logaddexp(0.0, natural)
-        else:
-            units = natural.reshape(len(natural), -1, size)
-            log_p = targets[away] * scipy.special.log_softmax(units, -1).reshape(
-                natural.shape
-            )
-        return weights[away] * np.nansum(log_p, axis=1)
+        each = targets[away] * natural - np.logaddexp(0.0, natural)
+        return weights[away] * np.nansum(each, axis=1)
 
     def better(new, old):
         gain = score(new) - score(old)

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 import keras_rbm
@@ -38,49 +37,6 @@ def test_regressions_are_those_of_scikit_learn(weighted):
     found = logistic_regressions(X, Y, weights, 1.0 / (0.3 * 200))
     for own, theirs in zip(found, expected(X, Y, weights), strict=True):
         np.testing.assert_allclose(own, theirs, rtol=0.02, atol=0.02)
-
-
-def classes(seed=0):
-    """Two columns of labels from 0 to 2 that depend on X, and their one-hot rows."""
-    rng = np.random.default_rng(seed)
-    scores = ((X - X.mean(0)) @ rng.normal(0, 0.7, (4, 6))).reshape(200, 2, 3)
-    labels = np.argmax(scores + rng.gumbel(size=(200, 2, 3)), -1)
-    return labels, np.eye(3)[labels].reshape(200, -1)
-
-
-def multinomial(labels):
-    """Probabilities by scikit-learn, (N, columns, 3)."""
-    fit = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000).fit
-    return np.stack([fit(X, column).predict_proba(X) for column in labels.T], 1)
-
-
-def test_regressions_of_categories_are_those_of_scikit_learn():
-    labels, one_hot = classes()
-    kernel, bias = logistic_regressions(X, one_hot, np.ones(200), 1 / (0.3 * 200), 3)
-    found = softmax((X @ kernel + bias).reshape(200, 2, 3), -1)
-    np.testing.assert_allclose(found, multinomial(labels), atol=0.02)
-
-
-def test_a_model_of_categories_starts_there():
-    """Also where some labels are not known."""
-    labels, _ = classes()
-    visible = keras_rbm.units.Categorical(3)
-    for gaps in (False, True):
-        y = labels.astype("float32")
-        if gaps:
-            y[::10, 1] = np.nan
-        crbm = keras_rbm.CRBM(
-            2,
-            visible=visible,
-            kernel_initializer="zeros",
-            kernel_regularizer=NormalPrior(0.3**0.5),
-            missing="latent" if gaps else None,
-            seed=0,
-        )
-        crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-        crbm.fit(X, y, batch_size=200, verbose=0)
-        found = crbm.predict(X, verbose=0).reshape(200, 2, 3)
-        np.testing.assert_allclose(found[:, 0], multinomial(labels)[:, 0], atol=0.03)
 
 
 def test_constant_columns_and_equal_features():
