@@ -213,8 +213,8 @@ def draw(canvas, records):
             points += [(s, np.mean(own)) for s, own in found.items() if own]
             axes.plot(*np.transpose(points), "o-", label=TRAINED[way])
         axes.set(title=name, xlabel="share of pixels gone", ylabel="test nats")
-        # A model that has gone astray would flatten all others.
-        axes.set_ylim(bottom=max(axes.get_ylim()[0], np.mean(complete) - 60.0))
+        if axes.get_ylim()[0] < np.mean(complete) - 100.0:  # a model gone astray
+            axes.set_ylim(np.mean(complete) - 60.0, np.mean(complete) + 3.0)
     axes.legend(frameon=False)
 
 
