@@ -205,7 +205,8 @@ def column_rows(records, name, columns):
 
 def draw(canvas, records):
     """Draws test log-likelihoods by the share that is gone."""
-    for axes, name in zip(canvas.subplots(1, 2), SETS, strict=True):
+    panels = canvas.subplots(1, 2)
+    for axes, name in zip(panels, SETS, strict=True):
         complete = likelihoods(records, name, "complete")
         for way in ("latent", "KNNImputer", "mean"):
             found = {s: likelihoods(records, name, way, s) for s in SHARES}
@@ -213,9 +214,9 @@ def draw(canvas, records):
             points += [(s, np.mean(own)) for s, own in found.items() if own]
             axes.plot(*np.transpose(points), "o-", label=TRAINED[way])
         axes.set(title=name, xlabel="share of pixels gone", ylabel="test nats")
-        if axes.get_ylim()[0] < np.mean(complete) - 100.0:  # a model gone astray
-            axes.set_ylim(np.mean(complete) - 60.0, np.mean(complete) + 3.0)
-    axes.legend(frameon=False)
+        if axes.get_ylim()[0] < np.mean(complete) - 200.0:  # a model gone astray
+            axes.set_ylim(np.mean(complete) - 110.0, np.mean(complete) + 5.0)
+    panels[0].legend(frameon=False, loc="lower left")
 
 
 def spread(values, digits=2, scale=1.0):
