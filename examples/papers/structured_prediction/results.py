@@ -4,7 +4,12 @@ from itertools import product
 
 from matplotlib.ticker import MaxNLocator
 
-from examples.papers.structured_prediction.experiment import OCCLUSIONS, TASKS
+from examples.papers.structured_prediction.experiment import (
+    ALL_TASKS,
+    EPOCHS,
+    OCCLUSIONS,
+    TASKS,
+)
 
 KINDS = ("fixed", "fresh")
 # The paper's tables 1 to 3, task by task: percentage of wrong pixels,
@@ -150,6 +155,22 @@ def fixed_rows(records):
                 epochs = f"epoch {run['best_epoch']} of {run['epochs']}"
                 cells[-1] = f"{error} ({decay}rate {run['rate']}, {epochs})"
         yield TASKS[task][-1], f"{published:.3f}", *cells
+
+
+def marginal_rows(records):
+    """Yields the rows of a table of learning by the marginals, beside three others."""
+    for task in TASKS:
+        run = best(records, task, "Marginals", "fresh")
+        cells = [_with_epochs(run)]
+        epochs = EPOCHS[ALL_TASKS[task][0], "fresh"]
+        for learner in ("MLE-BP", "MSSVM", "CD-PercLoss"):
+            own = select(records, epochs=epochs)
+            cells.append(_with_epochs(best(own, task, learner, "fresh")))
+        yield TASKS[task][-1], *cells
+
+
+def _with_epochs(run):
+    return f"{run['test']['all']:.3f} ({run['epochs']})"
 
 
 def larger_rows(records):
