@@ -56,7 +56,7 @@ def find_peaks(
         visible = _visible_starts(units, first, size, batch, random.fold_in(own, 0))
         hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(own, 1))
         for states in (visible, units.mode(walkers.visible_natural(hidden))):
-            found.append(_heaviest(units, regions, *_uphill(walkers, states), count))  # type: ignore[call-arg]
+            found.append(_heaviest(units, regions, *uphill(walkers, states), count))  # type: ignore[call-arg]
     states = tf.reshape(tf.concat(found, 0), (-1, units.num_units))
     models = potentials.repeat(len(states) // batch)
     return _heaviest(units, regions, states, -models.free_energy(states), count)
@@ -80,7 +80,7 @@ def _hidden_starts(units, rows, seed):
 
 
 @traced_by_size
-def _uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns where states lead without noise, and their log weights."""
 
     def sweep(index, visible):

@@ -14,7 +14,7 @@ from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.annealing.tempered_path import Annealed
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
 from keras_rbm.inference.potentials import Potentials, finite_layers
-from keras_rbm.inference.resampling import systematic_rows
+from keras_rbm.inference.resampling import effective_sample_size, systematic_rows
 
 
 class Regions(NamedTuple):
@@ -93,10 +93,9 @@ class Pool:
         value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
         self.values.extend(value)
-        self.lows.extend(value + np.log1p(-np.minimum(2.0 * error, 1.0 - 1e-9)))
-        rows = self.encode(chains.visible).numpy()
-        states = rows.reshape(-1, self.batch, rows.shape[1])
-        self._labels.append(self.regions.labels(states).reshape(log_weights.shape))
+        self.lows.extend(value + _less(2.0 * error))
+        labels = self.labels(chains.visible)
+        self._labels.append(labels.reshape(log_weights.shape))
         self._runs.append(log_weights)
 
     def heaviest(self, count: int, parts: int = 1) -> tf.Tensor:
@@ -117,9 +116,23 @@ class Pool:
         """
         return logsumexp(self.values, 0) - np.log(most_runs) - HALF_MARKOV
 
+    def known(self) -> np.ndarray:
+        """Returns log Z less two errors, (B,), by the run or by all that find most.
+
+        Of all runs, each where it has been: no single one may have met all modes.
+        """
+        log_weights = self.log_weights()
+        value = logsumexp(log_weights, 0) + self._top()
+        error = 1.0 / np.sqrt(effective_sample_size(tf.constant(log_weights)).numpy())
+        return np.maximum(np.max(self.lows, 0), value + _less(2.0 * error))
+
+    def _top(self):
+        """Returns the largest log weight of each model, (B,)."""
+        return np.max([run.max((0, 1)) for run in self._runs], 0)
+
     def log_weights(self) -> np.ndarray:
-        """Returns the log weights of all states, (n, B)."""
-        top = np.max([run.max((0, 1)) for run in self._runs], 0)
+        """Returns the log weights of all states, less the largest, (n, B)."""
+        top = self._top()
         numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis, np.newaxis]
         shares = []
         for run, labels in zip(self._runs, self._labels, strict=True):
@@ -135,18 +148,33 @@ class Pool:
             result.append(own.reshape(-1, self.batch))
         return np.concatenate(result)
 
-    def draw(
-        self, count: int, seed: tf.Tensor
-    ) -> tuple[tf.Tensor, np.ndarray, np.ndarray]:
-        """Returns states (count · B, V), drawn by weight, with their row numbers.
-
-        The third value, (B,), is the share of the mass in regions without drawn states.
-        """
-        labels = [labels.reshape(-1, self.batch) for labels in self._labels]
-        labels = np.concatenate(labels)
-        chosen, missed_mass = rows_by_weight(self.log_weights(), labels, count, seed)  # type: ignore[arg-type]
+    def draw(self, count: int, seed: tf.Tensor) -> tuple[tf.Tensor, np.ndarray]:
+        """Returns states (count · B, V), drawn by weight, with their row numbers."""
+        chosen = rows_by_weight(self.log_weights(), self._all_labels(), count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
-        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen, missed_mass
+        return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
+
+    def _all_labels(self):
+        return np.concatenate([own.reshape(-1, self.batch) for own in self._labels])
+
+    def missed_mass(self, states: tf.Tensor) -> np.ndarray:
+        """Returns the share of the mass in regions without any of the states, (B,).
+
+        Args:
+            states: tensor (n · B, V).
+        """
+        own = self.labels(states)
+        return missed_mass(self.log_weights(), self._all_labels(), own)
+
+    def labels(self, states: tf.Tensor) -> np.ndarray:
+        """Returns the numbers of the regions of states (n · B, V), (n, B)."""
+        rows = self.encode(states).numpy()
+        return self.regions.labels(rows.reshape(-1, self.batch, rows.shape[1]))
+
+
+def _less(share):
+    """Returns what a share of Z takes from log Z."""
+    return np.log1p(-np.minimum(share, 1.0 - 1e-9))
 
 
 def comparable(log_weights: ArrayLike) -> np.ndarray:
@@ -179,7 +207,7 @@ def heaviest_rows(
 
 def rows_by_weight(
     log_weights: np.ndarray, labels: np.ndarray, count: int, seed: tf.Tensor
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Draws states of each model, so that each label has its share, to less than one.
 
     Args:
@@ -189,19 +217,28 @@ def rows_by_weight(
         seed: int tensor (2,).
 
     Returns:
-        `(rows, missed_mass)`: int array (count, B), and (B,), the share of the weights
-        of labels that none of the rows has.
+        int array (count, B), numbers of rows.
     """
     order = np.argsort(labels, 0, kind="stable")
     ordered = tf.constant(np.take_along_axis(log_weights, order, 0).T)
     shift = tf.cast(random.uniform(labels.shape[1:], seed), ordered.dtype)
     rows = systematic_rows(ordered, count, shift).numpy().T
-    rows = np.take_along_axis(order, rows, 0)
-    drawn = np.take_along_axis(labels, rows, 0)
+    return np.take_along_axis(order, rows, 0)
+
+
+def missed_mass(
+    log_weights: np.ndarray, labels: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    """Returns the share of the weights of labels that no drawn state has, (B,).
+
+    Args:
+        log_weights, labels: arrays (M, B).
+        drawn: int array (count, B), labels.
+    """
     missing = [~np.isin(*pair) for pair in zip(labels.T, drawn.T, strict=True)]
     weights = np.exp(log_weights - log_weights.max(0))
     weights /= weights.sum(0)
-    return rows, (weights * np.stack(missing, 1)).sum(0)
+    return (weights * np.stack(missing, 1)).sum(0)
 
 
 class Visited(NamedTuple):
@@ -263,13 +300,15 @@ class Visited(NamedTuple):
             means = potentials.visible.encode(means)
         labels = regions.labels(np.reshape(means, (-1, batch, means.shape[1])))
         seeds = [random.fold_in(seed, number) for number in range(2)]
-        chosen, missed_mass = rows_by_weight(self.log_weights, labels, count, seeds[0])
+        chosen = rows_by_weight(self.log_weights, labels, count, seeds[0])
+        drawn = np.take_along_axis(labels, chosen, 0)
+        missed = missed_mass(self.log_weights, labels, drawn)
         chosen = np.stack([chosen, np.tile(np.arange(batch), (count, 1))], -1)
         states = tf.gather_nd(self.states, chosen.reshape(-1, 2))
         if self.of_hidden:
             natural = potentials.repeat(count).visible_natural(states)
             states = potentials.visible.draw(natural, seeds[1])
-        return states, missed_mass
+        return states, missed
 
 
 def _repeated(hidden):

@@ -21,8 +21,14 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
+from keras_rbm.inference.annealing.jumps import jumped
 from keras_rbm.inference.annealing.peaks import find_peaks
-from keras_rbm.inference.annealing.regions import Pool, Regions, Visited
+from keras_rbm.inference.annealing.regions import (
+    Pool,
+    Regions,
+    Visited,
+    rows_by_weight,
+)
 from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.annealing.single_site import single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import (
@@ -385,11 +391,11 @@ class Search:
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and missed masses."""
         count = self._num_chains
-        states, ancestors, missed = self.pool.draw(count, next(self._seeds))
+        states, ancestors = self._jumped(*self.pool.draw(count, next(self._seeds)))
+        missed = self.pool.missed_mass(states)
         if self.visited is None:
             return states, ancestors, missed
-        known = np.max(self.pool.lows, 0)
-        nearly_all = self.visited.log_mass > known - SEARCH.nearly_all
+        nearly_all = self.visited.log_mass > self.pool.known() - SEARCH.nearly_all
         exact, unseen = self.visited.draw(
             self.potentials, self.pool.regions, count, next(self._seeds)
         )
@@ -400,6 +406,28 @@ class Search:
             np.where(nearly_all, numbers, ancestors),
             np.where(nearly_all, unseen, missed),
         )
+
+    def _jumped(self, states, ancestors):
+        """Returns states (M · B, V) of chains that jump between modes, and ancestors.
+
+        Of the states on their way as many are of each region as belong there, to less
+        than one. A chain that stays where it was is drawn once.
+        """
+        count, batch = self._num_chains, self.pool.batch
+        snapshots = int(np.clip(SEARCH.rows_at_once // len(states), 1, SEARCH.jumps))
+        on_the_way = jumped(
+            self.potentials, states, SEARCH.rounds, snapshots, next(self._seeds)
+        )
+        snapshots = len(on_the_way)
+        labels = self.pool.labels(tf.reshape(on_the_way, (-1, states.shape[1])))
+        labels = labels.reshape(snapshots, count, batch)
+        labels = labels.swapaxes(0, 1).reshape(-1, batch)  # by chains
+        chosen = rows_by_weight(0.0 * labels, labels, count, next(self._seeds))
+        chain, snapshot = np.divmod(chosen, snapshots)
+        rows = (snapshot * count + chain) * batch + np.arange(batch)
+        states = tf.reshape(on_the_way, (-1, states.shape[1]))
+        ancestors = np.take_along_axis(ancestors, chain, 0)
+        return tf.gather(states, rows.ravel()), ancestors
 
     def _for_models(self, natural):
         return tf.broadcast_to(natural, (1, self.pool.batch, self._width))

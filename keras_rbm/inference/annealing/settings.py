@@ -30,6 +30,11 @@ class SearchSettings:
     #: States of each run, and peaks, that are followed: one of each of the heaviest
     #: regions.
     followed: int = 3
+    #: Snapshots of near-samples that jump between modes, and the jumps that are tried
+    #: before each: 200 in all, with as many snapshots left out first. One takes half
+    #: the time of a sweep, and most fail.
+    jumps: int = 10
+    rounds: int = 10
     #: Clusters of the chains of each model. A mode that one chain in ten has met must
     #: not share the mean of the others.
     clusters: int = 8

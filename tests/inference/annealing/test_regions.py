@@ -14,6 +14,7 @@ from keras_rbm.inference.annealing.regions import (
     Pool,
     Regions,
     Visited,
+    missed_mass,
     rows_by_weight,
 )
 from keras_rbm.inference.annealing.search import Search
@@ -64,9 +65,12 @@ def test_a_region_is_weighed_by_the_runs_that_were_there():
     first, second = (at(0, 40), np.zeros(40)), (at(1, 40), np.log(3.0) * np.ones(40))
     both = np.repeat([0.0, np.log(3.0)], 20) + np.log(2.0)
     for runs in ([first] * 5 + [second], [(np.r_[at(0, 20), at(1, 20)], both), first]):
-        states, rows, absent = pool_of(*runs).draw(400, SEED)
+        pool = pool_of(*runs)
+        states, rows = pool.draw(400, SEED)
         assert states.numpy().sum(0) == pytest.approx([100, 300, 0], abs=1)
-        assert rows.shape == (400, 1) and absent == pytest.approx([0.0])
+        assert rows.shape == (400, 1) and pool.missed_mass(states) == 0.0
+        one = tf.boolean_mask(states, states[:, 1] > 0.5)
+        assert pool.missed_mass(one) == pytest.approx([0.25])
 
 
 def test_chains_of_one_mode_have_a_center_of_their_own():
@@ -94,7 +98,8 @@ def test_each_label_is_drawn_as_often_as_its_weights_say():
     labels = rng.integers(0, 10, (300, 2))
     weights = np.exp(log_weights) / np.exp(log_weights).sum(0)
     for seed in range(5):
-        rows, absent = rows_by_weight(log_weights, labels, 100, tf.constant([seed, 0]))
+        rows = rows_by_weight(log_weights, labels, 100, tf.constant([seed, 0]))
+        absent = missed_mass(log_weights, labels, np.take_along_axis(labels, rows, 0))
         for model in range(2):
             drawn = labels[rows[:, model], model]
             lacking = ~np.isin(labels[:, model], drawn)

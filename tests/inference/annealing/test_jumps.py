@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from brute_force import (
+    Enumerated,
+    random_gaussian_potentials,
+    random_potentials,
+)
+
+from keras_rbm import inference, random
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.annealing.jumps import jumped
+
+SEED = random.as_seed(0)
+
+
+@pytest.mark.parametrize("sizes", [(4, 3), (3, 5)], ids=str)
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_leaves_the_model_as_it_is(sizes, scale):
+    truth = Enumerated(potentials := random_potentials(*sizes, seed=1, scale=scale))
+    chains = 20_000
+    start = tf.constant(truth.sample(chains, np.random.default_rng(0)))
+    *_, end = jumped(potentials, start, 2, 5, SEED)
+    difference = chains * (truth.frequencies(end) - truth.p_visible) ** 2
+    chi_square = np.sum(difference / truth.p_visible)
+    freedom = len(truth.p_visible) - 1
+    assert chi_square < freedom + 5 * np.sqrt(2 * freedom)
+
+
+def parts_with_two_modes(count):
+    """Returns a model whose parts are each in one of two modes, by chance alone.
+
+    A mode is all of a part's five visible units, and one hidden unit of three.
+    """
+    kernel = np.zeros((5 * count, 3 * count), np.float32)
+    hidden_bias = np.zeros(3 * count, np.float32)
+    for part in range(count):
+        kernel[5 * part : 5 * part + 5, 3 * part] = 12.0
+        hidden_bias[3 * part] = -30.0
+    return Potentials(kernel, [-6.0] * 5 * count, hidden_bias)
+
+
+def test_finds_all_combinations_of_modes():
+    """Chains that begin in two of 16 combinations end in each with its probability."""
+    potentials = parts_with_two_modes(4)
+    start = np.zeros((400, 20), np.float32)
+    start[:40] = 1.0  # a tenth has all parts in the other mode
+    stuck = inference.gibbs_chain(potentials, start, 0, num_sweeps=50).numpy()
+    *_, end = jumped(potentials, tf.constant(start), 50, 3, SEED)
+    modes = [rows.reshape(400, 4, 5).mean(2) > 0.5 for rows in (stuck, end.numpy())]
+    combinations = [np.unique(rows, axis=0, return_counts=True)[1] for rows in modes]
+    assert sorted(combinations[0]) == [40, 360]
+    assert len(combinations[1]) == 16
+    assert combinations[1].min() > 5 and combinations[1].max() < 50  # 25 each
+
+
+def test_each_model_of_a_batch():
+    """Jumps of one model are not to modes that only another has."""
+    one = parts_with_two_modes(2)
+    other = tf.constant([[-60.0, 0, 0, -60.0, 0, 0]])  # the second mode is rare
+    biases = tf.concat([one.hidden_bias[tf.newaxis], other], 0)
+    both = Potentials(one.kernel, one.visible_bias, biases)
+    start = np.zeros((200, 2, 10), np.float32)
+    start[:20] = 1.0
+    *_, end = jumped(both, tf.reshape(tf.constant(start), (400, 10)), 50, 2, SEED)
+    means = np.reshape(end, (200, 2, 10)).mean((0, 2))
+    np.testing.assert_allclose(means, [0.5, 0.0], atol=0.1)
+
+
+def test_other_units():
+    potentials = random_gaussian_potentials(3, 4)
+    moments = inference.exact_moments(potentials)
+    start = inference.gibbs_chain(potentials, tf.zeros((4000, 3)), 1, num_sweeps=50)
+    *_, states = jumped(potentials, start, 5, 2, SEED)
+    first = potentials.visible.statistics(states).bias.numpy()
+    error = first.std(0) / np.sqrt(len(first))
+    assert (abs(first.mean(0) - moments.visible.bias.numpy()) < 5 * error).all()
+    units = potentials.visible
+    gaussian = Potentials(0.1 * tf.eye(3), units, units)
+    states = tf.ones((5, 3))
+    assert (jumped(gaussian, states, 5, 2, SEED) == states[tf.newaxis]).numpy().all()
