@@ -37,6 +37,7 @@ from keras_rbm.models.training.defaults import (
     awaits_rate,
     check_compile_options,
     default_rate,
+    default_rule,
     has_default_rate,
     is_auto,
     optimizer_for,
@@ -160,8 +161,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 have `beta_1=0.5` if the model has no input. One that is an object has
                 its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
-                divergence, or with `missing="absent"` contrastive divergence. A rule
-                object belongs to one model.
+                divergence, with `missing="latent"` of 10 sweeps a step instead of 3,
+                or with `missing="absent"` contrastive divergence. A rule object belongs
+                to one model.
             loss: not supported, except by `CRBM`; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them: means, for several
@@ -189,9 +191,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             )
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options([metrics, weighted_metrics], *modes)
-        if rule is None:
-            rule = "cd" if self.missing == "absent" else "pcd"
-        rule = rules.get(rule)
+        rule = default_rule(self.missing) if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
         learner = self._checked_learner(rule, optimizer)

@@ -259,6 +259,17 @@ def test_rows_without_gaps_learn_the_same_bits(missing):
         np.testing.assert_array_equal(one, two)
 
 
+def test_default_rules():
+    """PCD of three sweeps lost MNIST with 80 % gone; absent units have no chains."""
+    models = {kind: kr.RBM(4, missing=kind) for kind in (None, "latent", "absent")}
+    for rbm in models.values():
+        rbm.compile()
+    own, latent, absent = (rbm.rule for rbm in models.values())
+    assert own.gibbs_steps == 3 and latent.gibbs_steps == 10
+    assert type(latent) is type(own) is kr.rules.PersistentContrastiveDivergence
+    assert type(absent) is kr.rules.ContrastiveDivergence
+
+
 @pytest.mark.parametrize("missing", ["latent", "absent"])
 def test_rows_of_which_nothing_is_known_change_nothing(missing):
     data = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")

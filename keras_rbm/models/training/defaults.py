@@ -24,6 +24,21 @@ _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 
 
+#: Sweeps of the chains that draw unknown values in each step. By default the rule's own
+#: chains take as many: unknown values follow the model, and would pull along one that
+#: its chains fall behind.
+LATENT_SWEEPS = 10
+
+
+def default_rule(missing: str | None) -> rules.LearningRule:
+    """Returns the rule that `compile` takes by default, see `BoltzmannMachine`."""
+    if missing == "absent":
+        return rules.ContrastiveDivergence()
+    if missing == "latent":
+        return rules.PersistentContrastiveDivergence(LATENT_SWEEPS)
+    return rules.PersistentContrastiveDivergence()
+
+
 def default_rate(optimizer: str, num_visible: int, has_network: bool = False) -> float:
     """Returns the learning rate that an optimizer begins with by default.
 

@@ -12,6 +12,7 @@ from keras_rbm.inference.completion import complete
 from keras_rbm.models.data.missing import entries, filled, is_known
 from keras_rbm.models.data.rows import unpack
 from keras_rbm.models.errors import lies_in
+from keras_rbm.models.training.defaults import LATENT_SWEEPS
 from keras_rbm.models.training.guard import (
     DATA_BIT,
     GRADIENT_BIT,
@@ -22,8 +23,6 @@ from keras_rbm.models.training.resume import inner_steps
 
 #: Number of the seed that completes data, among the seeds made from a step's seed.
 _COMPLETION, _MEANS = -3, -4
-#: Sweeps of the chains that draw what is not known, in each step.
-LATENT_SWEEPS = 10
 
 
 class TrainingStep(keras.Model):
