@@ -1,5 +1,7 @@
 """Samples of a model by Markov chains, with checks of their arguments."""
 
+import warnings
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -59,7 +61,7 @@ def draw_tempered(
     initial_visible, clamp, seed = checked_chains(
         model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
     )
-    return inference.parallel_tempering(
+    chains = inference.parallel_tempering(
         potentials,
         num_samples=shape[0],
         steps=steps,
@@ -68,7 +70,18 @@ def draw_tempered(
         initial_visible=initial_visible,
         clamp=clamp,
         seed=seed,
-    ).visible[-1]
+    )
+    if tf.executing_eagerly() and not chains.mix:
+        warnings.warn(
+            "Expected chains that have forgotten where they started. Received: "
+            f"{float(chains.round_trips):.2f} round trips of a chain between beta = 0 "
+            "and 1, where 1 is needed, and neighbors that accept at least "
+            f"{float(tf.reduce_min(chains.swap_rates)):.0%} of their swaps, where 5 % "
+            "are: modes may have wrong shares. Use more steps, or more replicas, such "
+            "as betas=20.",
+            stacklevel=3,
+        )
+    return chains.visible[-1]
 
 
 def checked_chains(

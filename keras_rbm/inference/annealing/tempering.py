@@ -52,6 +52,20 @@ class TemperedChains(NamedTuple):
     swap_rates: tf.Tensor
     journeys: tf.Tensor
 
+    @property
+    def round_trips(self) -> tf.Tensor:
+        """Round trips between beta = 0 and 1 that a chain's states have made, mean."""
+        return tf.reduce_sum(self.journeys // 2) / tf.shape(self.journeys)[1]
+
+    @property
+    def mix(self) -> tf.Tensor:
+        """Bool, whether states have moved enough to have forgotten where they began.
+
+        Neighbors accept one in twenty swaps, and there is a round trip of each chain.
+        """
+        enough = tf.reduce_min(self.swap_rates) > _LEAST_SWAPS
+        return enough & (self.round_trips >= _LEAST_ROUND_TRIPS)
+
 
 def start_tempering(
     potentials: Potentials, visible: tf.Tensor, betas: tf.Tensor
@@ -496,11 +510,8 @@ def bridged(
     log_z = path.log_partition_of_base() + tf.reduce_sum(ratios)
     parts = tf.reduce_sum(parts, 0)
     stderr = _between_families(parts, ancestors)
-    mixed = tf.reduce_min(chains.swap_rates) > _LEAST_SWAPS
-    trips = tf.reduce_sum(chains.journeys // 2) / num_chains
-    mixed &= trips >= _LEAST_ROUND_TRIPS
     ess = _effective(high)
-    mixed &= ess >= _LEAST_STATES * num_chains
+    mixed = chains.mix & (ess >= _LEAST_STATES * num_chains)
     stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
     return LogPartition.of_error(log_z, stderr, ess, log_z + parts)
 

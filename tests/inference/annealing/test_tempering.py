@@ -356,6 +356,7 @@ def test_clamped_samples_follow_the_conditional():
     assert_follows(law, state_numbers(visible.numpy()[:, ~clamp]))
 
 
+@pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 def test_samples_of_a_model():
     potentials = random_potentials(5, 4, scale=1.5)
     rbm = rbm_like(potentials)
@@ -368,6 +369,7 @@ def test_samples_of_a_model():
     assert (rbm.sample(30, **few) != rbm.sample(30, **few)).numpy().any()
 
 
+@pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 @pytest.mark.parametrize(
     "jit_compile", [pytest.param(False, marks=pytest.mark.slow), True]
 )
@@ -382,6 +384,7 @@ def test_samples_inside_a_function(jit_compile):
     np.testing.assert_array_equal(sample(), want)
 
 
+@pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 def test_number_of_samples_and_steps_may_be_tensors():
     rbm = rbm_like(random_potentials(5, 4))
 
@@ -391,6 +394,13 @@ def test_number_of_samples_and_steps_may_be_tensors():
 
     want = rbm.sample(30, method="tempering", steps=5, seed=4)
     np.testing.assert_array_equal(sample(tf.constant(30), tf.constant(5)), want)
+
+
+def test_samples_say_where_replicas_do_not_travel():
+    """Shares of two modes were off by 0.6 without a word."""
+    potentials = Potentials(np.full((30, 2), 3.0), [-3.0] * 30, [-20.0, -20.0])
+    with pytest.warns(UserWarning, match="0.00 round trips .* such as betas=20"):
+        rbm_like(potentials).sample(20, method="tempering", steps=5, betas=3, seed=0)
 
 
 def test_unknown_method():
