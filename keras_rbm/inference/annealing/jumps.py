@@ -49,7 +49,7 @@ def jumped(
     models = potentials.repeat(len(visible) // batch)
     peaks, _ = uphill(models, visible)
     sizes = batch, tf.constant(rounds), snapshots
-    if min(reversed(layers), key=layers.get) == "visible":  # type: ignore[arg-type]
+    if min(reversed(layers), key=layers.get) == "visible":
         near = _nearness(potentials.transpose())
         return _jumps(models.transpose(), visible, peaks, near, seed, *sizes)
     starting, ending = (random.fold_in(seed, -stream) for stream in (1, 2))
