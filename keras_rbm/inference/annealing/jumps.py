@@ -18,11 +18,12 @@ from keras_rbm.inference.traces import traced_by_size
 def jumped(
     potentials: Potentials,
     visible: tf.Tensor,
+    known: tf.Tensor,
     rounds: int,
     snapshots: int,
     seed: tf.Tensor,
 ) -> tf.Tensor:
-    """Lets chains jump by what two of the states, taken uphill, differ in.
+    """Lets chains jump by what two known states, taken uphill, differ in.
 
     Let a and b be two of these, and G a group of units of the layer with fewer states:
     all of them, or one unit and those that share most connections with it. A jump
@@ -34,6 +35,9 @@ def jumped(
     Args:
         potentials: `Potentials` of B models, or a single one.
         visible: tensor (M · B, V), states; row i belongs to model i modulo B.
+        known: tensor (K · B, V), states of the modes, which must not depend on which
+            states the chains begin in: chains that are alone in a mode, and know of
+            it only by their own states, would leave it too often.
         rounds: int ≥ 1, jumps that are tried before each snapshot.
         snapshots: int ≥ 1, S; as many come before the first one.
         seed: int tensor (2,).
@@ -47,13 +51,14 @@ def jumped(
         return visible[tf.newaxis]
     batch = 1 if potentials.batch_size is None else int(potentials.batch_size)
     models = potentials.repeat(len(visible) // batch)
-    peaks, _ = uphill(models, visible)
+    peaks, _ = uphill(potentials.repeat(len(known) // batch), known)
     sizes = batch, tf.constant(rounds), snapshots
     if min(reversed(layers), key=layers.get) == "visible":
         near = _nearness(potentials.transpose())
         return _jumps(models.transpose(), visible, peaks, near, seed, *sizes)
     starting, ending = (random.fold_in(seed, -stream) for stream in (1, 2))
-    peaks = models.hidden.mode(models.hidden_natural(peaks))
+    ends = potentials.repeat(len(peaks) // batch)
+    peaks = ends.hidden.mode(ends.hidden_natural(peaks))
     hidden = models.hidden.draw(models.hidden_natural(visible), starting)
     hidden = _jumps(models, hidden, peaks, _nearness(potentials), seed, *sizes)
     return tf.stack(
@@ -84,14 +89,14 @@ def _nearness(potentials):
 def _jumps(models, hidden, peaks, places, seed, batch, rounds, snapshots):
     """Returns hidden states on the way, (S, M · B, H)."""
     rows, units = hidden.shape
-    chains = rows // batch
+    count = peaks.shape[0] // batch
     by_visible = models.transpose()
     own = tf.range(rows) % batch
 
     def jump(number, hidden, weights):
         noise = random.uniform((5, rows), random.fold_in(seed, number))
         one, other = (
-            tf.gather(peaks, tf.cast(share * chains, tf.int32) * batch + own)
+            tf.gather(peaks, tf.cast(share * count, tf.int32) * batch + own)
             for share in (noise[0], noise[1])
         )
         unit = tf.cast(noise[2] * units, tf.int32)

@@ -98,6 +98,11 @@ class Pool:
         self._labels.append(labels.reshape(log_weights.shape))
         self._runs.append(log_weights)
 
+    @property
+    def parts(self) -> int:
+        """How often states were added."""
+        return len(self.states)
+
     def heaviest(self, count: int, parts: int = 1) -> tf.Tensor:
         """Returns the heaviest states (count, B, V) of the `parts` added last."""
         log_weights, labels = (

@@ -415,8 +415,11 @@ class Search:
         """
         count, batch = self._num_chains, self.pool.batch
         snapshots = int(np.clip(SEARCH.rows_at_once // len(states), 1, SEARCH.jumps))
+        others, _ = self.pool.draw(count, next(self._seeds))
+        best = self.pool.heaviest(SEARCH.clusters, self.pool.parts)
+        known = tf.concat([others, tf.reshape(best, (-1, states.shape[1]))], 0)
         on_the_way = jumped(
-            self.potentials, states, SEARCH.rounds, snapshots, next(self._seeds)
+            self.potentials, states, known, SEARCH.rounds, snapshots, next(self._seeds)
         )
         snapshots = len(on_the_way)
         labels = self.pool.labels(tf.reshape(on_the_way, (-1, states.shape[1])))
