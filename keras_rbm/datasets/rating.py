@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import check_flags
+from keras_rbm._checks import check_counts, check_flags, check_numbers
 
 _ROUNDS = 20  # of means of users and items, each given the other
 
@@ -46,7 +46,8 @@ class Ratings(NamedTuple):
             float32 array (n, items).
 
         Raises:
-            ValueError: if `rows` has another width, or the table is sparse.
+            ValueError: if `rows` has another width, `shrinkage` is negative, or the
+                table is sparse.
 
         Example:
 
@@ -59,6 +60,11 @@ class Ratings(NamedTuple):
             1. Koren, Bell, Volinsky. Matrix factorization techniques for recommender
                systems. Computer 2009.
         """
+        check_numbers(shrinkage=shrinkage)
+        if shrinkage < 0.0:
+            raise ValueError(
+                f"Expected shrinkage ≥ 0. Received: shrinkage={shrinkage}."
+            )
         if scipy.sparse.issparse(self.rows):
             raise ValueError(
                 "Expected a table that is not sparse: a baseline has a number for each "
@@ -80,14 +86,18 @@ class Ratings(NamedTuple):
 
         It is for `RBM(H, visible=units.Categorical(q), missing="absent")`. Of a sparse
         table it is sparse, and number 0 is stored: do not call `eliminate_zeros`.
+
+        Raises:
+            ValueError: if `rows` were changed to ratings that are not among `values`.
         """
         values = self.values.astype(np.float32)  # as rows are
         if scipy.sparse.issparse(self.rows):
             states = self.rows.copy()
-            states.data = np.searchsorted(values, states.data).astype(np.float32)
+            states.data = np.float32(_places(states.data, values, "ratings"))
             return states
-        places = np.searchsorted(values, self.rows)
-        return np.where(np.isnan(self.rows), np.nan, places).astype(np.float32)
+        states, known = self.rows.copy(), ~np.isnan(self.rows)
+        states[known] = _places(self.rows[known], values, "ratings")
+        return states
 
     def expected(self, probabilities: ArrayLike) -> np.ndarray:
         """Returns expected ratings (n, items), given those of n rows of `states`.
@@ -125,13 +135,26 @@ class Ratings(NamedTuple):
         """Returns the items of highest expected rating among those not yet rated.
 
         Args:
-            expected: array (items,), of one user.
-            row: array (items,), NaN where not rated.
-            count: int, how many at most.
+            expected: array (items,) or (1, items), of one user.
+            row: array of as many, NaN where not rated.
+            count: int ≥ 1, how many at most.
 
         Returns:
             list of `(item, expected rating)`, the best first.
+
+        Raises:
+            ValueError: if an array is not of one user and all items.
         """
+        check_counts(count=count)
+        given = {"expected": np.asarray(expected), "row": np.asarray(row)}
+        items = len(self.item_names)
+        for name, array in given.items():
+            if array.shape not in ((items,), (1, items)):
+                raise ValueError(
+                    f"Expected {name} of one user and {items} items. Received: shape "
+                    f"{array.shape}."
+                )
+        expected, row = (array.ravel() for array in given.values())
         expected = np.where(np.isnan(row), expected, -np.inf)
         order = [i for i in np.argsort(-expected)[:count] if expected[i] > -np.inf]
         return [(self.item_names[i], float(expected[i])) for i in order]
@@ -195,6 +218,12 @@ def ratings(
             "Expected values, the ratings, as finite numbers. Received: dtype "
             f"{numbers.dtype}, or missing values. Leave such triples out."
         )
+    for name in ("users", "items"):
+        if any(each is None or each != each for each in arrays[name].tolist()):
+            raise ValueError(
+                f"Expected {name} without missing names. Received: None or NaN among "
+                "them. Leave such triples out."
+            )
     made = {
         name: np.unique(array, return_inverse=True) for name, array in arrays.items()
     }
@@ -224,14 +253,12 @@ def _sparse(rows, columns, numbers, shape):
 def _places(wanted, known, what):
     """Returns the indices of names in a sorted array."""
     wanted = np.asarray(wanted)
-    places = np.searchsorted(known, wanted)
-    places = np.minimum(places, len(known) - 1)
-    unknown = wanted[known[places] != wanted]
+    unknown = wanted[~np.isin(wanted, known)]
     if len(unknown):
         raise ValueError(
             f"Expected {what} that the table has. Received: {unknown.tolist()!r:.200}."
         )
-    return places
+    return np.searchsorted(known, wanted)
 
 
 def _shrunk(rest, axis, shrinkage):

@@ -468,13 +468,13 @@ class CRBM(WithInference, WithBackbone):
 
         Args:
             x: array (B, X).
-            method: `"bethe"`, the default for binary units (sum-product to 1e-3 or 100
-                sweeps, whatever the model's inference; its error is not known, and
-                large if `sum_product` does not converge, see `Beliefs.converged`),
-                `"mean_field"` (a lower bound, the higher one of two starts), `"exact"`
-                (enumerates up to 25 units), `"ais"`, the default for others,
-                `"bidirectional"` or `"reverse_ais"` (annealing, `num_chains` chains for
-                each example).
+            method: `"exact"` (enumerates up to 25 units), the default if the model's
+                inference is `Exact`; `"bethe"`, that for other binary units
+                (sum-product to 1e-3 or 100 sweeps, whatever the model's inference; its
+                error is not known, and large if `sum_product` does not converge, see
+                `Beliefs.converged`); `"ais"`, that for all others; `"mean_field"` (a
+                lower bound, the higher one of two starts), `"bidirectional"` or
+                `"reverse_ais"` (annealing, `num_chains` chains for each example).
             num_chains, betas, precision, steps, seed, search, progress: for annealing,
                 see `keras_rbm.inference.estimate_log_partition`.
 
@@ -505,6 +505,8 @@ class CRBM(WithInference, WithBackbone):
         return log_partitions(potentials_of, rows, methods, **options)
 
     def _default_method(self):
+        if isinstance(self.inference, inference_module.Exact):
+            return "exact"
         return "bethe" if are_binary(self.visible, self.hidden) else "ais"
 
     def log_likelihood(

@@ -119,6 +119,9 @@ def log_likelihood_of_known(
                 "name."
             )
         return -tf.cast(model.free_energy(values), tf.float64) - own
+    if log_partition is None:  # exact if the rows' own models are
+        potentials = model.potentials(dtype=model.variable_dtype)
+        log_partition = _default_method(potentials)
     joint = model._log_partition_value(log_partition)
     method = log_partition if isinstance(log_partition, str) else None
     return log_partition_given(model, values, method).value - joint

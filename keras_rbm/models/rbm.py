@@ -327,7 +327,8 @@ class RBM(GenerativeModel):
             betas: inverse temperatures of `"tempering"`, as for
                 `keras_rbm.inference.temperatures`.
             initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate.
+                from the base rate. If some of it is NaN, all that is not keeps its
+                value, and the rest is drawn given it.
             clamp: bool array (V,) or (num_samples, V), units that keep the value
                 they start with (completion).
             seed: int; by default drawn from the model's generator.

@@ -96,8 +96,8 @@ def checked_chains(
 ) -> tuple[tf.Tensor | None, tf.Tensor | None, tf.Tensor]:
     """Returns the states to start from, the mask and the seed, all checked.
 
-    NaN among the states to start from is drawn from the base, and other values in such
-    a row are kept.
+    NaN among the states to start from is drawn from the base, and all other values are
+    then kept.
     """
     check_sizes(0, steps=steps)
     if clamp is not None and initial_visible is None:
@@ -120,12 +120,9 @@ def checked_chains(
     seed = model._next_seed() if seed is None else random.as_seed(seed)
     if initial_visible is not None and tf.executing_eagerly():
         known = is_known(initial_visible)
-        gaps = tf.logical_not(tf.reduce_all(known, 1, keepdims=True))
-        if np.any(gaps):
+        if not np.all(known):
             natural = tf.broadcast_to(base, (len(known), units.num_rows))
             start = units.draw(natural, random.fold_in(seed, -1))
             initial_visible = filled(initial_visible, start)
-            given = tf.logical_and(gaps, known)
-            clamp = given if clamp is None else tf.logical_or(clamp, given)
-            clamp = tf.logical_and(clamp, known)
+            clamp = known  # of all rows, also those without gaps
     return initial_visible, clamp, seed

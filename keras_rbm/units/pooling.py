@@ -25,7 +25,7 @@ def shrunk(
            generalizations. JASA 1975.
     """
     total = count.sum()
-    if not total:
+    if not total or len(count) == 1:
         return mean, variance
     common = (count * mean).sum(0) / total
     squares = (count * variance).sum()

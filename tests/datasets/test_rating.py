@@ -70,6 +70,12 @@ def test_expected_ratings_and_the_best():
     np.testing.assert_allclose(expected, [[1.0, 3.75, 4.5]])
     found = table.best(expected[0], np.float32([np.nan, np.nan, 4.5]), 5)
     assert found == [("b", 3.75), ("a", 1.0)]
+    row = table.row_of({"c": 4.5})
+    assert table.best(expected, row) == found
+    with pytest.raises(ValueError, match="expected of one user and 3 items"):
+        table.best(expected[0, :1], row)
+    with pytest.raises(ValueError, match="count=-1"):
+        table.best(expected, row, count=-1)
 
 
 @pytest.mark.parametrize("unit", ["categorical", "gaussian"])
@@ -106,6 +112,8 @@ def test_an_rbm_of_ratings_learns_tastes(unit):
         ((USERS, ITEMS, [np.nan, *VALUES[1:]]), "finite"),
         ((USERS, ITEMS, [3.0] * 5), "two different"),
         ((USERS, ITEMS, ["good"] * 5), "finite numbers"),
+        (([None, *USERS[1:]], ITEMS, VALUES), "users without missing"),
+        ((USERS, [np.nan, 1, 2, 3, 4], VALUES), "items without missing"),
     ],
 )
 def test_bad_triples(arguments, words):
@@ -117,7 +125,13 @@ def test_unknown_names():
     table = kr.datasets.ratings(USERS, ITEMS, VALUES)
     with pytest.raises(ValueError, match="'z'"):
         table.row_of({"z": 3.0})
+    for rating in (2.0, None):
+        with pytest.raises(ValueError, match="ratings that the table has"):
+            table.row_of({"a": rating})
+    table.rows[0, ~np.isnan(table.rows[0])] = 2.0
     with pytest.raises(ValueError, match="ratings that the table has"):
-        table.row_of({"a": 2.0})
+        table.states  # noqa: B018
+    with pytest.raises(ValueError, match="shrinkage=-1"):
+        table.baseline(shrinkage=-1)
     with pytest.raises(ValueError, match=r"\(n, 9\)"):
         table.expected(np.zeros((2, 4)))

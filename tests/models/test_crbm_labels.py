@@ -155,6 +155,8 @@ def test_exact_inference_of_any_units():
         shares = np.exp(-energies - np.logaddexp.reduce(-energies))
         exact = shares @ np.eye(3)[states.astype(int)].reshape(9, 6)
         np.testing.assert_allclose(crbm.predict(x, verbose=0)[0], exact, atol=1e-5)
+        likelihood = crbm.log_likelihood(np.repeat(x, 9, 0), states)
+        np.testing.assert_allclose(np.exp(likelihood), shares, atol=1e-6)
     with pytest.raises(ValueError, match="states"):
         kr.inference.Exact()(
             kr.CRBM(

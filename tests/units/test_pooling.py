@@ -38,6 +38,12 @@ def test_units_with_many_examples_keep_their_moments():
     np.testing.assert_allclose(found, [mean, variance], rtol=1e-4)
 
 
+def test_a_unit_alone_keeps_its_moments():
+    """What units have in common is not known of one: it was 0 / 0."""
+    one = np.array([[0.1]]), np.array([[0.2]])
+    np.testing.assert_array_equal(shrunk(*one, np.array([[3.0]])), one)
+
+
 def test_probabilities_of_categories_stay_so():
     rng = np.random.default_rng(0)
     mean = rng.dirichlet([1.0, 1.0, 1.0], 50).ravel()
