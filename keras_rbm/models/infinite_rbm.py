@@ -1,5 +1,6 @@
 """The infinite restricted Boltzmann machine, whose hidden layer grows."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -477,10 +478,14 @@ def _fingerprint(model):
 
 
 class _Growing(keras.callbacks.Callback):
-    """Prepares the samples when `fit` begins, and ends it if there is no more room."""
+    """Prepares the samples when `fit` begins, and ends it if there is no more room.
+
+    Warns if no unit was added.
+    """
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model, samples = self.model, self.model._samples
+        self._units_before = model.hidden_units
         known = samples.read().log_partition
         if not samples.belong_to(model):
             samples.replace(started=False)
@@ -497,6 +502,16 @@ class _Growing(keras.callbacks.Callback):
                 logs[name] = float(getattr(samples, name))
         if model.is_full:
             model.stop_training = True
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        units, penalty = self.model.hidden_units, self.model.rule.l2
+        if units == self._units_before:
+            warnings.warn(
+                "Expected units that gain more than their penalty costs. Received: "
+                f"none in this fit, with l2={penalty:g}; the model has {units} units. "
+                "If it should have more, use a smaller l2=.",
+                stacklevel=2,
+            )
 
     def _anneal(self):
         """Estimates log Z again, unless the running estimate is as good."""

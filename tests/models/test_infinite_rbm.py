@@ -29,6 +29,7 @@ def free_energy(model, data):
     return -own - np.logaddexp(0.0, data @ kernel + bias).sum(1)
 
 
+@pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 def test_every_method_sees_the_units_in_use():
     model = made()
     assert model.hidden_units == 2

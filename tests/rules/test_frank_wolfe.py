@@ -176,7 +176,8 @@ def test_a_unit_too_large_to_be_validated_is_followed_by_a_larger_penalty(
     monkeypatch.setattr(growth, "_candidate", reject)
     model = InfiniteRBM(4, num_visible=6, seed=0)
     model.compile(rule=FrankWolfe(0.25, **SMALL), run_eagerly=True)
-    logs = model.fit(DATA, batch_size=120, verbose=0).history
+    with pytest.warns(UserWarning, match="none in this fit, with l2=0.25"):
+        logs = model.fit(DATA, batch_size=120, verbose=0).history
     assert penalties == pytest.approx([0.25 * factor for factor in factors])
     assert logs["rejected"] == [3.0] and logs["hidden_units"] == [0]
     assert logs["validation_ess"] == pytest.approx([validation_ess])
@@ -328,6 +329,7 @@ def test_weights_are_counts():
     np.testing.assert_allclose(moments, rows.mean(0), atol=0.04)
 
 
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_no_batch_is_a_remnant():
     """100 rows in batches of 45 made one of 10, by which a unit was validated."""
     sizes = []
@@ -374,6 +376,7 @@ def test_units_are_logged_from_0():
     assert history["hidden_units"] == [0]
 
 
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_what_cannot_be_grown():
     model = InfiniteRBM(4, num_visible=6, trainable=False)
     model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
