@@ -192,7 +192,8 @@ def main():
         settings = {
             k: v for k, v in vars(args).items() if k not in ("record", "methods")
         }
-        key = f"{name}.{args.labels}.{args.hidden}.{args.epochs}.{args.seed}"
+        sizes = args.labels, args.hidden, args.epochs, args.alpha, args.seed
+        key = ".".join(map(str, (name, *sizes)))
         record[key] = settings | {"wrong": wrong, "cpu_seconds": seconds}
         args.record.parent.mkdir(parents=True, exist_ok=True)
         args.record.write_text(json.dumps(record, indent=1))
