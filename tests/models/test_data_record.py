@@ -121,4 +121,4 @@ def test_likelihoods_above_0_are_flagged():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(crbm), "log_partition", lambda *_, **__: low)
         with pytest.warns(UserWarning, match="4 of 4 examples .* above 0, up to 4"):
-            crbm.log_likelihood(x, v)
+            crbm.log_likelihood(x, v, "bethe")

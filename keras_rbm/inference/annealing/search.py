@@ -39,7 +39,7 @@ from keras_rbm.inference.annealing.tempered_path import (
     temperatures,
 )
 from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
-from keras_rbm.inference.estimates import WIDTH, with_rounding
+from keras_rbm.inference.estimates import FEWEST, WIDTH, with_rounding
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
 from keras_rbm.inference.potentials import Potentials
@@ -414,12 +414,15 @@ class Search:
         than one. A chain that stays where it was is drawn once.
         """
         count, batch = self._num_chains, self.pool.batch
-        snapshots = int(np.clip(SEARCH.rows_at_once // len(states), 1, SEARCH.jumps))
+        # Of few chains one each, so that there are enough ancestors for an error.
+        most = min(SEARCH.rows_at_once // len(states), count // FEWEST)
+        snapshots = int(np.clip(most, 1, SEARCH.snapshots))
+        rounds = SEARCH.jumps // (2 * snapshots)
         others, _ = self.pool.draw(count, next(self._seeds))
         best = self.pool.heaviest(SEARCH.clusters, self.pool.parts)
         known = tf.concat([others, tf.reshape(best, (-1, states.shape[1]))], 0)
         on_the_way = jumped(
-            self.potentials, states, known, SEARCH.rounds, snapshots, next(self._seeds)
+            self.potentials, states, known, rounds, snapshots, next(self._seeds)
         )
         snapshots = len(on_the_way)
         labels = self.pool.labels(tf.reshape(on_the_way, (-1, states.shape[1])))

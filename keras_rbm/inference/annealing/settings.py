@@ -30,11 +30,12 @@ class SearchSettings:
     #: States of each run, and peaks, that are followed: one of each of the heaviest
     #: regions.
     followed: int = 3
-    #: Snapshots of near-samples that jump between modes, and the jumps that are tried
-    #: before each: 200 in all, with as many snapshots left out first. One takes half
-    #: the time of a sweep, and most fail.
-    jumps: int = 10
-    rounds: int = 10
+    #: Jumps between modes that each near-sample tries. One takes half the time of a
+    #: sweep, and most fail.
+    jumps: int = 200
+    #: States of each near-sample on its way, over the second half of its jumps, from
+    #: which the share of each region is taken.
+    snapshots: int = 10
     #: Clusters of the chains of each model. A mode that one chain in ten has met must
     #: not share the mean of the others.
     clusters: int = 8
