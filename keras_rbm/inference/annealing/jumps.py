@@ -112,9 +112,12 @@ def _jumps(models, hidden, peaks, places, seed, batch, rounds, snapshots):
     def until(end, state):
         return tf.while_loop(lambda number, *_: number < end, jump, state)
 
-    state = tf.constant(0), hidden, -by_visible.free_energy(hidden)
-    state, found = until(snapshots * rounds, state), []
-    for number in range(snapshots):
+    def snapshot(number, state, found):
         state = until((snapshots + 1 + number) * rounds, state)
-        found.append(state[1])
-    return tf.stack(found)
+        return number + 1, state, found.write(number, state[1])
+
+    state = tf.constant(0), hidden, -by_visible.free_energy(hidden)
+    found = tf.TensorArray(hidden.dtype, snapshots, element_shape=hidden.shape)
+    start = tf.constant(0), until(snapshots * rounds, state), found
+    *_, found = tf.while_loop(lambda number, *_: number < snapshots, snapshot, start)
+    return found.stack()
