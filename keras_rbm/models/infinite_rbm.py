@@ -485,7 +485,7 @@ class _Growing(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model, samples = self.model, self.model._samples
-        self._units_before = model.hidden_units
+        self._before = model.hidden_units, int(model.optimizer.iterations)
         known = samples.read().log_partition
         if not samples.belong_to(model):
             samples.replace(started=False)
@@ -504,8 +504,9 @@ class _Growing(keras.callbacks.Callback):
             model.stop_training = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        units, penalty = self.model.hidden_units, self.model.rule.l2
-        if units == self._units_before:
+        model, (before, steps) = self.model, self._before
+        units, penalty = model.hidden_units, model.rule.l2
+        if units == before and int(model.optimizer.iterations) > steps:
             warnings.warn(
                 "Expected units that gain more than their penalty costs. Received: "
                 f"none in this fit, with l2={penalty:g}; the model has {units} units. "

@@ -81,7 +81,15 @@ def _hidden_starts(units, rows, seed):
 
 @traced_by_size
 def uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns where states lead without noise, and their log weights."""
+    """Returns where states lead without noise, and their log weights.
+
+    Args:
+        potentials: `Potentials` of as many models as rows, or a single one.
+        visible: tensor (C, V), states.
+
+    Returns:
+        tensors (C, V) and (C,), nats.
+    """
 
     def sweep(index, visible):
         hidden = potentials.hidden.mode(potentials.hidden_natural(visible))

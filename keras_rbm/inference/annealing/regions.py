@@ -85,6 +85,7 @@ class Pool:
         self.batch, self.encode, self.regions = batch, encode, None
         self.states, self.values, self.lows = [], [], []
         self._runs, self._labels = [], []
+        self._weights: np.ndarray | None = None  # of all states that were added
 
     def add(self, chains: Annealed, runs: int) -> None:
         """Adds chains (M · runs · B), of runs of M chains each."""
@@ -97,6 +98,7 @@ class Pool:
         labels = self.labels(chains.visible)
         self._labels.append(labels.reshape(log_weights.shape))
         self._runs.append(log_weights)
+        self._weights = None
 
     @property
     def parts(self) -> int:
@@ -137,6 +139,11 @@ class Pool:
 
     def log_weights(self) -> np.ndarray:
         """Returns the log weights of all states, less the largest, (n, B)."""
+        if self._weights is None:
+            self._weights = self._weighed()
+        return self._weights
+
+    def _weighed(self):
         top = self._top()
         numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis, np.newaxis]
         shares = []

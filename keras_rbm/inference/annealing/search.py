@@ -390,50 +390,50 @@ class Search:
 
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and missed masses."""
-        count = self._num_chains
-        states, ancestors = self._jumped(*self.pool.draw(count, next(self._seeds)))
-        missed = self.pool.missed_mass(states)
+        count, seeds = self._num_chains, [next(self._seeds) for _ in range(4)]
         if self.visited is None:
-            return states, ancestors, missed
+            return self._jumped(*seeds)
         nearly_all = self.visited.log_mass > self.pool.known() - SEARCH.nearly_all
         exact, unseen = self.visited.draw(
             self.potentials, self.pool.regions, count, next(self._seeds)
         )
+        numbers = np.tile(np.arange(count)[:, np.newaxis], self.pool.batch)
+        if nearly_all.all():
+            return exact, numbers, unseen
+        states, ancestors, missed = self._jumped(*seeds)
         own = np.tile(nearly_all, count)[:, np.newaxis]
-        numbers = np.arange(count)[:, np.newaxis]
         return (
             tf.where(own, exact, states),
             np.where(nearly_all, numbers, ancestors),
             np.where(nearly_all, unseen, missed),
         )
 
-    def _jumped(self, states, ancestors):
-        """Returns states (M · B, V) of chains that jump between modes, and ancestors.
+    def _jumped(self, *seeds):
+        """Returns what `_drawn` does, of states that runs have found and that jump.
 
         Of the states on their way as many are of each region as belong there, to less
         than one. A chain that stays where it was is drawn once.
         """
-        count, batch = self._num_chains, self.pool.batch
+        pool, count, batch = self.pool, self._num_chains, self.pool.batch
+        states, ancestors = pool.draw(count, seeds[0])
         # Of few chains one each, so that there are enough ancestors for an error.
         most = min(SEARCH.rows_at_once // len(states), count // FEWEST)
         snapshots = int(np.clip(most, 1, SEARCH.snapshots))
         rounds = SEARCH.jumps // (2 * snapshots)
-        others, _ = self.pool.draw(count, next(self._seeds))
-        best = self.pool.heaviest(SEARCH.clusters, self.pool.parts)
+        others, _ = pool.draw(count, seeds[1])
+        best = pool.heaviest(SEARCH.clusters, pool.parts)
         known = tf.concat([others, tf.reshape(best, (-1, states.shape[1]))], 0)
-        on_the_way = jumped(
-            self.potentials, states, known, rounds, snapshots, next(self._seeds)
-        )
-        snapshots = len(on_the_way)
-        labels = self.pool.labels(tf.reshape(on_the_way, (-1, states.shape[1])))
-        labels = labels.reshape(snapshots, count, batch)
+        states = jumped(self.potentials, states, known, rounds, snapshots, seeds[2])
+        snapshots, *_, width = states.shape
+        states = tf.reshape(states, (-1, width))
+        labels = pool.labels(states).reshape(snapshots, count, batch)
         labels = labels.swapaxes(0, 1).reshape(-1, batch)  # by chains
-        chosen = rows_by_weight(0.0 * labels, labels, count, next(self._seeds))
+        chosen = rows_by_weight(0.0 * labels, labels, count, seeds[3])
         chain, snapshot = np.divmod(chosen, snapshots)
         rows = (snapshot * count + chain) * batch + np.arange(batch)
-        states = tf.reshape(on_the_way, (-1, states.shape[1]))
+        states = tf.gather(states, rows.ravel())
         ancestors = np.take_along_axis(ancestors, chain, 0)
-        return tf.gather(states, rows.ravel()), ancestors
+        return states, ancestors, pool.missed_mass(states)
 
     def _for_models(self, natural):
         return tf.broadcast_to(natural, (1, self.pool.batch, self._width))

@@ -22,8 +22,6 @@ _SGD_RATE = 0.2
 BETA_1 = 0.5
 _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
-
-
 #: Sweeps of the chains that draw unknown values in each step. By default the rule's own
 #: chains take as many: unknown values follow the model, and would pull along one that
 #: its chains fall behind.
