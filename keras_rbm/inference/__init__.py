@@ -17,15 +17,15 @@ from keras_rbm.inference.annealing.search import StartingPoint as StartingPoint
 from keras_rbm.inference.annealing.search import (
     find_starting_point as find_starting_point,
 )
+from keras_rbm.inference.annealing.tempered_partition import (
+    tempered_log_partition as tempered_log_partition,
+)
 from keras_rbm.inference.annealing.tempered_path import TemperedPath as TemperedPath
 from keras_rbm.inference.annealing.tempered_path import temperatures as temperatures
 from keras_rbm.inference.annealing.tempering import TemperedChains as TemperedChains
 from keras_rbm.inference.annealing.tempering import equalized_betas as equalized_betas
 from keras_rbm.inference.annealing.tempering import (
     parallel_tempering as parallel_tempering,
-)
-from keras_rbm.inference.annealing.tempering import (
-    tempered_log_partition as tempered_log_partition,
 )
 from keras_rbm.inference.couplings import contact_scores as contact_scores
 from keras_rbm.inference.couplings import effective_couplings as effective_couplings

@@ -17,8 +17,9 @@ from keras_rbm.inference.annealing.search import (
     seeds_of,
     starting_point,
 )
+from keras_rbm.inference.annealing.tempered_partition import bridged
 from keras_rbm.inference.annealing.tempered_path import temperatures
-from keras_rbm.inference.annealing.tempering import bridged, check_single
+from keras_rbm.inference.annealing.tempering import check_single
 from keras_rbm.inference.arguments import check_finite, check_model
 from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.exact import enumerated_log_partition, smaller_layer

@@ -42,6 +42,14 @@ def random_gaussian_potentials(num_visible, num_hidden, seed=0, scale=0.5):
     )
 
 
+def assert_visible_means(potentials, states):
+    """Asserts that first statistics are the model's, within five standard errors."""
+    exact = keras_rbm.inference.exact_moments(potentials).visible.bias.numpy()
+    first = potentials.visible.statistics(states).bias.numpy()
+    error = first.std(0) / np.sqrt(len(first))
+    assert (abs(first.mean(0) - exact) < 5 * error).all()
+
+
 def rbm_like(potentials):
     """Returns an RBM with the parameters of binary potentials."""
     sizes = potentials.kernel.shape

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.annealing import tempering
+from keras_rbm.inference.annealing import tempered_partition
 from keras_rbm.inference.annealing.bridge_sampling import bridge
 
 SEEDS = range(20)
@@ -235,12 +235,12 @@ def test_ess_is_what_was_measured():
 
 def test_chains_of_one_family_count_as_one():
     parts = tf.constant(np.repeat([1.0, -1.0], 10), tf.float64)
-    alone = tempering._between_families(parts, None)
-    joined = tempering._between_families(parts, np.arange(20) // 2)
+    alone = tempered_partition._between_families(parts, None)
+    joined = tempered_partition._between_families(parts, np.arange(20) // 2)
     want = [np.sqrt(20 / 19 / 20), np.sqrt(10 / 9 * 10 * 4) / 20]
     np.testing.assert_allclose([alone, joined], want)
     for few in (np.zeros(20), np.arange(20) // 4):
-        assert tempering._between_families(parts, few) == np.inf
+        assert tempered_partition._between_families(parts, few) == np.inf
 
 
 @pytest.mark.parametrize(
