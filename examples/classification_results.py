@@ -25,7 +25,9 @@ def claims(runs):
         run = min(chosen(runs, method), key=lambda run: run["wrong"])
         wrong = run["wrong"]
         verdict = "**holds**" if wrong <= published else "fails"
-        command = f"`--methods {method} --hidden {run['hidden']}`"
+        names = "hidden", "epochs", *(["alpha"] if method == "hybrid" else [])
+        options = " ".join(f"--{name} {run[name]:g}" for name in names)
+        command = f"`--methods {method} {options}`"
         yield (
             f"{method} RBM, wrong",
             f"{published} %",
