@@ -14,7 +14,7 @@ from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.annealing.tempered_path import Annealed
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
 from keras_rbm.inference.potentials import Potentials, finite_layers
-from keras_rbm.inference.resampling import systematic_rows
+from keras_rbm.inference.resampling import effective_sample_size, systematic_rows
 
 
 class Regions(NamedTuple):
@@ -91,7 +91,7 @@ class Pool:
         """Adds chains (M · runs · B), of runs of M chains each."""
         log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
         log_weights = comparable(log_weights)
-        value, error = _value(log_weights)
+        value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
         self.states.append(chains.visible)
         self.values.extend(value)
         self.lows.extend(value + _less(2.0 * error))
@@ -124,20 +124,14 @@ class Pool:
         return logsumexp(self.values, 0) - np.log(most_runs) - HALF_MARKOV
 
     def known(self) -> np.ndarray:
-        """Returns the largest log Z, less two errors, (B,), that runs have found.
+        """Returns log Z less two errors, (B,), by the run or by all that find most.
 
-        Either all of it by one run, or the mass of each region by the run that has
-        found most there: no single run may have met all modes. If all M chains of a
-        run are in one region, up to 3 / M of the mass may be elsewhere (at 95 %).
+        Of all runs, each where it has been: no single one may have met all modes.
         """
-        most = []
-        for number in range(SEARCH.clusters):
-            lows = []
-            for run, labels in zip(self._runs, self._labels, strict=True):
-                value, error = _value(np.where(labels == number, run, -np.inf))
-                lows.extend(value + _less(2.0 * error) + _less(3.0 / len(run)))
-            most.append(np.max(lows, 0))
-        return np.maximum(np.max(self.lows, 0), logsumexp(most, 0))
+        log_weights = self.log_weights()
+        value = logsumexp(log_weights, 0) + self._top()
+        error = 1.0 / np.sqrt(effective_sample_size(tf.constant(log_weights)).numpy())
+        return np.maximum(np.max(self.lows, 0), value + _less(2.0 * error))
 
     def _top(self):
         """Returns the largest log weight of each model, (B,)."""
@@ -188,13 +182,6 @@ class Pool:
         """Returns the numbers of the regions of states (n · B, V), (n, B)."""
         rows = self.encode(states).numpy()
         return self.regions.labels(rows.reshape(-1, self.batch, rows.shape[1]))
-
-
-def _value(log_weights):
-    """Returns the log mean of weights (M, ...), and its error."""
-    log_weights = comparable(log_weights)
-    value, error, _ = (x.numpy() for x in weighted(tf.constant(log_weights)))
-    return value, error
 
 
 def _less(share):
