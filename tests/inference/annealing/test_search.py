@@ -237,9 +237,12 @@ def needle(seed, visible, hidden, together, share, strength):
     return kernel, b, c
 
 
-def test_half_the_mass_is_not_taken_for_all():
+@pytest.mark.parametrize(
+    "together, share", [(7, 0.5), pytest.param(9, 0.3, marks=pytest.mark.slow)]
+)
+def test_half_the_mass_is_not_taken_for_all(together, share):
     """No run met both modes: 0.58 nats too low, closed, 19 of its errors."""
-    potentials = Potentials(*needle(0, 80, 14, 7, 0.5, 12.0))
+    potentials = Potentials(*needle(0, 80, 14, together, share, 12.0))
     truth = inference.exact_log_partition(potentials)
     z = inference.estimate_log_partition(potentials, "bidirectional")
     assert z.lower < truth < z.upper and z.stderr < 0.2
