@@ -187,6 +187,16 @@ class LogPartition(NamedTuple):
             else self.note,
         )
 
+    def at_least(self, bound: float) -> "LogPartition":
+        """Returns the estimate, knowing that log Z is not below a bound, in nats.
+
+        An interval that lies below the bound has no upper end.
+        """
+        certain = tf.constant(bound, tf.float64)
+        result = self.without_refuted_upper_end(certain)
+        lower = tf.where(result.lower >= certain, result.lower, certain)  # also for NaN
+        return result._replace(value=tf.maximum(result.value, certain), lower=lower)
+
     def explained(self, method: str, remark: str = "") -> "LogPartition":
         """Returns the estimate with a note: the remark, or why an end is open.
 

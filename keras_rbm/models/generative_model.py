@@ -1,6 +1,7 @@
 """The base class of models of p(v): their base rate, and partition function."""
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,7 @@ from keras_rbm.models.gaps import (
     marginals,
     states_given,
 )
+from keras_rbm.models.mass_of_rows import log_mass, may_exceed
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
 
 
@@ -411,7 +413,18 @@ class GenerativeModel(BoltzmannMachine):
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
         value = self._log_partition_value(log_partition)
-        return -tf.cast(map_rows(self._energies, values), tf.float64) - value
+        energies = tf.cast(map_rows(self._energies, values), tf.float64)
+        if tf.executing_eagerly() and may_exceed(energies, float(value)):
+            least = log_mass(self, values, energies)
+            if float(value) < least:
+                warnings.warn(
+                    f"Expected log Z of at least {least:.3f}: these rows alone have "
+                    f"that mass. Received: log_partition={float(value):.3f}, with "
+                    "which probabilities add up to more than 1. It is too low: "
+                    "compute it anew by log_partition('bidirectional').",
+                    stacklevel=3,
+                )
+        return -energies - value
 
     def _log_partition_value(self, log_partition):
         """Returns `log Z`, float64, from the argument of likelihoods.

@@ -1,0 +1,44 @@
+"""What the data alone say of log Z: a bound that no estimate may lie below."""
+
+import math
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from keras_rbm.datasets.sparse_rows import as_dense
+
+#: Rounding of energies in float32, relative and absolute, nats.
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-4
+
+
+def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
+    """Returns a lower bound of log Z: the log mass of the different rows, in nats.
+
+    For units of finitely many states `sum_v exp(-F(v)) <= Z` over any set of
+    different states. It is a theorem; how near it comes depends on how much of the
+    model's mass these states have. Rounding is taken off.
+
+    Args:
+        model: a model of p(v).
+        values: array or sparse matrix (N, V), states.
+        energies: array (N,), F(v) or an upper bound of it.
+
+    Returns:
+        float; minus infinity for units of infinitely many states, and if a state is
+        not known.
+    """
+    rows = np.asarray(as_dense(values), np.float32) + 0.0  # no state is minus 0
+    if not model._visible_parameters().whole.finite or np.isnan(rows).any():
+        return -math.inf
+    different = {row.tobytes(): number for number, row in enumerate(rows)}
+    weights = -np.asarray(energies, np.float64)[list(different.values())]
+    total = logsumexp(weights)
+    return float(total - _ABSOLUTE - _RELATIVE * np.abs(weights).max())
+
+
+def may_exceed(energies: ArrayLike, log_partition: float) -> bool:
+    """Returns whether rows could have more mass than Z, if all were different."""
+    return bool(logsumexp(-np.asarray(energies, np.float64)) > log_partition)
