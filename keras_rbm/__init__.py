@@ -27,4 +27,5 @@ from keras_rbm.models import DBM as DBM
 from keras_rbm.models import DBN as DBN
 from keras_rbm.models import RBM as RBM
 from keras_rbm.models import InfiniteRBM as InfiniteRBM
+from keras_rbm.quality import quality_report as quality_report
 from keras_rbm.scoring import score_report as score_report

@@ -15,6 +15,7 @@ from keras_rbm.plots.images import comparison as comparison
 from keras_rbm.plots.images import filters as filters
 from keras_rbm.plots.images import reconstructions as reconstructions
 from keras_rbm.plots.images import samples as samples
+from keras_rbm.plots.quality import quality_report as quality_report
 from keras_rbm.plots.sampling import chain_animation as chain_animation
 from keras_rbm.plots.sampling import chains as chains
 from keras_rbm.plots.sequences import contact_map as contact_map

@@ -209,6 +209,15 @@ OTHERS = {
         kr.plots.score_report,
         {"report": lambda: _report(), "title": None},
     ),
+    "plots.quality_report": (
+        kr.plots.quality_report,
+        {"report": lambda: _quality(), "title": None},
+    ),
+    "quality_report": (
+        kr.quality_report,
+        {"model": MODELS["RBM"], "train": DATA, "held_out": DATA}
+        | {"steps": 2, "seed": 0},
+    ),
     "score_report": (
         kr.score_report,
         {"model": MODELS["RBM"], "x": DATA, "v": None, "methods": ["exact"]}
@@ -237,3 +246,9 @@ def _annealed():
 @functools.cache
 def _report():
     return kr.score_report(MODELS["RBM"](), DATA, methods=["exact"], steps=2)
+
+
+@functools.cache
+def _quality():
+    rows = np.resize(DATA, (12, WIDTH))
+    return kr.quality_report(MODELS["RBM"](), rows, rows, steps=2)

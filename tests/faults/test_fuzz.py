@@ -20,7 +20,13 @@ import keras_rbm as kr
 pytestmark = pytest.mark.faults
 
 #: Calls of some seconds, where the arguments are good.
-SLOW = {"export", "find_starting_point", "pretrain", "score_report"}
+SLOW = {
+    "export",
+    "find_starting_point",
+    "pretrain",
+    "quality_report",
+    "score_report",
+}
 
 
 def _method(model, method):

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -169,7 +170,7 @@ def _effective(x):
     # Halves count as separate chains: states that drift are not independent.
     x = tf.concat([x[:half], x[-half:]], 2)
     x = tf.transpose(x, (0, 2, 1))
-    with _no_warning_of_complex():
+    with no_warning_of_complex():
         sizes = tfp.mcmc.effective_sample_size(x, cross_chain_dims=1)
     varies = tf.math.reduce_variance(x, (0, 1)) > 0.0
     states = tf.cast(tf.shape(x)[0] * tf.shape(x)[1], tf.float64)
@@ -177,7 +178,7 @@ def _effective(x):
 
 
 @contextlib.contextmanager
-def _no_warning_of_complex():
+def no_warning_of_complex() -> Iterator[None]:
     """TensorFlow warns of what TensorFlow Probability does with Fourier transforms."""
     logger = tf.get_logger()
 
