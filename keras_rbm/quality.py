@@ -63,9 +63,10 @@ class QualityReport(NamedTuple):
         sweeps: int array (T,), lengths of chains.
         from_noise, from_data: float arrays (T,), accuracy against held-out data after
             as many sweeps from the base rate, and from training data.
-        r_hat: float, split R-hat of the free energies of chains from both starts.
-        autocorrelation: float, integrated autocorrelation time of a chain's free
-            energy, in sweeps.
+        r_hat: float, split R-hat of chains from both starts, the largest of their
+            free energy and of the first two principal components of the data.
+        autocorrelation: float, integrated autocorrelation time of these, the longest,
+            in sweeps.
         samples: array (N, V), chains from the base rate after all sweeps.
         components: dict of `"held-out data"` and `"samples"` to arrays (N, 2), in the
             first two principal components of the held-out data.
@@ -138,9 +139,10 @@ def quality_report(
     categories, and of numbers in standard deviations. *Statistics*: means, covariances,
     and third central moments of up to 100 columns that vary, compared by their
     correlation. *Mixing*: split R-hat [3] and the autocorrelation time of the free
-    energy. *Length*: the accuracy after 1, 3, 10, … sweeps from the base rate and from
-    data. A model that learned from chains that were too short makes its best samples
-    after as many sweeps as its rule took, and worse ones later [2].
+    energy and of two principal components. *Length*: the accuracy after 1, 3, 10, …
+    sweeps from the base rate and from data. A model that learned from chains that were
+    too short makes its best samples after as many sweeps as its rule took, and worse
+    ones later [2].
 
     Args:
         model: built `RBM`, `InfiniteRBM` or `DBM`.
@@ -202,7 +204,14 @@ def quality_report(
         for kind in (noise, started)
     )
     samples = noise[-1]
-    r_hat, autocorrelation = _mixing(model, samples, started[-1], steps, seeds[2:])
+    directions = np.linalg.svd(data - data.mean(0), full_matrices=False)[2][:2].T
+    r_hat, autocorrelation = _mixing(
+        model,
+        (samples, started[-1]),
+        steps,
+        lambda states: encode(states) @ directions,
+        seeds[2],
+    )
     coded = encode(samples)
     correlations, covariances = _statistics_compared(data, coded, others)
     report = QualityReport(
@@ -216,7 +225,10 @@ def quality_report(
         r_hat,
         autocorrelation,
         samples,
-        _components(data, coded),
+        {
+            name: (rows - data.mean(0)) @ directions
+            for name, rows in (("held-out data", data), ("samples", coded))
+        },
         covariances,
         (),
     )
@@ -301,14 +313,6 @@ def _statistics_compared(data, samples, others):
     return correlations, {"held-out data": of_data[1], "samples": rest[0][1]}
 
 
-def _components(data, samples):
-    """Returns rows in the first two principal components of the data."""
-    mean = data.mean(0)
-    directions = np.linalg.svd(data - mean, full_matrices=False)[2][:2].T
-    parts = {"held-out data": data, "samples": samples}
-    return {name: (rows - mean) @ directions for name, rows in parts.items()}
-
-
 def _statistics(rows, places):
     centered = rows - rows.mean(0)
     upper = np.triu_indices(rows.shape[1], 1)
@@ -323,27 +327,30 @@ def _pearson(x, y):
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _mixing(model, noise, data, steps, seeds):
-    """Returns split R-hat and the autocorrelation time of free energies."""
+def _mixing(model, starts, steps, project, seed):
+    """Returns the largest split R-hat, and the longest autocorrelation time."""
     import tensorflow_probability as tfp
 
-    each = min(len(noise), _CHAINS // 2)
-    states = np.concatenate([noise[:each], data[:each]])
+    each = min(len(starts[0]), _CHAINS // 2)
+    states = np.concatenate([start[:each] for start in starts])
     apart = max(1, steps // _MOMENTS)
-    each_moment = []
+    moments = []
     for number in range(_MOMENTS):
-        fresh = random.fold_in(seeds[0], number)
+        fresh = random.fold_in(seed, number)
         states = np.asarray(
             model.sample(len(states), steps=apart, initial_visible=states, seed=fresh)
         )
-        each_moment.append(np.asarray(map_rows(model._energies, states), np.float64))
-    energies = np.stack(each_moment)  # (moments, chains)
-    if not energies.std() > 0.0:
+        energies = np.asarray(map_rows(model._energies, states), np.float64)
+        moments.append(np.concatenate([energies[:, np.newaxis], project(states)], 1))
+    values = np.stack(moments)  # (moments, chains, quantities)
+    values = values[..., values.std((0, 1)) > 0.0]
+    if not values.shape[-1]:
         return 1.0, 1.0
-    r_hat = tfp.mcmc.potential_scale_reduction(energies, 1, split_chains=True)
+    r_hats = tfp.mcmc.potential_scale_reduction(values, 1, split_chains=True)
     with no_warning_of_complex():
-        size = tfp.mcmc.effective_sample_size(energies, cross_chain_dims=1)
-    return float(r_hat), float(apart * energies.size / size)
+        sizes = tfp.mcmc.effective_sample_size(values, cross_chain_dims=1)
+    states = values.shape[0] * values.shape[1]
+    return float(np.max(r_hats)), float(apart * states / np.min(sizes))
 
 
 def _verdict(report):
@@ -352,12 +359,17 @@ def _verdict(report):
     differ = report.held_out.exceeds(max(0.5, report.data.value))
     gap = report.privacy_loss
     errors = math.hypot(report.held_out.stderr, report.train.stderr)
+    stuck = not report.r_hat < _LARGEST_R_HAT
     memorizes = gap > max(_LEAST, _ERRORS * errors)
     if differ:
         said.append(
             f"Samples differ from data: neighbors tell {report.held_out.value:.0%} "
             "of them apart."
-            + ("" if memorizes else " Train longer, or take more hidden units.")
+            + (
+                ""
+                if memorizes or stuck
+                else " Train longer, or take more hidden units."
+            )
         )
     else:
         said.append("Nearest neighbors do not tell samples from data.")
@@ -373,10 +385,11 @@ def _verdict(report):
             f"Pairs of columns vary together less as in the data than they could: "
             f"{own:.2f}, where training data have {most:.2f}."
         )
-    if not report.r_hat < _LARGEST_R_HAT:
+    if stuck:
         said.append(
             f"Chains depend on where they began (R-hat {report.r_hat:.2f}): modes may "
-            "have wrong shares. Use more steps, or sample(method='tempering')."
+            "have wrong shares. Train with rule='parallel_tempering', and start "
+            "samples at data (initial_visible=...)."
         )
     best = int(np.argmin(report.from_noise))
     worse = report.from_noise[-1] - report.from_noise[best]
