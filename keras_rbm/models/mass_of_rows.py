@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.models.data.rows import row_chunks
 
 #: Rounding of energies in float32, relative and absolute, nats.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-4
@@ -23,17 +24,25 @@ def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
 
     Args:
         model: a model of p(v).
-        values: array or sparse matrix (N, V), states.
+        values: array, sparse matrix (N, V) or dataset, states.
         energies: array (N,), F(v) or an upper bound of it.
 
     Returns:
         float; minus infinity for units of infinitely many states, and if a state is
         not known.
     """
-    rows = np.asarray(as_dense(values), np.float32) + 0.0  # no state is minus 0
-    if not model._visible_parameters().whole.finite or np.isnan(rows).any():
+    if not model._visible_parameters().whole.finite:
         return -math.inf
-    different = {row.tobytes(): number for number, row in enumerate(rows)}
+    different: dict[bytes, int] = {}
+    number = 0
+    for chunk in row_chunks(values, model._form.visible.fill):
+        rows = np.asarray(as_dense(chunk), np.float32) + 0.0  # no state is minus 0
+        if np.isnan(rows).any():
+            return -math.inf
+        different |= {row.tobytes(): number + i for i, row in enumerate(rows)}
+        number += len(rows)
+    if number != len(energies):  # type: ignore[arg-type]
+        return -math.inf  # they can be read only once
     weights = -np.asarray(energies, np.float64)[list(different.values())]
     total = logsumexp(weights)
     return float(total - _ABSOLUTE - _RELATIVE * np.abs(weights).max())

@@ -87,3 +87,16 @@ def test_a_report_says_so(monkeypatch):
     report = keras_rbm.score_report(rbm, states, methods=["ais"], steps=5)
     assert np.isinf(report.log_partitions["ais"].upper)
     assert report.quote.startswith("Quote none")
+
+
+def test_of_datasets_and_of_what_can_be_read_only_once():
+    states = TYPES[0][1].astype("float32")
+    rbm = model_of("bernoulli", 5)
+    energies = rbm.free_energy(states)
+    dataset = tf.data.Dataset.from_tensor_slices(states).batch(7)
+    assert log_mass(rbm, dataset, energies) == log_mass(rbm, states, energies)
+    used_up = iter([])
+    assert log_mass(rbm, used_up, energies) == -np.inf
+    sparse = scipy.sparse.csr_matrix(np.eye(5000, 5, dtype="float32"))
+    with pytest.warns(UserWarning, match="add up to more than 1"):
+        rbm.log_likelihood(sparse, 1.0)  # not dense at once
