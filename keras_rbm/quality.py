@@ -37,14 +37,25 @@ class Accuracy(NamedTuple):
         value: float, 0.5 if they have the same distribution; nearer to 1 the more
             they differ, and nearer to 0 the more samples are copies.
         stderr: float.
+        of_data, of_samples: floats, of which `value` is the mean: how often the
+            neighbor of data is data, and that of a sample a sample. If samples are more
+            scattered than data, or less, one is large and the other small.
     """
 
     value: float
     stderr: float
+    of_data: float
+    of_samples: float
 
     def exceeds(self, other: float) -> bool:
         """Returns whether it is larger than a number, clearly."""
         return self.value - other > max(_LEAST, _ERRORS * self.stderr)
+
+    @property
+    def is_lopsided(self) -> bool:
+        """Whether data and samples are told with different success, clearly."""
+        difference = abs(self.of_data - self.of_samples)
+        return difference > 2.0 * max(_LEAST, _ERRORS * self.stderr)
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ± {self.stderr:.3f}"
@@ -99,7 +110,8 @@ class QualityReport(NamedTuple):
     def __str__(self) -> str:
         lines = [
             "nearest neighbors tell samples from held-out data: "
-            f"{self.held_out} (0.5 if alike)",
+            f"{self.held_out} (0.5 if alike); of data {self.held_out.of_data:.2f}, of "
+            f"samples {self.held_out.of_samples:.2f}",
             f"samples from training data: {self.train}; privacy loss "
             f"{self.privacy_loss:.3f}",
             f"training data from held-out data: {self.data}",
@@ -195,7 +207,7 @@ def quality_report(
     train, held_out = some_rows(train, count), some_rows(held_out, count)
     encode = _encoder(model, train)
     data, others = encode(held_out), encode(train)
-    seeds = [random.fold_in(random.as_seed(seed), number) for number in range(4)]
+    seeds = [random.fold_in(random.as_seed(seed), number) for number in range(3)]
     sweeps = _lengths(steps)
     noise = _followed(model, None, count, sweeps, seeds[0])
     started = _followed(model, train, count, sweeps, seeds[1])
@@ -289,10 +301,11 @@ def _accuracy(data, samples):
         np.where(near == other, 0.5, near < other)
         for near, other in zip(own, (between.min(1), between.min(0)), strict=True)
     ]
-    value = 0.5 * (told[0].mean() + told[1].mean())
+    of_data, of_samples = (float(each.mean()) for each in told)
     variance = 0.25 * sum(each.var() for each in told) / len(data)
     # Not 0 where all are told: one of them could have been the other way.
-    return Accuracy(float(value), float(np.sqrt(variance + 0.25 / len(data) ** 2)))
+    stderr = float(np.sqrt(variance + 0.25 / len(data) ** 2))
+    return Accuracy(0.5 * (of_data + of_samples), stderr, of_data, of_samples)
 
 
 def _statistics_compared(data, samples, others):
@@ -361,17 +374,20 @@ def _verdict(report):
     errors = math.hypot(report.held_out.stderr, report.train.stderr)
     stuck = not report.r_hat < _LARGEST_R_HAT
     memorizes = gap > max(_LEAST, _ERRORS * errors)
+    cure = "" if memorizes or stuck else " Train longer, or take more hidden units."
     if differ:
         said.append(
             f"Samples differ from data: neighbors tell {report.held_out.value:.0%} "
-            "of them apart."
-            + (
-                ""
-                if memorizes or stuck
-                else " Train longer, or take more hidden units."
-            )
+            f"of them apart.{cure}"
         )
-    else:
+    if report.held_out.is_lopsided:
+        scattered = report.held_out.of_data > report.held_out.of_samples
+        said.append(
+            f"Samples are {'more' if scattered else 'less'} scattered than data: the "
+            f"nearest neighbor is a sample for {report.held_out.of_samples:.0%} of "
+            f"the samples, and data for {report.held_out.of_data:.0%} of the data."
+        )
+    if not said:
         said.append("Nearest neighbors do not tell samples from data.")
     if memorizes:
         said.append(

@@ -34,6 +34,9 @@ def test_accuracy_of_nearest_neighbors():
     assert _accuracy(one, two + 9.0).value == 1.0
     assert _accuracy(one, one + 1e-6).value == 0.0  # copies
     np.testing.assert_allclose(_accuracy(np.ones((9, 2)), np.ones((9, 2))).value, 0.5)
+    scattered = _accuracy(*rng.normal(size=(2, 800, 30)) * [[[1.0]], [[2.0]]])
+    assert scattered.of_data > 0.9 and scattered.of_samples < 0.2
+    assert scattered.is_lopsided and not same.is_lopsided
     spread = [_accuracy(*rng.normal(size=(2, 50, 3))).value for _ in range(200)]
     stated = _accuracy(*rng.normal(size=(2, 50, 3))).stderr
     assert 0.6 < np.std(spread) / stated < 1.4
@@ -73,6 +76,16 @@ def test_the_model_that_made_the_data_has_learned_them():
     np.testing.assert_allclose(cloud, report.components["held-out data"])
     most = np.linalg.eigvalsh(np.cov(held_out.T, bias=True))[::-1][:2]
     np.testing.assert_allclose(cloud.var(0), most, rtol=1e-4)
+
+
+def test_samples_that_are_scattered_are_told():
+    """The mean of both accuracies is near 0.5: they hid each other."""
+    rng = np.random.default_rng(0)
+    data = (0.5 * rng.normal(size=(400, 20))).astype("float32")
+    rbm = keras_rbm.RBM(2, visible="gaussian", num_visible=20, seed=0)
+    rbm.adapt(2.5 * data)
+    report = quality_report(rbm, data[:200], data[200:], steps=3)
+    assert any("more scattered than data" in each for each in report.verdict)
 
 
 def test_a_model_that_has_learned_nothing():
