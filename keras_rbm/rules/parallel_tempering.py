@@ -1,6 +1,5 @@
 """Parallel tempering as a learning rule."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -10,43 +9,56 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
-from keras_rbm.inference.annealing.tempering import (
-    equalized_betas,
-    start_tempering,
-    tempering_step,
-)
+from keras_rbm.inference.annealing.tempering import equalized_betas, swap_neighbors
+from keras_rbm.inference.gibbs import ChainNoise, ChainState
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Step
 
-#: How fast averaged swap rates and adaptive temperatures move per step.
+#: How fast averaged swap rates and the temperatures move per step.
 _RATE = 0.01
+#: How fast a replica's mean goes to that of the data, relative to its variance.
+_MEAN_RATE = 0.3
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class ParallelTempering(LearningRule):
-    """PT: negative moments from persistent, tempered chains [1].
+    """PCD whose chains exchange states with tempered ones [1].
 
-    Each chain is a ladder of replicas from the base-rate model to the model, which
-    exchange their states, see `keras_rbm.inference.parallel_tempering`. The moments
-    are those of the model's own replicas. These chains still mix where those of PCD
-    stay in one mode, at `num_replicas` times the cost.
+    As in PCD, `num_chains` chains of the model go on from step to step, and the
+    negative moments are theirs. Some of them, in turn, have a ladder below, of replicas
+    at inverse temperatures down to 0, where the units are independent. After
+    `gibbs_steps` sweeps of all, neighbors on a ladder swap their states. So chains
+    leave a mode that Gibbs sweeps stay in, and modes far apart get their shares. With
+    as many ladders as chains this is the rule of [1]; a few do nearly as well, and
+    cost little.
+
+    Temperatures move until neighbors accept equally many swaps, and the replica at beta
+    is
+
+    `log p*(v) = ((1 - beta) a_beta + beta b)' v + base(v)
+    + sum_j A_j(beta (v'W + c)_j)`
+
+    where each a_beta is learned, so that the replica's mean is 1 - beta² times that of
+    the data plus beta² times that of the model's chains. With the same a for all, small
+    modes vanish at middle temperatures, and no chain comes from one to another.
 
     Args:
-        num_replicas: int ≥ 2, R.
+        gibbs_steps: int ≥ 1, sweeps of every replica per step.
         num_chains: int ≥ 1.
-        gibbs_steps: int ≥ 1, sweeps (each with swaps) per step.
-        betas: `None` for equally spaced inverse temperatures; `"adaptive"` to move them
-            in each step by a hundredth of the way to `equalized_betas` of the swap
-            rates; or R increasing values from 0 to 1.
+        num_replicas: int ≥ 2, of a ladder, the model among them.
+        num_ladders: int ≥ 1, at most `num_chains`.
         **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
 
     Attributes:
-        chains: variable (R, num_chains, V), visible states; `chains[-1]` are states of
-            the model.
-        betas: variable (R,).
-        swap_rates: variable (R - 1,), running averages of the accepted share.
+        chains: variable (num_chains, V), states of the model.
+        ladders: variable (num_replicas - 1, num_ladders, V), states of the replicas
+            below, the hottest first.
+        betas: variable (num_replicas,), inverse temperatures from 0 to 1.
+        shifts: variable (num_replicas, V), a_beta less that of the base-rate model.
+        swap_rates: variable (num_replicas - 1,), running averages of the accepted
+            share.
 
     Raises:
         ValueError: if an argument is out of range, or for a model with input.
@@ -54,7 +66,7 @@ class ParallelTempering(LearningRule):
     Example:
 
     >>> rbm = keras_rbm.RBM(4, seed=0)
-    >>> rule = keras_rbm.rules.ParallelTempering(num_replicas=5, num_chains=20)
+    >>> rule = keras_rbm.rules.ParallelTempering(num_replicas=5, num_ladders=20)
     >>> rbm.compile("sgd", rule=rule)
     >>> history = rbm.fit(np.eye(6, dtype="float32"), verbose=0)
     >>> rule.swap_rates.shape
@@ -67,88 +79,132 @@ class ParallelTempering(LearningRule):
 
     conditional = False
     chains: keras.Variable | None
+    ladders: keras.Variable | None
     betas: keras.Variable | None
+    shifts: keras.Variable | None
     swap_rates: keras.Variable | None
 
     def __init__(
         self,
-        num_replicas: int = 10,
+        gibbs_steps: int = 2,
         num_chains: int = 100,
-        gibbs_steps: int = 1,
-        betas: str | Sequence[float] | None = None,
+        num_replicas: int = 10,
+        num_ladders: int = 5,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_counts(2, num_replicas=num_replicas)
-        check_counts(num_chains=num_chains, gibbs_steps=gibbs_steps)
-        self.num_replicas = num_replicas
-        self.num_chains = num_chains
+        check_counts(
+            gibbs_steps=gibbs_steps, num_chains=num_chains, num_ladders=num_ladders
+        )
+        if num_ladders > num_chains:
+            raise ValueError(
+                "Expected at most as many ladders as chains. Received: "
+                f"num_ladders={num_ladders}, num_chains={num_chains}."
+            )
         self.gibbs_steps = gibbs_steps
-        self._start = _start(betas, num_replicas)
-        by_name = betas is None or isinstance(betas, str)
-        self._requested_betas = betas if by_name else self._start.tolist()
-        self.chains = self.betas = self.swap_rates = None
+        self.num_chains = num_chains
+        self.num_replicas = num_replicas
+        self.num_ladders = num_ladders
+        self.chains = self.ladders = None
+        self.betas = self.shifts = self.swap_rates = None
 
     def build(self, learner: Learner) -> None:
         super().build(learner)
         seed = learner.seed()
         potentials = learner.potentials()
         path = TemperedPath(potentials, learner.base_natural(potentials))
-        width = path.potentials.num_visible
-        replicas = self.num_replicas
+        below = self.num_replicas - 1
+        width, rows = potentials.num_visible, potentials.visible.num_rows
+        first, count = below * self.num_ladders, self.num_chains
+        start = path.sample_base(first + count, seed)
 
-        def initializer(shape, dtype=None):
-            rows = path.sample_base(replicas * self.num_chains, seed)
-            return tf.reshape(rows, shape)
+        def add(name, shape, values):
+            def initializer(shape, dtype=None):
+                return tf.reshape(tf.cast(values, dtype), shape)
 
-        self.chains = learner.add_variable(
-            "chains", (replicas, self.num_chains, width), initializer
-        )
-        self.betas = learner.add_variable(
-            "betas", (replicas,), keras.initializers.Constant(self._start)
-        )
-        self.swap_rates = learner.add_variable(
-            "swap_rates", (replicas - 1,), keras.initializers.Constant(0.5)
-        )
+            return learner.add_variable(name, shape, initializer)
+
+        self.chains = add("chains", (count, width), start[first:])
+        shape = (below, self.num_ladders, width)
+        self.ladders = add("ladders", shape, start[:first])
+        self.betas = add("betas", (below + 1,), temperatures(below))
+        self.shifts = add("shifts", (below + 1, rows), tf.zeros((below + 1, rows)))
+        self.swap_rates = add("swap_rates", (below,), tf.fill([below], 0.5))
 
     def negative_phase(self, step: Step) -> Moments:
         potentials = step.potentials
         path = TemperedPath(potentials, step.learner.base_natural(potentials))
-        visible, betas, swap_rates = (
-            tf.convert_to_tensor(variable)
-            for variable in (self.chains, self.betas, self.swap_rates)
+        below, count = self.num_replicas - 1, self.num_ladders
+        chains, ladders, betas, shifts, swap_rates = (
+            tf.convert_to_tensor(variable) for variable in self._variables()
         )
-        chains = start_tempering(potentials, visible, betas)
-        for index in range(self.gibbs_steps):
-            chains = tempering_step(path, chains, random.fold_in(step.seed, index))
-            swap_rates += _RATE * (chains.swap_rates - swap_rates)
-        self.chains.assign(chains.visible)
-        self.swap_rates.assign(swap_rates)
-        if self._requested_betas == "adaptive":
-            self.betas.assign(
-                betas + _RATE * (equalized_betas(betas, swap_rates) - betas)
+        # First the ladders, whose last rung are chains of the model, then its others.
+        rungs = (below + 1) * count
+        replica = np.minimum(np.arange(below * count + self.num_chains) // count, below)
+        visible = tf.concat([tf.reshape(ladders, (below * count, -1)), chains], 0)
+        bases = path.base + shifts
+        own = path._replace(base=tf.gather(bases, replica))
+        beta = tf.gather(betas, replica)[:, tf.newaxis]
+        seeds = [random.fold_in(step.seed, number) for number in range(2)]
+        rows = ChainNoise(potentials, len(replica), seeds[0], self.gibbs_steps).loop(
+            lambda noise, rows: own.sweep(rows, beta, noise),
+            ChainState(visible, potentials.hidden_natural(visible)),
+            0,
+            self.gibbs_steps,
+        )
+        on_ladders = ChainState(*(layer[:rungs] for layer in rows))
+        shifts += self._towards_mean(step, rows, betas)
+        path = path._replace(base=bases)
+        swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[1])
+        swap_rates += _RATE * (accepted - swap_rates)
+        # Chains that were on a ladder go to the end: next is the turn of others.
+        rest = ChainState(*(layer[rungs:] for layer in rows))
+        chains = ChainState(
+            *(
+                tf.concat([layer, moved[below * count :]], 0)
+                for layer, moved in zip(rest, swapped, strict=True)
             )
+        )
+        self.chains.assign(chains.visible)
+        self.ladders.assign(tf.reshape(swapped.visible[: below * count], ladders.shape))
+        self.shifts.assign(shifts)
+        self.swap_rates.assign(swap_rates)
+        self.betas.assign(betas + _RATE * (equalized_betas(betas, swap_rates) - betas))
         each = step.chain_weights(self.num_chains)
-        return conditional_moments(potentials, chains.visible[-1], each)
+        return conditional_moments(
+            potentials, chains.visible, each, chains.hidden_natural
+        )
+
+    def _towards_mean(self, step, rows, betas):
+        """Returns changes of `shifts` by which replicas come nearer to their means.
+
+        The change of natural parameters times their covariance is that of the mean. It
+        is so small that a mean does not overshoot where all units move together.
+        """
+        units = step.potentials.visible
+        states = units.first_of(rows.visible)
+        variance = tf.reduce_sum(tf.math.reduce_variance(states, 0))
+        shape = self.num_replicas, self.num_ladders, -1
+        on_ladders = tf.reshape(states[: shape[0] * shape[1]], shape)
+        model = tf.reduce_mean(states[-self.num_chains :], 0)
+        data = units.first(tf.cast(step.learner.mean_states(), states.dtype))
+        goal = data + betas[:, tf.newaxis] ** 2 * (model - data)
+        off = goal - tf.reduce_mean(on_ladders, 1)
+        ends = np.isin(np.arange(self.num_replicas), (0, self.num_replicas - 1))
+        rate = tf.where(ends, 0.0, _MEAN_RATE / (1.0 - betas))
+        return tf.math.divide_no_nan(rate[:, tf.newaxis] * off, variance)
+
+    def _variables(self):
+        return self.chains, self.ladders, self.betas, self.shifts, self.swap_rates
 
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
-        return tf.convert_to_tensor(self.chains)[-1]
+        return tf.convert_to_tensor(self.chains)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
-            "num_replicas": self.num_replicas,
-            "num_chains": self.num_chains,
             "gibbs_steps": self.gibbs_steps,
-            "betas": self._requested_betas,
+            "num_chains": self.num_chains,
+            "num_replicas": self.num_replicas,
+            "num_ladders": self.num_ladders,
         }
-
-
-def _start(betas, num_replicas):
-    if betas is None or (isinstance(betas, str) and betas == "adaptive"):
-        return temperatures(num_replicas - 1)
-    if np.shape(betas) != (num_replicas,):
-        raise ValueError(
-            f"Expected betas None, 'adaptive', or {num_replicas} values, one for each "
-            f"replica. Received: betas={betas!r}, num_replicas={num_replicas}."
-        )
-    return temperatures(betas)

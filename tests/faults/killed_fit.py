@@ -22,7 +22,7 @@ def _pcd():
 
 def _tempering():
     rbm = kr.RBM(4, num_visible=6, seed=1)
-    rule = rules.ParallelTempering(num_chains=5)
+    rule = rules.ParallelTempering(num_chains=5, num_ladders=2)
     rbm.compile(keras.optimizers.Adam(0.05), rule=rule, jit_compile=False)
     return rbm
 

@@ -260,13 +260,13 @@ def test_rows_without_gaps_learn_the_same_bits(missing):
 
 
 def test_default_rules():
-    """PCD of three sweeps lost MNIST with 80 % gone; absent units have no chains."""
+    """Chains of three sweeps lost MNIST with 80 % gone; absent units have no chains."""
     models = {kind: kr.RBM(4, missing=kind) for kind in (None, "latent", "absent")}
     for rbm in models.values():
         rbm.compile()
     own, latent, absent = (rbm.rule for rbm in models.values())
-    assert own.gibbs_steps == 3 and latent.gibbs_steps == 10
-    assert type(latent) is type(own) is kr.rules.PersistentContrastiveDivergence
+    assert own.gibbs_steps == 2 and latent.gibbs_steps == 10
+    assert type(latent) is type(own) is kr.rules.ParallelTempering
     assert type(absent) is kr.rules.ContrastiveDivergence
 
 

@@ -281,7 +281,7 @@ def test_extreme_weights_and_data_stay_finite(weight, fill):
     potentials, weights = rbm.potentials(), tf.fill([20], 0.05)
     positive = inference.conditional_moments(potentials, tf.constant(data), weights)
     negative = rbm.rule.negative_phase(
-        step_of(potentials, data, weights, tf.constant([0, 1]))
+        step_of(potentials, data, weights, tf.constant([0, 1]), rbm)
     )
     gradients = rbm._gradients(None, positive, negative).values()
     assert all(np.isfinite(gradient).all() for gradient in gradients)

@@ -178,7 +178,9 @@ def test_offsets_of_gaussian_units_slide_in_their_statistic():
 RULES = {
     "cd": lambda **k: rules.ContrastiveDivergence(2, **k),
     "pcd": lambda **k: rules.PersistentContrastiveDivergence(2, num_chains=7, **k),
-    "parallel tempering": lambda **k: rules.ParallelTempering(3, num_chains=7, **k),
+    "parallel tempering": lambda **k: rules.ParallelTempering(
+        2, num_chains=7, num_replicas=3, num_ladders=2, **k
+    ),
     "fpcd": lambda **k: rules.FastPersistentContrastiveDivergence(num_chains=7, **k),
     "pop-cd": lambda **k: rules.PopulationContrastiveDivergence(2, **k),
     "acd": lambda **k: rules.AverageContrastiveDivergence(num_chains=3, **k),

@@ -197,11 +197,12 @@ def _work(path, chains, steps, seed):
     """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
     replicas, count = chains.visible.shape[:2]
     is_even = np.arange(replicas - 1)[:, np.newaxis] % 2 == 0
+    of_replicas = path._replace(base=chains.bases)
 
     def gains(even, odd):
         """Returns what each replica's state would gain with either neighbor, (R, C)."""
         # Swapping back gains what swapping has cost: only after another swap is it new.
-        fresh, _ = odd.gain_of(path, chains.betas, partners(replicas)[0])
+        fresh, _ = odd.gain_of(of_replicas, chains.betas, partners(replicas)[0])
         moved = even.replica != odd.replica
         gain = tf.where(moved, fresh, even.gain)
         return taken(gain, odd.row), taken(odd.gain, odd.row)

@@ -165,19 +165,23 @@ class TemperedPath(NamedTuple):
         high: float | tf.Tensor,
         of_low: tf.Tensor | None = None,
         of_high: tf.Tensor | None = None,
+        high_base: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
         `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
-        `hidden_log_partition` of either may be passed if it is already known.
+        `hidden_log_partition` of either may be passed if it is already known, and
+        another `base` for `high`.
         """
         of_high = (
             self.hidden_log_partition(chains, high) if of_high is None else of_high
         )
         of_low = self.hidden_log_partition(chains, low) if of_low is None else of_low
         units = self.potentials.visible
-        first = units.first_of(chains.visible)
-        bias = tf.reduce_sum((high - low) * first * (units.bias - self.base), -1)
+        change = (high - low) * (units.bias - self.base)
+        if high_base is not None:
+            change += (1.0 - high) * (high_base - self.base)
+        bias = tf.reduce_sum(change * units.first_of(chains.visible), -1)
         return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
     def sweep(

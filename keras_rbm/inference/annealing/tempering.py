@@ -32,6 +32,8 @@ class TemperedChains(NamedTuple):
             so `visible[-1]` are states of the model.
         hidden_natural: tensor (R, C, H), `v'W + c` of the states.
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
+        bases: tensor (R, V), visible natural parameters `a_r` of each replica, whose
+            model is that of `TemperedPath` with them for its base.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
             r + 1 that were accepted.
         journeys: int tensor (R, C), how often each state has gone from one end of the
@@ -42,6 +44,7 @@ class TemperedChains(NamedTuple):
     visible: tf.Tensor
     hidden_natural: tf.Tensor
     betas: tf.Tensor
+    bases: tf.Tensor
     swap_rates: tf.Tensor
     journeys: tf.Tensor
 
@@ -61,14 +64,18 @@ class TemperedChains(NamedTuple):
 
 
 def start_tempering(
-    potentials: Potentials, visible: tf.Tensor, betas: tf.Tensor
+    path: TemperedPath, visible: tf.Tensor, betas: tf.Tensor
 ) -> TemperedChains:
-    """Returns `TemperedChains` at given states (R, C, V)."""
-    natural = _by_rows(potentials.hidden_natural, visible)
+    """Returns `TemperedChains` at given states (R, C, V).
+
+    The base of the path is (V,), or (R, V), one for each replica.
+    """
+    natural = _by_rows(path.potentials.hidden_natural, visible)
     rates = tf.zeros(visible.shape[0] - 1)
     journeys = tf.zeros(tf.shape(visible)[:2], tf.int32)
     betas = tf.cast(betas, tf.float32)
-    return TemperedChains(visible, natural, betas, rates, journeys)
+    bases = tf.broadcast_to(path.base, (visible.shape[0], path.base.shape[-1]))
+    return TemperedChains(visible, natural, betas, bases, rates, journeys)
 
 
 def tempering_step(
@@ -86,7 +93,7 @@ def tempering_step(
 
     Args:
         path: `TemperedPath` of a single model.
-        chains: `TemperedChains`.
+        chains: `TemperedChains`, with bases of their own.
         seed: int or integer tensor of shape (2,).
         clamp: bool tensor (V,) or (C, V), units that keep their values, which must
             be the same in every replica. The others are drawn given these.
@@ -101,7 +108,7 @@ def tempering_step(
     return swapping_step(path, chains, seed, clamp)[0]
 
 
-class _Swaps(NamedTuple):
+class Swaps(NamedTuple):
     """Rows whose states swap replicas. The states move once, when all swaps are known.
 
     Attributes:
@@ -124,13 +131,20 @@ class _Swaps(NamedTuple):
     def gain_of(
         self, path: TemperedPath, betas: tf.Tensor, partner: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns `gain` with the given partners, and `hidden_log_partition` there."""
-        own, others = (
-            tf.reshape(tf.gather(betas, replica), (-1, 1))
+        """Returns `gain` with the given partners, and `hidden_log_partition` there.
+
+        The base of the path has a row for each replica.
+        """
+        number = [
+            tf.reshape(replica, [-1])
             for replica in (self.replica, tf.gather(partner, self.replica))
-        )
+        ]
+        own, others = (tf.gather(betas, each)[:, tf.newaxis] for each in number)
+        bases = [tf.gather(path.base, each) for each in number]
         there = path.hidden_log_partition(self.rows, others)
-        gain = path.log_weight_difference(self.rows, own, others, self.own, there)
+        gain = path._replace(base=bases[0]).log_weight_difference(
+            self.rows, own, others, self.own, there, bases[1]
+        )
         return tf.reshape(gain, tf.shape(self.replica)), there
 
     def swapped(
@@ -139,7 +153,7 @@ class _Swaps(NamedTuple):
         betas: tf.Tensor,
         partner: tf.Tensor,
         uniform: tf.Tensor,
-    ) -> "_Swaps":
+    ) -> "Swaps":
         """Returns the rows after swaps of replicas with their partners, (R,)."""
         gain, there = self.gain_of(path, betas, partner)
         of_replica = taken(gain, self.row)
@@ -148,7 +162,7 @@ class _Swaps(NamedTuple):
         first = np.minimum(np.arange(len(partner)), partner)
         accepted = tf.math.log(tf.gather(uniform, first)) < log_ratio
         moves = taken(accepted, self.replica)
-        return _Swaps(
+        return Swaps(
             self.rows,
             tf.where(tf.reshape(moves, (-1, 1)), there, self.own),
             tf.where(moves, tf.gather(partner, self.replica), self.replica),
@@ -158,13 +172,47 @@ class _Swaps(NamedTuple):
         )
 
 
+def swap_neighbors(
+    path: TemperedPath, rows: ChainState, betas: tf.Tensor, seed: tf.Tensor
+) -> tuple[ChainState, tf.Tensor, Swaps, Swaps]:
+    """Proposes swaps of neighbors: first of replicas 0, 2, … with the next, then 1, 3.
+
+    Args:
+        path: `TemperedPath` with a base (R, V), one for each replica.
+        rows: `ChainState` of R · C rows, C of each replica.
+        betas: tensor (R,).
+        seed: integer tensor of shape (2,).
+
+    Returns:
+        `(rows, swap_rates, even, odd)`: the rows after the swaps, the share of accepted
+        ones (R - 1,), and the `Swaps` after either round.
+    """
+    replicas = betas.shape[0]
+    count = tf.shape(rows.visible)[0] // replicas
+    uniform = random.uniform((2, replicas, count), seed)
+    own = path.hidden_log_partition(rows, tf.repeat(betas, count)[:, tf.newaxis])
+    here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
+    swaps = Swaps(rows, own, here, here)
+    pairs = partners(replicas)
+    even = swaps.swapped(path, betas, pairs[0], uniform[0])
+    odd = even.swapped(path, betas, pairs[1], uniform[1])
+    rates = [
+        tf.reduce_mean(tf.cast(swaps.accepted, tf.float32), 1) for swaps in (even, odd)
+    ]
+    is_even = np.arange(replicas - 1) % 2 == 0
+    rates = tf.where(is_even, rates[0][:-1], rates[1][:-1])
+    number = tf.reshape(odd.row * count + tf.range(count), [-1])
+    rows = ChainState(*(tf.gather(layer, number) for layer in rows))
+    return rows, rates, even, odd
+
+
 def swapping_step(
     path: TemperedPath,
     chains: TemperedChains,
     seed: tf.Tensor,
     clamp: tf.Tensor | None = None,
-) -> tuple[TemperedChains, "_Swaps", "_Swaps"]:
-    """Returns the chains after a step, and the `_Swaps` after either round of it."""
+) -> tuple[TemperedChains, Swaps, Swaps]:
+    """Returns the chains after a step, and the `Swaps` after either round of it."""
     replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
     seeds = [random.fold_in(seed, index) for index in range(2)]
@@ -172,25 +220,19 @@ def swapping_step(
     if clamp is not None and clamp.shape.rank == 2:
         clamp = tf.tile(clamp, (replicas, 1))
     betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
-    rows = path.sweep(_as_rows(chains), betas, noise, clamp)
-    uniform = random.uniform((2, replicas, count), seeds[1])
-    own = path.hidden_log_partition(rows, betas)
-    here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
-    swaps = _Swaps(rows, own, here, here)
-    pairs = partners(replicas)
-    even = swaps.swapped(path, chains.betas, pairs[0], uniform[0])
-    odd = even.swapped(path, chains.betas, pairs[1], uniform[1])
-    rates = [
-        tf.reduce_mean(tf.cast(swaps.accepted, tf.float32), 1) for swaps in (even, odd)
-    ]
-    is_even = np.arange(replicas - 1) % 2 == 0
-    number = odd.row * count + tf.range(count)
-    chains = TemperedChains(
-        tf.gather(rows.visible, number),
-        tf.gather(rows.hidden_natural, number),
-        chains.betas,
-        tf.where(is_even, rates[0][:-1], rates[1][:-1]),
-        _arrived(taken(chains.journeys, odd.row), replicas),
+    own = path._replace(base=tf.repeat(chains.bases, count, axis=0))
+    rows = own.sweep(_as_rows(chains), betas, noise, clamp)
+    path = path._replace(base=chains.bases)
+    rows, rates, even, odd = swap_neighbors(path, rows, chains.betas, seeds[1])
+    visible, natural = (
+        tf.reshape(layer, (replicas, count, layer.shape[1] or tf.shape(layer)[1]))
+        for layer in rows
+    )
+    chains = chains._replace(
+        visible=visible,
+        hidden_natural=natural,
+        swap_rates=rates,
+        journeys=_arrived(taken(chains.journeys, odd.row), replicas),
     )
     return chains, even, odd
 
@@ -361,7 +403,7 @@ def started(
     if visible is None:
         visible = path.sample_base(count, random.fold_in(seed, -1))
     shape = (betas.shape[0], count, path.potentials.num_visible)
-    return start_tempering(path.potentials, tf.broadcast_to(visible, shape), betas)
+    return start_tempering(path, tf.broadcast_to(visible, shape), betas)
 
 
 def adapted(

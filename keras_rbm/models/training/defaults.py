@@ -33,8 +33,8 @@ def default_rule(missing: str | None) -> rules.LearningRule:
     if missing == "absent":
         return rules.ContrastiveDivergence()
     if missing == "latent":
-        return rules.PersistentContrastiveDivergence(LATENT_SWEEPS)
-    return rules.PersistentContrastiveDivergence()
+        return rules.ParallelTempering(LATENT_SWEEPS)
+    return rules.ParallelTempering()
 
 
 def default_rate(optimizer: str, num_visible: int, has_network: bool = False) -> float:

@@ -32,7 +32,7 @@ def exact_start(path, betas, count):
     rows = np.array([rng.choice(len(law), count, p=law) for law in laws])
     visible = binary_states(path.potentials.num_visible)[rows]
     visible = tf.constant(visible, tf.float32)
-    return start_tempering(path.potentials, visible, betas), laws
+    return start_tempering(path, visible, betas), laws
 
 
 def steps(path, chains, count, jit_compile=False):
@@ -128,7 +128,7 @@ def test_sweeps_and_swaps_have_noise_of_their_own():
 
     def step(index):
         visible = chains.visible[:, index, tf.newaxis]
-        chain = start_tempering(path.potentials, visible, betas)
+        chain = start_tempering(path, visible, betas)
         return tempering_step(path, chain, random.fold_in(3, index)).visible[:, 0]
 
     @tf.function
@@ -141,7 +141,7 @@ def test_sweeps_and_swaps_have_noise_of_their_own():
 def one_term(path, chains, low, high, *known):
     """The formula for swaps of joint states, with the free energy for energy."""
     visible = chains.visible
-    gain = -path.potentials.free_energy(visible) - tf.linalg.matvec(visible, path.base)
+    gain = -path.potentials.free_energy(visible) - tf.reduce_sum(visible * path.base, 1)
     return (high - low)[:, 0] * gain
 
 
@@ -169,7 +169,7 @@ def swapped(path, visible, betas, monkeypatch):
     rows = tf.constant(visible.reshape(-1, visible.shape[2]))
     sweep = ChainState(rows, path.potentials.hidden_natural(rows))
     monkeypatch.setattr(TemperedPath, "sweep", lambda *_: sweep)
-    chains = start_tempering(path.potentials, visible, betas)
+    chains = start_tempering(path, visible, betas)
     return tempering_step(path, chains, seed=1)
 
 
