@@ -39,6 +39,7 @@ from keras_rbm.models.gaps import (
 )
 from keras_rbm.models.mass_of_rows import log_mass, may_exceed
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
+from keras_rbm.rules import ParallelTempering
 
 
 class GenerativeModel(BoltzmannMachine):
@@ -301,6 +302,11 @@ class GenerativeModel(BoltzmannMachine):
             return self._prior_chains(potentials)
         built = self.rule is not None and self.rule.built
         return self.rule.visible_chains(potentials) if built else None
+
+    def _ladder(self, base):
+        """Returns the `Ladder` that training has made, or `None`."""
+        own = isinstance(self.rule, ParallelTempering) and self._prior_chains is None
+        return self.rule.ladder(base) if own and self.rule.built else None
 
     def anneal(
         self,

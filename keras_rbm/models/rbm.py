@@ -311,7 +311,7 @@ class RBM(GenerativeModel):
         *,
         steps: int = 1000,
         method: str = "gibbs",
-        betas: ArrayLike = 10,
+        betas: ArrayLike | None = None,
         initial_visible: ArrayLike | None = None,
         clamp: ArrayLike | None = None,
         seed: int | None = None,
@@ -325,7 +325,9 @@ class RBM(GenerativeModel):
                 cost of a chain for each temperature, see
                 `keras_rbm.inference.parallel_tempering`.
             betas: inverse temperatures of `"tempering"`, as for
-                `keras_rbm.inference.temperatures`.
+                `keras_rbm.inference.temperatures`. By default the ladder of the rule
+                `ParallelTempering` goes on from where training has left it, or there
+                are 11, equally spaced.
             initial_visible: array (num_samples, V) to start from; by default drawn
                 from the base rate. If some of it is NaN, all that is not keeps its
                 value, and the rest is drawn given it.

@@ -8,12 +8,16 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
+from keras_rbm.inference.annealing.tempering import go_on, started
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
 from keras_rbm.inference.gibbs import chain_in_parts, checked_mask
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import as_rows, as_values
 from keras_rbm.units.layer_parameters import LayerParameters
+
+#: Replicas of tempering, less one, if the rule has none.
+_REPLICAS = 10
 
 
 def draw(
@@ -51,34 +55,44 @@ def draw_tempered(
     base: tf.Tensor,
     shape: tuple[int, int],
     steps: int,
-    betas: ArrayLike,
+    betas: ArrayLike | None,
     initial_visible: ArrayLike | None,
     clamp: ArrayLike | None,
     seed: int | None,
 ) -> tf.Tensor:
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
-    betas = inference.temperatures(betas)
+    ladder = model._ladder(base) if betas is None else None
+    if ladder is None:
+        betas = inference.temperatures(_REPLICAS if betas is None else betas)
     initial_visible, clamp, seed = checked_chains(
         model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
     )
-    chains = inference.parallel_tempering(
-        potentials,
-        num_samples=shape[0],
-        steps=steps,
-        betas=betas,
-        base=base,
-        initial_visible=initial_visible,
-        clamp=clamp,
-        seed=seed,
-    )
+    if ladder is None:
+        chains = inference.parallel_tempering(
+            potentials,
+            num_samples=shape[0],
+            steps=steps,
+            betas=betas,
+            base=base,
+            initial_visible=initial_visible,
+            clamp=clamp,
+            seed=seed,
+        )
+    else:
+        path = inference.TemperedPath(potentials, ladder.bases)
+        if initial_visible is None:
+            initial_visible = ladder.states(shape[0])
+        chains = started(path, ladder.betas, shape[0], initial_visible, seed)
+        chains = go_on(path, chains, seed, steps, clamp)
     if tf.executing_eagerly() and not chains.mix:
         warnings.warn(
             "Expected chains that have forgotten where they started. Received: "
             f"{float(chains.round_trips):.2f} round trips of a chain between beta = 0 "
-            "and 1, where 1 is needed, and neighbors that accept at least "
+            "and 1, where 1 is needed, neighbors that accept at least "
             f"{float(tf.reduce_min(chains.swap_rates)):.0%} of their swaps, where 5 % "
-            "are: modes may have wrong shares. Use more steps, or more replicas, such "
-            "as betas=20.",
+            f"are, and {float(chains.renewed):.0%} of the samples from beta = 0: modes "
+            "may have wrong shares. Use more steps, or more replicas, such as "
+            "betas=20.",
             stacklevel=3,
         )
     return chains.visible[-1]

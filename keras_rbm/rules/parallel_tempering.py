@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
+from keras_rbm.inference.annealing.ladder import Ladder, change_of_bases
 from keras_rbm.inference.annealing.tempering import equalized_betas, swap_neighbors
 from keras_rbm.inference.gibbs import ChainNoise, ChainState
 from keras_rbm.inference.potentials import Moments, Potentials
@@ -18,8 +19,6 @@ from keras_rbm.rules.step import Step
 
 #: How fast averaged swap rates and the temperatures move per step.
 _RATE = 0.01
-#: How fast a replica's mean goes to that of the data, relative to its variance.
-_MEAN_RATE = 0.3
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -154,7 +153,14 @@ class ParallelTempering(LearningRule):
             self.gibbs_steps,
         )
         on_ladders = ChainState(*(layer[:rungs] for layer in rows))
-        shifts += self._towards_mean(step, rows, betas)
+        units = potentials.visible
+        states = units.first_of(rows.visible)
+        shifts += change_of_bases(
+            tf.reshape(states[:rungs], (below + 1, count, units.num_rows)),
+            states[below * count :],
+            units.first(tf.cast(step.learner.mean_states(), states.dtype)),
+            betas,
+        )
         path = path._replace(base=bases)
         swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[1])
         swap_rates += _RATE * (accepted - swap_rates)
@@ -176,27 +182,15 @@ class ParallelTempering(LearningRule):
             potentials, chains.visible, each, chains.hidden_natural
         )
 
-    def _towards_mean(self, step, rows, betas):
-        """Returns changes of `shifts` by which replicas come nearer to their means.
-
-        The change of natural parameters times their covariance is that of the mean. It
-        is so small that a mean does not overshoot where all units move together.
-        """
-        units = step.potentials.visible
-        states = units.first_of(rows.visible)
-        variance = tf.reduce_sum(tf.math.reduce_variance(states, 0))
-        shape = self.num_replicas, self.num_ladders, -1
-        on_ladders = tf.reshape(states[: shape[0] * shape[1]], shape)
-        model = tf.reduce_mean(states[-self.num_chains :], 0)
-        data = units.first(tf.cast(step.learner.mean_states(), states.dtype))
-        goal = data + betas[:, tf.newaxis] ** 2 * (model - data)
-        off = goal - tf.reduce_mean(on_ladders, 1)
-        ends = np.isin(np.arange(self.num_replicas), (0, self.num_replicas - 1))
-        rate = tf.where(ends, 0.0, _MEAN_RATE / (1.0 - betas))
-        return tf.math.divide_no_nan(rate[:, tf.newaxis] * off, variance)
-
     def _variables(self):
         return self.chains, self.ladders, self.betas, self.shifts, self.swap_rates
+
+    def ladder(self, base: tf.Tensor) -> Ladder:
+        """Returns the `Ladder` as training has left it, for the base-rate's `base`."""
+        return Ladder(
+            *(tf.convert_to_tensor(v) for v in (self.betas, base + self.shifts)),
+            *(tf.convert_to_tensor(v) for v in (self.ladders, self.chains)),
+        )
 
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         return tf.convert_to_tensor(self.chains)

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,6 +10,7 @@ from steps import step_of
 import keras_rbm
 from keras_rbm import inference, rules
 from keras_rbm.inference import TemperedPath
+from keras_rbm.inference.annealing import ladder
 from keras_rbm.rules import ParallelTempering, parallel_tempering
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
@@ -100,10 +103,10 @@ def test_chains_visit_modes_that_persistent_ones_do_not():
     assert shares[rules.PersistentContrastiveDivergence] < 0.02
 
 
-@pytest.mark.parametrize("mean_rate", [parallel_tempering._MEAN_RATE, 0.0])
+@pytest.mark.parametrize("mean_rate", [ladder._MEAN_RATE, 0.0])
 def test_a_mode_that_is_small_has_its_share_at_all_temperatures(mean_rate, monkeypatch):
     """Of the base rate's own path, middle temperatures lose it, and so do chains."""
-    monkeypatch.setattr(parallel_tempering, "_MEAN_RATE", mean_rate)
+    monkeypatch.setattr(ladder, "_MEAN_RATE", mean_rate)
     sign = np.repeat([1.0, -1.0], 14).astype("float32")
     share, rate = 0.3, 1 / (1 + np.exp(3.0))
     potentials = inference.Potentials(
@@ -122,6 +125,28 @@ def test_a_mode_that_is_small_has_its_share_at_all_temperatures(mean_rate, monke
         assert abs(shares[-1] - share) < 5 * error and shares[1:].min() > 0.05
     else:
         assert shares[1:].min() < 0.01 and abs(shares[-1] - share) > 5 * error
+
+
+@pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
+def test_samples_go_on_from_the_ladder():
+    potentials = random_potentials(5, 3, scale=1.5)
+    rule = ParallelTempering(num_chains=70, num_replicas=4, num_ladders=20)
+    compiled(potentials, rule, base_rate=[0.1, 0.5, 0.2, 0.9, 0.7])
+    moved(rule, potentials, 30)
+    rbm, start = rule.learner.model, rule.chains.numpy()
+    draw = functools.partial(rbm.sample, method="tempering", seed=3)
+    np.testing.assert_array_equal(draw(100, steps=0), start[np.arange(100) % 70])
+    visible = draw(4000, steps=30)
+    exact = Enumerated(potentials).moments()[1]
+    error = np.sqrt(exact * (1 - exact) / 4000)
+    assert (abs(np.mean(visible, 0) - exact) < 5 * error).all()
+    np.testing.assert_array_equal(
+        tf.function(draw)(tf.constant(9), steps=2), draw(9, steps=2)
+    )
+    betas = [0.0, *rule.betas.numpy()[1:].astype(float)]
+    assert (draw(100, steps=0, betas=betas) != start[np.arange(100) % 70]).numpy().any()
+    kept = draw(2, steps=4, initial_visible=np.ones((2, 5)), clamp=np.ones(5, bool))
+    np.testing.assert_array_equal(kept, np.ones((2, 5)))
 
 
 def test_chains_take_turns_on_the_ladders(monkeypatch):

@@ -20,6 +20,8 @@ from keras_rbm.inference.potentials import Potentials
 #: Least share of accepted swaps of each pair of neighbors, and round trips of a chain.
 #: With fewer, states depend on where the chains started.
 _LEAST_SWAPS, _LEAST_ROUND_TRIPS = 0.05, 1.0
+#: Share of the model's states that may be as old as the chains, of many round trips.
+_MOST_OLD = 0.02
 #: Pairs count as rejecting at least this share of their swaps.
 _LEAST_REJECTION = 1e-3
 
@@ -54,13 +56,22 @@ class TemperedChains(NamedTuple):
         return tf.reduce_sum(self.journeys // 2) / tf.shape(self.journeys)[1]
 
     @property
+    def renewed(self) -> tf.Tensor:
+        """Share of the model's states that have been at beta = 0 since the start."""
+        return tf.reduce_mean(tf.cast(self.journeys[-1] > 0, tf.float32))
+
+    @property
     def mix(self) -> tf.Tensor:
         """Bool, whether states have moved enough to have forgotten where they began.
 
-        Neighbors accept one in twenty swaps, and there is a round trip of each chain.
+        Neighbors accept one in twenty swaps, there is a round trip of each chain, and
+        the model's states are renewed, as they would be if all traveled alike: those of
+        a mode that middle temperatures do not have stay where they are.
         """
         enough = tf.reduce_min(self.swap_rates) > _LEAST_SWAPS
-        return enough & (self.round_trips >= _LEAST_ROUND_TRIPS)
+        enough &= self.round_trips >= _LEAST_ROUND_TRIPS
+        trips = tf.cast(self.round_trips, tf.float32)
+        return enough & (self.renewed >= 1.0 - tf.exp(-trips / 3.0) - _MOST_OLD)
 
 
 def start_tempering(
@@ -373,7 +384,7 @@ def parallel_tempering(
     seed = random.as_seed(seed)
     chains = started(path, betas, num_samples, initial_visible, seed)
     chains = adapted(path, chains, adapt, seed, clamp)
-    return _run(path, chains, random.fold_in(seed, 4), tf.cast(steps, tf.int32), clamp)
+    return go_on(path, chains, random.fold_in(seed, 4), steps, clamp)
 
 
 def check_single(potentials: Potentials) -> None:
@@ -399,9 +410,12 @@ def started(
     visible: tf.Tensor | None,
     seed: tf.Tensor,
 ) -> TemperedChains:
-    """Returns chains whose replicas all start at states (C, V), or at the base."""
+    """Returns chains at states (C, V) of all replicas, or (R, C, V), or the base's."""
     if visible is None:
-        visible = path.sample_base(count, random.fold_in(seed, -1))
+        coldest = (
+            path if path.base.shape.rank == 1 else path._replace(base=path.base[0])
+        )
+        visible = coldest.sample_base(count, random.fold_in(seed, -1))
     shape = (betas.shape[0], count, path.potentials.num_visible)
     return start_tempering(path, tf.broadcast_to(visible, shape), betas)
 
@@ -422,9 +436,19 @@ def adapted(
     return chains
 
 
+def go_on(
+    path: TemperedPath,
+    chains: TemperedChains,
+    seed: tf.Tensor,
+    steps: int | tf.Tensor,
+    clamp: tf.Tensor | None = None,
+) -> TemperedChains:
+    """Returns the chains after steps; their swap rates are averages of these."""
+    return _run(path, chains, seed, tf.cast(steps, tf.int32), clamp)
+
+
 @tf.function(autograph=False)
 def _run(path, chains, seed, steps, clamp):
-    """Runs steps of tempering; the swap rates returned are their average."""
 
     def step(index, total, chains):
         chains = tempering_step(path, chains, random.fold_in(seed, index), clamp)

@@ -249,6 +249,28 @@ def test_tempering_visits_both_modes_where_gibbs_stays_in_one():
     assert abs(share - likely) < 5 * np.sqrt(likely * (1 - likely) / 1000)
 
 
+def test_a_mode_that_middle_temperatures_lack_is_noticed():
+    """There were 150 round trips, all of the larger mode, and no warning."""
+    sign, share, w = np.repeat(np.float32([1, -1]), 32), 0.24, np.log(19.0)
+    kernel = np.float32(2 * w * sign[:, None])
+    potentials = Potentials(kernel, -w * sign, np.float32([np.log(share / 0.76)]))
+    rate = np.where(sign > 0, 0, 1) + sign * (0.05 + share * 0.9)
+    start = np.float32((sign > 0) ^ (np.arange(50) >= 12)[:, None])
+    chains = inference.parallel_tempering(
+        potentials,
+        num_samples=50,
+        steps=500,
+        base=np.log(rate / (1 - rate)),
+        initial_visible=start,
+    )
+    assert chains.round_trips > 50 and tf.reduce_min(chains.swap_rates) > 0.4
+    assert 0.6 < chains.renewed < 0.9 and not chains.mix
+    alone = inference.parallel_tempering(
+        potentials, num_samples=50, steps=500, base=np.log(rate / (1 - rate))
+    )
+    assert alone.renewed == 1.0 and alone.mix  # no chain has met the other mode
+
+
 def test_gaussian_visible_units_at_every_temperature():
     path = path_of(random_gaussian_potentials(2, 3, scale=1.0))
     potentials, count = path.potentials, 10_000
