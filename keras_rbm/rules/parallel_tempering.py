@@ -11,7 +11,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
 from keras_rbm.inference.annealing.ladder import Ladder, change_of_bases
 from keras_rbm.inference.annealing.tempering import equalized_betas, swap_neighbors
-from keras_rbm.inference.gibbs import ChainNoise, ChainState
+from keras_rbm.inference.gibbs import ChainState, sweep_noise, visible_chain
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
@@ -27,11 +27,10 @@ class ParallelTempering(LearningRule):
 
     As in PCD, `num_chains` chains of the model go on from step to step, and the
     negative moments are theirs. Some of them, in turn, have a ladder below, of replicas
-    at inverse temperatures down to 0, where the units are independent. After
-    `gibbs_steps` sweeps of all, neighbors on a ladder swap their states. So chains
-    leave a mode that Gibbs sweeps stay in, and modes far apart get their shares. With
-    as many ladders as chains this is the rule of [1]; a few do nearly as well, and
-    cost little.
+    at inverse temperatures down to 0, where the units are independent. After the sweeps
+    of a step, neighbors on a ladder swap their states. So chains leave a mode that
+    Gibbs sweeps stay in, and modes far apart get their shares. With as many ladders as
+    chains this is the rule of [1]; a few do as well, and cost little.
 
     Temperatures move until neighbors accept equally many swaps, and the replica at beta
     is
@@ -44,7 +43,8 @@ class ParallelTempering(LearningRule):
     modes vanish at middle temperatures, and no chain comes from one to another.
 
     Args:
-        gibbs_steps: int ≥ 1, sweeps of every replica per step.
+        gibbs_steps: int ≥ 1, sweeps of the model's chains per step; replicas below
+            make one.
         num_chains: int ≥ 1.
         num_replicas: int ≥ 2, of a ladder, the model among them.
         num_ladders: int ≥ 1, at most `num_chains`.
@@ -85,7 +85,7 @@ class ParallelTempering(LearningRule):
 
     def __init__(
         self,
-        gibbs_steps: int = 2,
+        gibbs_steps: int = 3,
         num_chains: int = 100,
         num_replicas: int = 10,
         num_ladders: int = 5,
@@ -138,20 +138,22 @@ class ParallelTempering(LearningRule):
         chains, ladders, betas, shifts, swap_rates = (
             tf.convert_to_tensor(variable) for variable in self._variables()
         )
+        seeds = [random.fold_in(step.seed, number) for number in range(3)]
+        below_states = tf.reshape(ladders, (below * count, -1))
         # First the ladders, whose last rung are chains of the model, then its others.
+        rows = _joined(
+            ChainState(below_states, potentials.hidden_natural(below_states)),
+            visible_chain(
+                potentials, chains, seeds[0], num_sweeps=self.gibbs_steps - 1
+            ),
+        )
         rungs = (below + 1) * count
         replica = np.minimum(np.arange(below * count + self.num_chains) // count, below)
-        visible = tf.concat([tf.reshape(ladders, (below * count, -1)), chains], 0)
         bases = path.base + shifts
         own = path._replace(base=tf.gather(bases, replica))
         beta = tf.gather(betas, replica)[:, tf.newaxis]
-        seeds = [random.fold_in(step.seed, number) for number in range(2)]
-        rows = ChainNoise(potentials, len(replica), seeds[0], self.gibbs_steps).loop(
-            lambda noise, rows: own.sweep(rows, beta, noise),
-            ChainState(visible, potentials.hidden_natural(visible)),
-            0,
-            self.gibbs_steps,
-        )
+        noise = sweep_noise(potentials, len(replica), seeds[1]).of_sweep(0)
+        rows = own.sweep(rows, beta, noise)
         on_ladders = ChainState(*(layer[:rungs] for layer in rows))
         units = potentials.visible
         states = units.first_of(rows.visible)
@@ -162,15 +164,12 @@ class ParallelTempering(LearningRule):
             betas,
         )
         path = path._replace(base=bases)
-        swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[1])
+        swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[2])
         swap_rates += _RATE * (accepted - swap_rates)
         # Chains that were on a ladder go to the end: next is the turn of others.
-        rest = ChainState(*(layer[rungs:] for layer in rows))
-        chains = ChainState(
-            *(
-                tf.concat([layer, moved[below * count :]], 0)
-                for layer, moved in zip(rest, swapped, strict=True)
-            )
+        chains = _joined(
+            ChainState(*(layer[rungs:] for layer in rows)),
+            ChainState(*(layer[below * count :] for layer in swapped)),
         )
         self.chains.assign(chains.visible)
         self.ladders.assign(tf.reshape(swapped.visible[: below * count], ladders.shape))
@@ -202,3 +201,10 @@ class ParallelTempering(LearningRule):
             "num_replicas": self.num_replicas,
             "num_ladders": self.num_ladders,
         }
+
+
+def _joined(first, second):
+    """Returns the `ChainState` of both."""
+    return ChainState(
+        *(tf.concat(layers, 0) for layers in zip(first, second, strict=True))
+    )

@@ -265,7 +265,7 @@ def test_default_rules():
     for rbm in models.values():
         rbm.compile()
     own, latent, absent = (rbm.rule for rbm in models.values())
-    assert own.gibbs_steps == 2 and latent.gibbs_steps == 10
+    assert own.gibbs_steps == 3 and latent.gibbs_steps == 10
     assert type(latent) is type(own) is kr.rules.ParallelTempering
     assert type(absent) is kr.rules.ContrastiveDivergence
 
