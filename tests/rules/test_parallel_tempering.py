@@ -1,4 +1,5 @@
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -154,7 +155,7 @@ def test_chains_take_turns_on_the_ladders(monkeypatch):
     monkeypatch.setattr(
         parallel_tempering, "swap_neighbors", lambda path, rows, *_: (rows, tf.ones(2))
     )
-    rule = ParallelTempering(num_chains=7, num_replicas=3, num_ladders=3)
+    rule = ParallelTempering(1, num_chains=7, num_replicas=3, num_ladders=3)
     compiled(random_potentials(6, 3), rule)
     states = np.eye(7, 6, dtype="float32")
     rule.chains.assign(states)
@@ -174,16 +175,22 @@ def test_swap_rates_are_running_averages():
     np.testing.assert_allclose(rule.swap_rates, 1 - 0.5 * np.full(3, 0.99), 1e-5)
 
 
-def test_each_sweep_has_noise_of_its_own():
+def test_each_sweep_has_noise_of_its_own(monkeypatch):
     """Without coupling a sweep forgets all but its noise."""
     potentials = inference.Potentials(tf.zeros((5, 3)), [0.0] * 5, [0.0] * 3)
-    ends = []
-    for gibbs_steps in (1, 2):
-        rule = ParallelTempering(gibbs_steps, num_chains=20, num_ladders=20)
-        compiled(potentials, rule)
-        moved(rule, potentials, 1)
-        ends.append(rule.chains.numpy())
-    assert 0.4 < np.mean(ends[0] != ends[1]) < 0.6
+    rule = ParallelTempering(num_chains=60, num_ladders=60)
+    compiled(potentials, rule)
+    ends, chain = [], parallel_tempering.visible_chain
+
+    def kept(*arguments, **options):
+        ends.append(chain(*arguments, **options))
+        return ends[-1]
+
+    monkeypatch.setattr(parallel_tempering, "visible_chain", kept)
+    rule.negative_phase(step_of(potentials, *BATCH, 1, rule.learner.model))
+    states = [*rule.ladders.numpy(), rule.chains.numpy(), ends[0].visible.numpy()]
+    for one, other in itertools.combinations(states, 2):
+        assert 0.3 < np.mean(one != other) < 0.7
 
 
 def test_temperatures_come_to_swap_evenly():
