@@ -404,15 +404,15 @@ def _verdict(report):
     if stuck:
         said.append(
             f"Chains depend on where they began (R-hat {report.r_hat:.2f}): modes may "
-            "have wrong shares. Train with rule='parallel_tempering', and start "
-            "samples at data (initial_visible=...)."
+            "have wrong shares. Train with rule='parallel_tempering', and sample "
+            "with method='tempering'."
         )
     best = int(np.argmin(report.from_noise))
     worse = report.from_noise[-1] - report.from_noise[best]
     if worse > max(_LEAST, _ERRORS * report.held_out.stderr):
         said.append(
             f"Samples are best after {report.sweeps[best]} sweeps and get worse: the "
-            "model has learned from chains that were too short. Train with 'pcd', or "
-            "with more gibbs_steps."
+            "model has learned from chains that were too short. Train by the default "
+            "rule, or with more gibbs_steps."
         )
     return tuple(said)

@@ -160,10 +160,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 network from at most 0.003, or from 0.2 for `"sgd"`. Those like Adam
                 have `beta_1=0.5` if the model has no input. One that is an object has
                 its own settings.
-            rule: str or `keras_rbm.rules.Rule`, by default persistent contrastive
-                divergence, with `missing="latent"` of 10 sweeps a step instead of 3,
-                or with `missing="absent"` contrastive divergence. A rule object belongs
-                to one model.
+            rule: str or `keras_rbm.rules.Rule`, by default `ParallelTempering`, with
+                `missing="latent"` of 10 sweeps a step instead of 3, or with
+                `missing="absent"` contrastive divergence. A rule object belongs to one
+                model.
             loss: not supported, except by `CRBM`; the rule takes its place.
             metrics, weighted_metrics: lists of Keras metrics, called with the
                 visible states and the model's prediction of them: means, for several
