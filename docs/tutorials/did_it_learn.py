@@ -2,8 +2,8 @@
 # # Did it learn?
 #
 # A loss that falls does not say so. This page compares samples of models with their
-# data: one that has learned digits, one whose chains have lost a part of the data, which
-# a loss cannot tell, and one that has kept it.
+# data: one that has learned digits, one whose chains have lost a part of the data,
+# which a loss cannot tell, and one that has kept it.
 
 # %%
 import numpy as np

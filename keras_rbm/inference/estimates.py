@@ -187,6 +187,13 @@ class LogPartition(NamedTuple):
             else self.note,
         )
 
+    def with_open_ends(self, reason: str) -> "LogPartition":
+        """Returns the estimate, of which nothing is known, with the reason as note."""
+        infinite = tf.fill(tf.shape(self.value), tf.constant(math.inf, tf.float64))
+        return self._replace(
+            stderr=infinite, lower=-infinite, upper=infinite, note=reason
+        )
+
     def at_least(self, bound: float) -> "LogPartition":
         """Returns the estimate, knowing that log Z is not below a bound, in nats.
 

@@ -294,4 +294,4 @@ def _tempered(
         seeds["tempering"],
     )
     result = result.without_refuted_upper_end(start.lower_bound)
-    return result.explained("tempering", start.note)
+    return start.explained(result, "tempering")

@@ -76,7 +76,7 @@ class Annealing(NamedTuple):
         result = LogPartition.from_log_weights(self._chains("forward"))
         if self.backward is not None:
             result = checked(result, self._both(), self.start.missed_mass)
-        return result.explained("ais", self.start.note)
+        return self.start.explained(result, "ais")
 
     @property
     def reverse_ais(self) -> LogPartition:
@@ -89,12 +89,12 @@ class Annealing(NamedTuple):
         if self.forward is not None:
             both = self._both()
             result = checked(result, both, self.start.missed_mass, reverse=True)
-        return result.explained("reverse_ais", self.start.note)
+        return self.start.explained(result, "reverse_ais")
 
     @property
     def bidirectional(self) -> LogPartition:
         """`LogPartition` by both directions together, the best of the three."""
-        return self._both().explained("bidirectional", self.start.note)
+        return self.start.explained(self._both(), "bidirectional")
 
     def _both(self):
         start, chains = self.start, (self._chains("forward"), self._chains("backward"))

@@ -38,14 +38,21 @@ from keras_rbm.inference.annealing.tempered_path import (
     spaced,
     temperatures,
 )
-from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
-from keras_rbm.inference.estimates import FEWEST, WIDTH, with_rounding
+from keras_rbm.inference.arguments import (
+    check_proper,
+    checked_base,
+    checked_states,
+    spectral_gap,
+)
+from keras_rbm.inference.estimates import FEWEST, WIDTH, LogPartition, with_rounding
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
 from keras_rbm.inference.traces import traced_by_size
 
+#: Least `spectral_gap` at which annealing follows the model.
+_LEAST_GAP = 0.03
 _STREAMS = "start", "forward", "backward", "tempering", "gibbs"
 _BLIND = "No data are known (no fit, no adapt): the search began without them."
 
@@ -65,6 +72,8 @@ class StartingPoint(NamedTuple):
             without any of the states.
         note: str, a remark for the estimates, or `""`.
         age: int, how often the states have moved with the model since the search.
+        is_slow: bool, whether two layers of unbounded units are so near the limit of
+            normalizability that chains do not reach all of the mass.
     """
 
     base: tf.Tensor
@@ -76,6 +85,16 @@ class StartingPoint(NamedTuple):
     missed_mass: np.ndarray
     note: str = ""
     age: int = 0
+    is_slow: bool = False
+
+    def explained(self, estimate: LogPartition, method: str) -> LogPartition:
+        """Returns an estimate from here, with a note, and an open end if `is_slow`."""
+        if self.is_slow:
+            estimate = estimate.with_open_ends(
+                "two layers of unbounded units are near the limit of normalizability, "
+                "where chains need too many sweeps"
+            )
+        return estimate.explained(method, self.note)
 
     def temperatures(
         self, betas: ArrayLike | None = None, default: int = 1000
@@ -154,9 +173,9 @@ def starting_point(
     broad = reached if base is None else units.mean(first)
     natural, states, ancestors, missed, lengths = search.refine(broad)
     note = _BLIND if base is None else ""
-    return StartingPoint(
-        natural, states, ancestors, *lengths, search.lower_bound(), missed, note
-    )
+    is_slow = spectral_gap(potentials) < _LEAST_GAP
+    found = natural, states, ancestors, *lengths, search.lower_bound(), missed, note
+    return StartingPoint(*found, is_slow=is_slow)
 
 
 def continued(
@@ -191,6 +210,7 @@ def continued(
         visible=states,
         lower_bound=np.full(models, -np.inf),
         age=start.age + 1,
+        is_slow=spectral_gap(potentials) < _LEAST_GAP,
     )
 
 

@@ -270,6 +270,28 @@ def test_an_estimate_does_not_depend_on_others(counted):
     assert both["bidirectional"].value == alone["bidirectional"].value
 
 
+@pytest.mark.filterwarnings("ignore:.*near the limit of normalizability")
+def test_near_the_limit_of_normalizability_the_interval_is_open():
+    """The truth was 7 nats above an interval of ± 0.7."""
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(size=(10, 6)) / np.sqrt(np.arange(1, 7))
+    kernel /= np.linalg.norm(kernel, 2)
+    for gap, known in ((0.1, True), (0.003, False)):
+        own = np.sqrt(1 - gap) * kernel
+        rbm = keras_rbm.RBM(6, num_visible=10, visible="gaussian", hidden="gaussian")
+        rbm.kernel.assign(own)
+        rbm.visible_bias.assign(np.full(10, 0.3))
+        precision, eta = np.eye(10) - own @ own.T, np.full(10, 0.3)
+        truth = 0.5 * eta @ np.linalg.solve(precision, eta)
+        truth += 8 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(precision)[1]
+        found = rbm._log_partitions(["bidirectional", "ais", "tempering"], seed=0)
+        for z in found.values():
+            if known:
+                assert z.is_finite and z.lower <= truth <= z.upper
+            else:
+                assert z.upper == np.inf and "near the limit" in z.note
+
+
 def test_no_more_temperatures_where_chains_are_too_few(counted):
     model = random_potentials(6, 4, seed=0)
     with pytest.warns(UserWarning, match="fewer than 10"):
