@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 #: How fast a replica's mean moves to where it belongs, relative to its variance.
-_MEAN_RATE = 0.05
+_MEAN_RATE = 0.1
 
 
 class Ladder(NamedTuple):
