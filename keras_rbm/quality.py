@@ -404,8 +404,8 @@ def _verdict(report):
     if stuck:
         said.append(
             f"Chains depend on where they began (R-hat {report.r_hat:.2f}): modes may "
-            "have wrong shares. Train with rule='parallel_tempering', and sample "
-            "with method='tempering'."
+            "have wrong shares. Train with rule='parallel_tempering', if you have "
+            "not, and sample an RBM with method='tempering'."
         )
     best = int(np.argmin(report.from_noise))
     worse = report.from_noise[-1] - report.from_noise[best]

@@ -201,6 +201,8 @@ def spectral_gap(potentials: "Potentials") -> float:
         return 1.0
     kernel = np.asarray(tf.cast(potentials.kernel, tf.float64))[free]
     scaled = kernel / np.sqrt(np.outer(visible[free], hidden))
+    if not np.isfinite(scaled).all():
+        return np.nan
     return 1.0 - float(np.square(np.linalg.norm(scaled, 2)))
 
 

@@ -319,7 +319,7 @@ class RBM(GenerativeModel):
         """Draws visible states by block Gibbs sampling or parallel tempering.
 
         Args:
-            num_samples: int ≥ 1, number of independent chains.
+            num_samples: int ≥ 1, number of chains.
             steps: int ≥ 0, sweeps of each chain.
             method: `"gibbs"`, or `"tempering"`, which mixes between modes at the
                 cost of a chain for each temperature, see
@@ -329,8 +329,8 @@ class RBM(GenerativeModel):
                 `ParallelTempering` goes on from where training has left it, or there
                 are 11, equally spaced.
             initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate. If some of it is NaN, all that is not keeps its
-                value, and the rest is drawn given it.
+                from the base rate, or the states of the rule's ladder. If some of it is
+                NaN, all that is not keeps its value, and the rest is drawn given it.
             clamp: bool array (V,) or (num_samples, V), units that keep the value
                 they start with (completion).
             seed: int; by default drawn from the model's generator.

@@ -61,6 +61,7 @@ def draw_tempered(
     seed: int | None,
 ) -> tf.Tensor:
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
+    check_normalizable(potentials)
     ladder = model._ladder(base) if betas is None else None
     if ladder is None:
         betas = inference.temperatures(_REPLICAS if betas is None else betas)
@@ -85,14 +86,15 @@ def draw_tempered(
         chains = started(path, ladder.betas, shape[0], initial_visible, seed)
         chains = go_on(path, chains, seed, steps, clamp)
     if tf.executing_eagerly() and not chains.mix:
+        cure = "." if ladder is not None else ", or more replicas, such as betas=20."
         warnings.warn(
             "Expected chains that have forgotten where they started. Received: "
             f"{float(chains.round_trips):.2f} round trips of a chain between beta = 0 "
             "and 1, where 1 is needed, neighbors that accept at least "
             f"{float(tf.reduce_min(chains.swap_rates)):.0%} of their swaps, where 5 % "
-            f"are, and {float(chains.renewed):.0%} of the samples from beta = 0: modes "
-            "may have wrong shares. Use more steps, or more replicas, such as "
-            "betas=20.",
+            f"are, and {float(1.0 - chains.renewed):.0%} of samples that have never "
+            "been at beta = 0, more than the round trips of the others let expect: "
+            f"modes may have wrong shares. Use more steps{cure}",
             stacklevel=3,
         )
     return chains.visible[-1]

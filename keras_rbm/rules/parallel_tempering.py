@@ -29,8 +29,8 @@ class ParallelTempering(LearningRule):
     negative moments are theirs. Some of them, in turn, have a ladder below, of replicas
     at inverse temperatures down to 0, where the units are independent. After the sweeps
     of a step, neighbors on a ladder swap their states. So chains leave a mode that
-    Gibbs sweeps stay in, and modes far apart get their shares. With as many ladders as
-    chains this is the rule of [1]; a few do as well, and cost little.
+    Gibbs sweeps stay in, if replicas meet another one. In [1] all chains have a ladder;
+    a few do as well, and cost little.
 
     Temperatures move until neighbors accept equally many swaps, and the replica at beta
     is
@@ -39,15 +39,17 @@ class ParallelTempering(LearningRule):
     + sum_j A_j(beta (v'W + c)_j)`
 
     where each a_beta is learned, so that the replica's mean is 1 - beta² times that of
-    the data plus beta² times that of the model's chains. With the same a for all, small
-    modes vanish at middle temperatures, and no chain comes from one to another.
+    the data plus beta² times that of the model's chains. With the same a for all,
+    smaller modes vanish at middle temperatures, and no chain comes from one to another.
+    One of a third of the mass keeps about its share so; one of a tenth may not, because
+    a single mode can have the same mean.
 
     Args:
         gibbs_steps: int ≥ 1, sweeps of the model's chains per step; replicas below
             make one.
         num_chains: int ≥ 1.
         num_replicas: int ≥ 2, of a ladder, the model among them.
-        num_ladders: int ≥ 1, at most `num_chains`.
+        num_ladders: int ≥ 1; at most `num_chains` are used.
         **kwargs: `centered`, `sparsity_target`, …; see `LearningRule`.
 
     Attributes:
@@ -55,9 +57,10 @@ class ParallelTempering(LearningRule):
         ladders: variable (num_replicas - 1, num_ladders, V), states of the replicas
             below, the hottest first.
         betas: variable (num_replicas,), inverse temperatures from 0 to 1.
-        shifts: variable (num_replicas, V), a_beta less that of the base-rate model.
+        shifts: variable (num_replicas, rows of the kernel), a_beta less that of the
+            base-rate model.
         swap_rates: variable (num_replicas - 1,), running averages of the accepted
-            share.
+            share over some hundred steps; 0.5 at first.
 
     Raises:
         ValueError: if an argument is out of range, or for a model with input.
@@ -96,15 +99,10 @@ class ParallelTempering(LearningRule):
         check_counts(
             gibbs_steps=gibbs_steps, num_chains=num_chains, num_ladders=num_ladders
         )
-        if num_ladders > num_chains:
-            raise ValueError(
-                "Expected at most as many ladders as chains. Received: "
-                f"num_ladders={num_ladders}, num_chains={num_chains}."
-            )
         self.gibbs_steps = gibbs_steps
         self.num_chains = num_chains
         self.num_replicas = num_replicas
-        self.num_ladders = num_ladders
+        self.num_ladders = min(num_ladders, num_chains)
         self.chains = self.ladders = None
         self.betas = self.shifts = self.swap_rates = None
 

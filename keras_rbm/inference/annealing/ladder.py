@@ -14,8 +14,8 @@ class Ladder(NamedTuple):
 
     Attributes:
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
-        bases: tensor (R, V), visible natural parameters of each replica, as in
-            `TemperedChains`.
+        bases: tensor (R, rows of the kernel), visible natural parameters of each
+            replica, as in `TemperedChains`.
         below: tensor (R - 1, L, V), states of the replicas below the model.
         chains: tensor (C, V), states of the model.
     """
@@ -39,9 +39,9 @@ def change_of_bases(
     """Returns changes of the bases by which replicas come nearer to their means.
 
     A replica belongs at `(1 - beta²) data_mean + beta² model_mean`: so modes of the
-    model keep their shares at lower temperatures, where of a common base the smaller
-    ones vanish. A change of natural parameters, times their covariance, is that of the
-    mean. It is so small that a mean does not overshoot where all units move together.
+    model keep some share at middle temperatures, where of a common base all but the
+    largest vanish. A change of natural parameters, times their covariance, is that of
+    the mean. It is so small that it does not overshoot where all units move together.
 
     Args:
         states: tensor (R, C, rows), first statistics of the replicas' states.

@@ -89,12 +89,13 @@ class StartingPoint(NamedTuple):
 
     def explained(self, estimate: LogPartition, method: str) -> LogPartition:
         """Returns an estimate from here, with a note, and an open end if `is_slow`."""
-        if self.is_slow:
-            estimate = estimate.with_open_ends(
-                "two layers of unbounded units are near the limit of normalizability, "
-                "where chains need too many sweeps"
-            )
-        return estimate.explained(method, self.note)
+        if not self.is_slow:
+            return estimate.explained(method, self.note)
+        return estimate.with_open_ends(
+            "The error of log Z is not known: two layers of unbounded units are near "
+            "the limit of normalizability, where chains need too many sweeps. Use a "
+            "smaller kernel, or units with finitely many states in one of the layers."
+        )
 
     def temperatures(
         self, betas: ArrayLike | None = None, default: int = 1000

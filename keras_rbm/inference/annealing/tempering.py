@@ -34,8 +34,8 @@ class TemperedChains(NamedTuple):
             so `visible[-1]` are states of the model.
         hidden_natural: tensor (R, C, H), `v'W + c` of the states.
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
-        bases: tensor (R, V), visible natural parameters `a_r` of each replica, whose
-            model is that of `TemperedPath` with them for its base.
+        bases: tensor (R, rows of the kernel), visible natural parameters `a_r` of each
+            replica, whose model is that of `TemperedPath` with them for its base.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
             r + 1 that were accepted.
         journeys: int tensor (R, C), how often each state has gone from one end of the
@@ -65,13 +65,15 @@ class TemperedChains(NamedTuple):
         """Bool, whether states have moved enough to have forgotten where they began.
 
         Neighbors accept one in twenty swaps, there is a round trip of each chain, and
-        the model's states are renewed, as they would be if all traveled alike: those of
-        a mode that middle temperatures do not have stay where they are.
+        no more of the model's states are old than if all R of a chain traveled alike,
+        each at a rate of 1 / R of its round trips: those of a mode that middle
+        temperatures do not have stay where they are. A mode that no state has met is
+        invisible.
         """
         enough = tf.reduce_min(self.swap_rates) > _LEAST_SWAPS
         enough &= self.round_trips >= _LEAST_ROUND_TRIPS
-        trips = tf.cast(self.round_trips, tf.float32)
-        return enough & (self.renewed >= 1.0 - tf.exp(-trips / 3.0) - _MOST_OLD)
+        of_a_state = tf.cast(self.round_trips, tf.float32) / self.visible.shape[0]
+        return enough & (self.renewed >= 1.0 - tf.exp(-of_a_state) - _MOST_OLD)
 
 
 def start_tempering(
@@ -412,10 +414,7 @@ def started(
 ) -> TemperedChains:
     """Returns chains at states (C, V) of all replicas, or (R, C, V), or the base's."""
     if visible is None:
-        coldest = (
-            path if path.base.shape.rank == 1 else path._replace(base=path.base[0])
-        )
-        visible = coldest.sample_base(count, random.fold_in(seed, -1))
+        visible = path.sample_base(count, random.fold_in(seed, -1))
     shape = (betas.shape[0], count, path.potentials.num_visible)
     return start_tempering(path, tf.broadcast_to(visible, shape), betas)
 

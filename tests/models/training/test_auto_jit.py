@@ -15,7 +15,7 @@ V = np.random.default_rng(0).integers(0, 2, (30, 6)).astype("float32")
 
 def rbm(**kwargs):
     model = keras_rbm.RBM(4, num_visible=6, seed=1)
-    model.compile(keras.optimizers.SGD(0.1), **kwargs)
+    model.compile(keras.optimizers.SGD(0.1), rule="cd", **kwargs)
     return model
 
 
