@@ -1,6 +1,6 @@
 """Do chains that exchange states with tempered ones learn better, in equal time?
 
-    python examples/mixing.py --files FOLDER --seconds 20
+    python -m examples.mixing --files FOLDER --seconds 20
 
 Trains RBMs by parallel tempering, the default rule, by PCD and CD, and by tempering of
 all chains, each at three rates, which fall to 0. All get the same number of seconds;

@@ -3,11 +3,16 @@ import json
 import numpy as np
 import pytest
 
-from examples import mixing
+
+@pytest.fixture
+def mixing(import_paper):  # which puts the root on the path
+    from examples import mixing
+
+    return mixing
 
 
 @pytest.mark.slow
-def test_runs_of_equal_time(tmp_path, monkeypatch, capsys):
+def test_runs_of_equal_time(mixing, tmp_path, monkeypatch, capsys):
     out = tmp_path / "mixing.json"
     options = ["--seconds", "0.1", "--seeds", "0", "--out", str(out)]
     arguments = ["mixing", "--sets", "two_kinds", *options]
@@ -21,7 +26,7 @@ def test_runs_of_equal_time(tmp_path, monkeypatch, capsys):
     assert printed.startswith("| two_kinds |") and printed.count("|") == 6
 
 
-def test_the_rate_is_chosen_on_validation_data_of_the_first_seed():
+def test_the_rate_is_chosen_on_validation_data_of_the_first_seed(mixing):
     def record(validation, test):
         return {"validation": validation, "test": test}
 

@@ -352,6 +352,7 @@ def test_reports_and_any_size():
         made(LAYERS.Lambda(lambda x: {"a": x}), num_visible=4).build(X.shape)
 
 
+@pytest.mark.slow
 def test_targets_may_be_pictures():
     """They are flattened wherever they are taken; datasets with either are alike."""
     x, y = X, Y.reshape(-1, 2, 2, 1)

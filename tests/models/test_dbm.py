@@ -250,6 +250,7 @@ def test_samples_have_the_models_distribution():
     assert (np.square(counts - expected) / expected).sum() < 25
 
 
+@pytest.mark.slow
 def test_models_of_two_hidden_layers():
     run_model_test(
         lambda: DBM([4, 3], num_visible=5, kernel_regularizer=None, seed=1),

@@ -91,6 +91,7 @@ def test_samples_have_the_networks_distribution(sizes):
     [pytest.param(False, marks=pytest.mark.slow), True],
     ids=["array", "dataset"],
 )
+@pytest.mark.slow
 def test_layers_are_trained_one_after_the_other(as_dataset):
     data = DATA
     if as_dataset:

@@ -142,6 +142,7 @@ def test_a_loss_that_is_not_in_nats_is_no_divergence():
 
 
 @pytest.mark.usefixtures("traced", "compiled_inference")
+@pytest.mark.slow
 def test_one_row_is_enough():
     """Its number is known when the step is traced, that of its marginals is not."""
     crbm = kr.CRBM(10, inference=BeliefPropagation(max_iterations=3), seed=0)

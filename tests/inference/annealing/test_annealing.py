@@ -369,6 +369,7 @@ def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
     ],
     ids=["categorical", "joined"],
 )
+@pytest.mark.slow
 def test_compiled_runs_of_units_with_several_columns(
     visible, monkeypatch, compiled_inference
 ):
