@@ -79,7 +79,32 @@ def test_intervals_between_two_searches_hold(monkeypatch, data, method):
     held = (lower - 1e-4 <= logs["exact"]) & (logs["exact"] <= upper + 1e-4)
     assert np.sum(held) >= 12
     assert np.ptp(logs["exact"]) > 1.0
-    assert len(searches) == 3  # the first, the eleventh, the last
+    expected, searched = 0, np.inf  # the first, the eleventh, the last, and moved ones
+    for number, value in enumerate(logs["log_likelihood"]):
+        if number in (0, 10, 12) or abs(value - searched) > 1.0:
+            expected, searched = expected + 1, value
+    assert len(searches) == expected and 3 < expected < 8
+
+
+def test_a_value_far_from_that_of_the_search_is_searched_again(monkeypatch, data):
+    """An interval may be closed though mass that has arisen elsewhere is missed."""
+    tries, anneal = [], keras_rbm.RBM.anneal
+
+    def counted(self, start=None, **options):
+        tries.append(start is None)
+        return anneal(self, start=start, **options)
+
+    class Move(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 3:
+                bias = self.model.visible_bias
+                bias.assign(bias + 2.0)
+
+    monkeypatch.setattr(keras_rbm.RBM, "anneal", counted)
+    rbm = compiled()
+    rbm.optimizer.learning_rate = 1e-6
+    rbm.fit(data, epochs=6, callbacks=[Move(), LogLikelihood(data)], verbose=0)
+    assert tries == [True, False, False, False, True, False, True]
 
 
 @pytest.mark.filterwarnings("ignore:Training has diverged")
