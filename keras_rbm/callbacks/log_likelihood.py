@@ -140,7 +140,7 @@ class LogLikelihood(keras.callbacks.Callback):
         searches = is_last or self._estimates % _SEARCH_EVERY == 0
         self._estimates += 1
         betas = _BETAS if self.betas is None else (self.betas,)
-        tries = [(None, count) for count in betas]
+        tries: list[tuple[Any, Any]] = [(None, count) for count in betas]
         if not searches:
             tries.insert(0, (self._start, betas[0]))
         for start, count in tries:

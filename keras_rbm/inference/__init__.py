@@ -13,8 +13,8 @@ from keras_rbm.inference.annealing.annealed_importance import (
 )
 from keras_rbm.inference.annealing.annealing import Annealing as Annealing
 from keras_rbm.inference.annealing.annealing import anneal as anneal
-from keras_rbm.inference.annealing.search import StartingPoint as StartingPoint
-from keras_rbm.inference.annealing.search import (
+from keras_rbm.inference.annealing.starting_point import StartingPoint as StartingPoint
+from keras_rbm.inference.annealing.starting_point import (
     find_starting_point as find_starting_point,
 )
 from keras_rbm.inference.annealing.tempered_partition import (

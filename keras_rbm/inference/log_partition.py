@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts, check_numbers
 from keras_rbm.inference.annealing.annealing import annealings
-from keras_rbm.inference.annealing.search import (
+from keras_rbm.inference.annealing.starting_point import (
     checked_search,
     seeds_of,
     starting_point,

@@ -133,8 +133,9 @@ class ParallelTempering(LearningRule):
         potentials = step.potentials
         path = TemperedPath(potentials, step.learner.base_natural(potentials))
         below, count = self.num_replicas - 1, self.num_ladders
-        chains, ladders, betas, shifts, swap_rates = (
-            tf.convert_to_tensor(variable) for variable in self._variables()
+        variables = self.chains, self.ladders, self.betas, self.shifts, self.swap_rates
+        chains, ladders, betas, shifts, swap_rates = map(
+            tf.convert_to_tensor, variables
         )
         seeds = [random.fold_in(step.seed, number) for number in range(3)]
         below_states = tf.reshape(ladders, (below * count, -1))
@@ -178,9 +179,6 @@ class ParallelTempering(LearningRule):
         return conditional_moments(
             potentials, chains.visible, each, chains.hidden_natural
         )
-
-    def _variables(self):
-        return self.chains, self.ladders, self.betas, self.shifts, self.swap_rates
 
     def ladder(self, base: tf.Tensor) -> Ladder:
         """Returns the `Ladder` as training has left it, for the base-rate's `base`."""

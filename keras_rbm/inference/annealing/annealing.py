@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.inference.annealing.bridge_sampling import bridge
-from keras_rbm.inference.annealing.search import (
+from keras_rbm.inference.annealing.search import num_models
+from keras_rbm.inference.annealing.starting_point import (
     StartingPoint,
     checked_search,
     continued,
-    num_models,
     seeds_of,
     starting_point,
 )

@@ -10,7 +10,7 @@ from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, TemperedPath
 from keras_rbm.inference.annealing import annealing, tempered_path
 from keras_rbm.inference.annealing.annealing import bidirectional, checked
-from keras_rbm.inference.annealing.search import continued
+from keras_rbm.inference.annealing.starting_point import continued
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.log_partition import estimate_by_each
 
