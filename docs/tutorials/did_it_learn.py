@@ -86,6 +86,9 @@ kr.plots.quality_report(report)
 
 # %%
 rbm = models["parallel_tempering"]
+white = kr.inference.exact_moments(rbm.potentials()).visible.bias.numpy()
+exact = (0.95 - white[0]) / 0.9  # the first pixel is on the left; one in 20 is flipped
+print(f"white on the right: data {0.3:.0%}, the model, by enumeration, {exact:.0%}")
 own = np.linspace(0.0, 1.0, 11)
 for name, options in {
     "gibbs": {},
@@ -94,7 +97,7 @@ for name, options in {
 }.items():
     samples = rbm.sample(1000, steps=300, seed=0, **options).numpy()
     share = np.mean(samples @ (kinds[1] - kinds[0]) > 0.0)
-    print(f"{name:17}: {share:.0%} are white on the right; of the data {0.3:.0%}")
+    print(f"{name:17}: {share:.0%}")
 
 # %% [markdown]
 # **Next:** [which rule for an RBM?](../../guides/which-rule-for-an-rbm/), and
