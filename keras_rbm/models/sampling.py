@@ -80,7 +80,7 @@ def draw_tempered(
             seed=seed,
         )
     else:
-        path = inference.TemperedPath(potentials, ladder.bases)
+        path = ladder.path(potentials)
         if initial_visible is None:
             initial_visible = ladder.states(shape[0])
         chains = started(path, ladder.betas, shape[0], initial_visible, seed)

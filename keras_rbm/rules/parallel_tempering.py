@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
-from keras_rbm.inference.annealing.ladder import Ladder, change_of_bases
+from keras_rbm.inference.annealing.ladder import Ladder, changes_of_bases
 from keras_rbm.inference.annealing.tempering import equalized_betas, swap_neighbors
 from keras_rbm.inference.gibbs import ChainState, sweep_noise, visible_chain
 from keras_rbm.inference.potentials import Moments, Potentials
@@ -36,13 +36,12 @@ class ParallelTempering(LearningRule):
     is
 
     `log p*(v) = ((1 - beta) a_beta + beta b)' v + base(v)
-    + sum_j A_j(beta (v'W + c)_j)`
+    + sum_j A_j((1 - beta) d_beta,j + beta (v'W + c)_j)`
 
-    where each a_beta is learned, so that the replica's mean is 1 - beta² times that of
-    the data plus beta² times that of the model's chains. With the same a for all,
-    smaller modes vanish at middle temperatures, and no chain comes from one to another.
-    One of a third of the mass keeps about its share so; one of a tenth may not, because
-    a single mode can have the same mean.
+    where each a_beta and d_beta is learned along the gradient of the likelihood that
+    the replica gives to states of the model's chains. So its units have the means that
+    they have there. With the same a for all, and d = 0, smaller modes vanish at middle
+    temperatures, and no chain comes from one to another.
 
     Args:
         gibbs_steps: int ≥ 1, sweeps of the model's chains per step; replicas below
@@ -59,6 +58,7 @@ class ParallelTempering(LearningRule):
         betas: variable (num_replicas,), inverse temperatures from 0 to 1.
         shifts: variable (num_replicas, rows of the kernel), a_beta less that of the
             base-rate model.
+        hidden_bases: variable (num_replicas, H), d_beta.
         swap_rates: variable (num_replicas - 1,), running averages of the accepted
             share over some hundred steps; 0.5 at first.
 
@@ -84,6 +84,7 @@ class ParallelTempering(LearningRule):
     ladders: keras.Variable | None
     betas: keras.Variable | None
     shifts: keras.Variable | None
+    hidden_bases: keras.Variable | None
     swap_rates: keras.Variable | None
 
     def __init__(
@@ -91,7 +92,7 @@ class ParallelTempering(LearningRule):
         gibbs_steps: int = 3,
         num_chains: int = 100,
         num_replicas: int = 10,
-        num_ladders: int = 5,
+        num_ladders: int = 10,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -104,7 +105,7 @@ class ParallelTempering(LearningRule):
         self.num_replicas = num_replicas
         self.num_ladders = min(num_ladders, num_chains)
         self.chains = self.ladders = None
-        self.betas = self.shifts = self.swap_rates = None
+        self.betas = self.swap_rates = self.shifts = self.hidden_bases = None
 
     def build(self, learner: Learner) -> None:
         super().build(learner)
@@ -127,52 +128,49 @@ class ParallelTempering(LearningRule):
         self.ladders = add("ladders", shape, start[:first])
         self.betas = add("betas", (below + 1,), temperatures(below))
         self.shifts = add("shifts", (below + 1, rows), tf.zeros((below + 1, rows)))
+        shape = (below + 1, potentials.num_hidden)
+        self.hidden_bases = add("hidden_bases", shape, tf.zeros(shape))
         self.swap_rates = add("swap_rates", (below,), tf.fill([below], 0.5))
 
     def negative_phase(self, step: Step) -> Moments:
         potentials = step.potentials
-        path = TemperedPath(potentials, step.learner.base_natural(potentials))
+        base = step.learner.base_natural(potentials)
+        ladder = self.ladder(base)
         below, count = self.num_replicas - 1, self.num_ladders
-        variables = self.chains, self.ladders, self.betas, self.shifts, self.swap_rates
-        chains, ladders, betas, shifts, swap_rates = map(
-            tf.convert_to_tensor, variables
-        )
         seeds = [random.fold_in(step.seed, number) for number in range(3)]
-        below_states = tf.reshape(ladders, (below * count, -1))
+        below_states = tf.reshape(ladder.below, (below * count, -1))
         # First the ladders, whose last rung are chains of the model, then its others.
         rows = _joined(
             ChainState(below_states, potentials.hidden_natural(below_states)),
             visible_chain(
-                potentials, chains, seeds[0], num_sweeps=self.gibbs_steps - 1
+                potentials, ladder.chains, seeds[0], num_sweeps=self.gibbs_steps - 1
             ),
         )
         rungs = (below + 1) * count
         replica = np.minimum(np.arange(below * count + self.num_chains) // count, below)
-        bases = path.base + shifts
-        own = path._replace(base=tf.gather(bases, replica))
+        path, betas = ladder.path(potentials), ladder.betas
         beta = tf.gather(betas, replica)[:, tf.newaxis]
         noise = sweep_noise(potentials, len(replica), seeds[1]).of_sweep(0)
-        rows = own.sweep(rows, beta, noise)
+        rows = path.rows(replica).sweep(rows, beta, noise)
         on_ladders = ChainState(*(layer[:rungs] for layer in rows))
-        units = potentials.visible
-        states = units.first_of(rows.visible)
-        shifts += change_of_bases(
-            tf.reshape(states[:rungs], (below + 1, count, units.num_rows)),
-            states[below * count :],
-            units.first(tf.cast(step.learner.mean_states(), states.dtype)),
-            betas,
+        of_model = ChainState(*(layer[below * count :] for layer in rows))
+        changes = changes_of_bases(path, betas, on_ladders, of_model)
+        path = path._replace(
+            base=path.base + changes[0], hidden_base=path.hidden_base + changes[1]
         )
-        path = path._replace(base=bases)
         swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[2])
-        swap_rates += _RATE * (accepted - swap_rates)
         # Chains that were on a ladder go to the end: next is the turn of others.
         chains = _joined(
             ChainState(*(layer[rungs:] for layer in rows)),
             ChainState(*(layer[below * count :] for layer in swapped)),
         )
         self.chains.assign(chains.visible)
-        self.ladders.assign(tf.reshape(swapped.visible[: below * count], ladders.shape))
-        self.shifts.assign(shifts)
+        self.ladders.assign(
+            tf.reshape(swapped.visible[: below * count], ladder.below.shape)
+        )
+        self.shifts.assign_add(changes[0])
+        self.hidden_bases.assign_add(changes[1])
+        swap_rates = self.swap_rates + _RATE * (accepted - self.swap_rates)
         self.swap_rates.assign(swap_rates)
         self.betas.assign(betas + _RATE * (equalized_betas(betas, swap_rates) - betas))
         each = step.chain_weights(self.num_chains)
@@ -183,8 +181,9 @@ class ParallelTempering(LearningRule):
     def ladder(self, base: tf.Tensor) -> Ladder:
         """Returns the `Ladder` as training has left it, for the base-rate's `base`."""
         return Ladder(
-            *(tf.convert_to_tensor(v) for v in (self.betas, base + self.shifts)),
-            *(tf.convert_to_tensor(v) for v in (self.ladders, self.chains)),
+            tf.convert_to_tensor(self.betas),
+            base + self.shifts,
+            *map(tf.convert_to_tensor, (self.hidden_bases, self.ladders, self.chains)),
         )
 
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:

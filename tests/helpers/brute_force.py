@@ -101,7 +101,7 @@ class Enumerated:
         return np.bincount(index, minlength=len(self.v)) / len(index)
 
 
-def tempered_sweep(potentials, base, beta):
+def tempered_sweep(potentials, base, beta, hidden_base=0.0):
     """Returns p_beta(v) and the matrix p(v' | v) of a Gibbs sweep at beta."""
     kernel, b, c = (
         np.asarray(a, np.float64)
@@ -109,9 +109,10 @@ def tempered_sweep(potentials, base, beta):
     )
     v, h = binary_states(len(b)), binary_states(len(c))
     visible_bias = (1 - beta) * np.asarray(base, np.float64) + beta * b
-    up = _bernoulli(beta * (v @ kernel + c), h)
+    hidden_natural = (1 - beta) * np.asarray(hidden_base) + beta * (v @ kernel + c)
+    up = _bernoulli(hidden_natural, h)
     down = _bernoulli(visible_bias + beta * (h @ kernel.T), v)
-    log_weight = v @ visible_bias + np.logaddexp(0, beta * (v @ kernel + c)).sum(1)
+    log_weight = v @ visible_bias + np.logaddexp(0, hidden_natural).sum(1)
     weight = np.exp(log_weight - log_weight.max())
     return weight / weight.sum(), up @ down
 

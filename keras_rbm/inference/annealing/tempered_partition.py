@@ -197,7 +197,7 @@ def _work(path, chains, steps, seed):
     """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
     replicas, count = chains.visible.shape[:2]
     is_even = np.arange(replicas - 1)[:, np.newaxis] % 2 == 0
-    of_replicas = path._replace(base=chains.bases)
+    of_replicas = chains.along(path)
 
     def gains(even, odd):
         """Returns what each replica's state would gain with either neighbor, (R, C)."""

@@ -98,16 +98,18 @@ class TemperedPath(NamedTuple):
     """The models between the base-rate model and `potentials`.
 
     `log p*_beta(v) = ((1 - beta) a + beta b)' v + base(v)
-    + sum_j A_j(beta (v'W + c)_j)`; at beta = 0 the units are independent, at 1
-    the path has reached the model.
+    + sum_j A_j((1 - beta) d_j + beta (v'W + c)_j)`; at beta = 0 the units are
+    independent, at 1 the path has reached the model.
 
     Attributes:
         potentials: `Potentials`.
         base: tensor (V,) or (C, V), visible natural parameters `a` at beta = 0.
+        hidden_base: tensor (H,) or (C, H), hidden ones, `d`; `None` for zeros.
     """
 
     potentials: Potentials
     base: tf.Tensor
+    hidden_base: tf.Tensor | None = None
 
     @classmethod
     def of(
@@ -139,11 +141,19 @@ class TemperedPath(NamedTuple):
 
     def log_partition_of_base(self) -> tf.Tensor:
         """Returns log Z_0, () or (B,), float64, nats."""
-        visible, hidden, base = tf.nest.map_structure(
+        hidden_base = self.hidden_base
+        if hidden_base is None:
+            hidden_base = tf.zeros_like(self.potentials.hidden.bias)
+        visible, hidden, base, hidden_base = tf.nest.map_structure(
             lambda tensor: tf.cast(tensor, tf.float64),
-            (self.potentials.visible, self.potentials.hidden, self.base),
+            (
+                self.potentials.visible,
+                self.potentials.hidden,
+                self.base,
+                hidden_base,
+            ),
         )
-        of_hidden = hidden.log_partition(tf.zeros_like(hidden.bias))
+        of_hidden = hidden.log_partition(hidden_base)
         of_visible = visible.log_partition(base)
         return tf.reduce_sum(of_visible, -1) + tf.reduce_sum(of_hidden, -1)
 
@@ -152,11 +162,26 @@ class TemperedPath(NamedTuple):
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
+    def rows(self, index: tf.Tensor) -> "TemperedPath":
+        """Returns the path with those rows of its bases, which have several."""
+        base, hidden_base = (
+            tf.gather(each, index) for each in (self.base, self.hidden_base)
+        )
+        return self._replace(base=base, hidden_base=hidden_base)
+
+    def hidden_natural(self, chains: ChainState, beta: float | tf.Tensor) -> tf.Tensor:
+        """Returns the natural parameter of each hidden unit given v, (C, H)."""
+        natural = beta * chains.hidden_natural
+        if self.hidden_base is None:
+            return natural
+        return natural + (1.0 - beta) * self.hidden_base
+
     def hidden_log_partition(
         self, chains: ChainState, beta: float | tf.Tensor
     ) -> tf.Tensor:
         """Returns the log-partition of each hidden unit given v, (C, H)."""
-        return self.potentials.hidden.log_partition(beta * chains.hidden_natural)
+        hidden = self.potentials.hidden
+        return hidden.log_partition(self.hidden_natural(chains, beta))
 
     def log_weight_difference(
         self,
@@ -203,7 +228,9 @@ class TemperedPath(NamedTuple):
             `ChainState`; its natural parameters are those of the model, beta = 1.
         """
         potentials = self.potentials
-        hidden = potentials.hidden.sample(beta * chains.hidden_natural, noise.hidden)
+        hidden = potentials.hidden.sample(
+            self.hidden_natural(chains, beta), noise.hidden
+        )
         model = potentials.visible_natural(hidden)
         natural = (1.0 - beta) * self.base + beta * model
         visible = potentials.visible.sample(natural, noise.visible)

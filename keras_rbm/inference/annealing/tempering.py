@@ -34,8 +34,9 @@ class TemperedChains(NamedTuple):
             so `visible[-1]` are states of the model.
         hidden_natural: tensor (R, C, H), `v'W + c` of the states.
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
-        bases: tensor (R, rows of the kernel), visible natural parameters `a_r` of each
-            replica, whose model is that of `TemperedPath` with them for its base.
+        bases, hidden_bases: tensors (R, rows of the kernel) and (R, H), natural
+            parameters `a_r` and `d_r` of each replica, whose model is that of
+            `TemperedPath` with them for its base.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
             r + 1 that were accepted.
         journeys: int tensor (R, C), how often each state has gone from one end of the
@@ -47,6 +48,7 @@ class TemperedChains(NamedTuple):
     hidden_natural: tf.Tensor
     betas: tf.Tensor
     bases: tf.Tensor
+    hidden_bases: tf.Tensor
     swap_rates: tf.Tensor
     journeys: tf.Tensor
 
@@ -75,20 +77,30 @@ class TemperedChains(NamedTuple):
         of_a_state = tf.cast(self.round_trips, tf.float32) / self.visible.shape[0]
         return enough & (self.renewed >= 1.0 - tf.exp(-of_a_state) - _MOST_OLD)
 
+    def along(self, path: TemperedPath) -> TemperedPath:
+        """Returns the path with the bases of each replica."""
+        return path._replace(base=self.bases, hidden_base=self.hidden_bases)
+
 
 def start_tempering(
     path: TemperedPath, visible: tf.Tensor, betas: tf.Tensor
 ) -> TemperedChains:
     """Returns `TemperedChains` at given states (R, C, V).
 
-    The base of the path is (V,), or (R, V), one for each replica.
+    Bases of the path have a row for all replicas, or one for each.
     """
     natural = _by_rows(path.potentials.hidden_natural, visible)
     rates = tf.zeros(visible.shape[0] - 1)
     journeys = tf.zeros(tf.shape(visible)[:2], tf.int32)
     betas = tf.cast(betas, tf.float32)
-    bases = tf.broadcast_to(path.base, (visible.shape[0], path.base.shape[-1]))
-    return TemperedChains(visible, natural, betas, bases, rates, journeys)
+    hidden_base = path.hidden_base
+    if hidden_base is None:
+        hidden_base = tf.zeros_like(path.potentials.hidden.bias)
+    bases = (
+        tf.broadcast_to(base, (visible.shape[0], base.shape[-1]))
+        for base in (path.base, hidden_base)
+    )
+    return TemperedChains(visible, natural, betas, *bases, rates, journeys)
 
 
 def tempering_step(
@@ -146,17 +158,17 @@ class Swaps(NamedTuple):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns `gain` with the given partners, and `hidden_log_partition` there.
 
-        The base of the path has a row for each replica.
+        Bases of the path have a row for each replica.
         """
         number = [
             tf.reshape(replica, [-1])
             for replica in (self.replica, tf.gather(partner, self.replica))
         ]
         own, others = (tf.gather(betas, each)[:, tf.newaxis] for each in number)
-        bases = [tf.gather(path.base, each) for each in number]
-        there = path.hidden_log_partition(self.rows, others)
-        gain = path._replace(base=bases[0]).log_weight_difference(
-            self.rows, own, others, self.own, there, bases[1]
+        own_path, other_path = map(path.rows, number)
+        there = other_path.hidden_log_partition(self.rows, others)
+        gain = own_path.log_weight_difference(
+            self.rows, own, others, self.own, there, other_path.base
         )
         return tf.reshape(gain, tf.shape(self.replica)), there
 
@@ -191,7 +203,7 @@ def swap_neighbors(
     """Proposes swaps of neighbors: first of replicas 0, 2, … with the next, then 1, 3.
 
     Args:
-        path: `TemperedPath` with a base (R, V), one for each replica.
+        path: `TemperedPath` with bases (R, V) and (R, H), one for each replica.
         rows: `ChainState` of R · C rows, C of each replica.
         betas: tensor (R,).
         seed: integer tensor of shape (2,).
@@ -203,7 +215,9 @@ def swap_neighbors(
     replicas = betas.shape[0]
     count = tf.shape(rows.visible)[0] // replicas
     uniform = random.uniform((2, replicas, count), seed)
-    own = path.hidden_log_partition(rows, tf.repeat(betas, count)[:, tf.newaxis])
+    replica = tf.repeat(tf.range(replicas), count)
+    beta = tf.gather(betas, replica)[:, tf.newaxis]
+    own = path.rows(replica).hidden_log_partition(rows, beta)
     here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
     swaps = Swaps(rows, own, here, here)
     pairs = partners(replicas)
@@ -232,10 +246,10 @@ def swapping_step(
     noise = sweep_noise(path.potentials, replicas * count, seeds[0]).of_sweep(0)
     if clamp is not None and clamp.shape.rank == 2:
         clamp = tf.tile(clamp, (replicas, 1))
-    betas = tf.repeat(chains.betas, count)[:, tf.newaxis]
-    own = path._replace(base=tf.repeat(chains.bases, count, axis=0))
-    rows = own.sweep(_as_rows(chains), betas, noise, clamp)
-    path = path._replace(base=chains.bases)
+    path = chains.along(path)
+    replica = tf.repeat(tf.range(replicas), count)
+    beta = tf.gather(chains.betas, replica)[:, tf.newaxis]
+    rows = path.rows(replica).sweep(_as_rows(chains), beta, noise, clamp)
     rows, rates, even, odd = swap_neighbors(path, rows, chains.betas, seeds[1])
     visible, natural = (
         tf.reshape(layer, (replicas, count, layer.shape[1] or tf.shape(layer)[1]))

@@ -22,12 +22,20 @@ CHAINS = 20_000
 def path_of(potentials, seed=5):
     rng = np.random.default_rng(seed)
     base = rng.normal(size=potentials.num_visible)
-    return TemperedPath(potentials, tf.constant(base, tf.float32))
+    hidden_base = rng.normal(0.0, 2.0, potentials.num_hidden)
+    bases = (tf.constant(each, tf.float32) for each in (base, hidden_base))
+    return TemperedPath(potentials, *bases)
+
+
+def law_of(path, beta):
+    """Returns p_beta(v)."""
+    hidden_base = 0.0 if path.hidden_base is None else path.hidden_base
+    return tempered_sweep(path.potentials, path.base, beta, hidden_base)[0]
 
 
 def exact_start(path, betas, count):
     """Returns chains in equilibrium, and the law of the states at each beta."""
-    laws = [tempered_sweep(path.potentials, path.base, beta)[0] for beta in betas]
+    laws = [law_of(path, beta) for beta in betas]
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(len(law), count, p=law) for law in laws])
     visible = binary_states(path.potentials.num_visible)[rows]
@@ -69,7 +77,7 @@ def assert_joint_law(laws, visible):
 
 
 def log_weight(path, visible, beta):
-    """Returns f_beta(v) = (1 - beta) a'v + beta b'v + sum_j log(1 + exp(beta …))."""
+    """Returns f_beta(v) = ((1 - beta) a + beta b)'v + sum_j log(1 + exp(…))."""
     kernel, b, c = (
         np.asarray(field, np.float64)
         for field in (
@@ -78,9 +86,11 @@ def log_weight(path, visible, beta):
             path.potentials.hidden_bias,
         )
     )
-    natural = visible @ kernel + c
+    natural = beta * (visible @ kernel + c)
+    if path.hidden_base is not None:
+        natural += (1 - beta) * np.asarray(path.hidden_base, np.float64)
     bias = (1 - beta) * np.asarray(path.base, np.float64) + beta * b
-    return visible @ bias + np.logaddexp(0, beta * natural).sum(-1)
+    return visible @ bias + np.logaddexp(0, natural).sum(-1)
 
 
 def acceptance(path, low, high, visible_low, visible_high):
@@ -150,10 +160,16 @@ def without_base(path, *arguments):
     return RIGHT_DIFFERENCE(path, *arguments)
 
 
+def without_hidden_base(path, chains, low, high, *known):
+    """As if the replicas' hidden units had the bases of the model, none."""
+    path = path._replace(hidden_base=None)
+    return RIGHT_DIFFERENCE(path, chains, low, high, None, None, *known[2:])
+
+
 RIGHT_DIFFERENCE = TemperedPath.log_weight_difference
 
 
-@pytest.mark.parametrize("wrong", [one_term, without_base])
+@pytest.mark.parametrize("wrong", [one_term, without_base, without_hidden_base])
 def test_drift_by_a_wrong_swap_would_be_seen(wrong, monkeypatch):
     path = path_of(random_potentials(5, 4, scale=1.5))
     chains, laws = exact_start(path, [0.0, 0.4, 1.0], CHAINS)
@@ -219,12 +235,12 @@ def test_even_pairs_swap_first_then_odd_pairs(monkeypatch):
 
 
 def test_swap_rates_are_averages_over_the_steps():
-    path = path_of(random_potentials(5, 4, scale=1.5))
+    path = path_of(random_potentials(5, 4, scale=1.5))._replace(hidden_base=None)
     chains = inference.parallel_tempering(
         path.potentials, num_samples=1000, steps=300, betas=3, base=path.base
     )
     betas, states = chains.betas.numpy(), binary_states(5)
-    laws = [tempered_sweep(path.potentials, path.base, beta)[0] for beta in betas]
+    laws = [law_of(path, beta) for beta in betas]
     want = [
         laws[r]
         @ acceptance(path, betas[r], betas[r + 1], states[:, None], states)
