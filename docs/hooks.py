@@ -1,4 +1,5 @@
-"""What the site's build adds: MathJax from its npm package, and the gallery's cards.
+"""What the site's build adds: MathJax from its npm package, links to where the project
+is published, and the gallery's cards.
 
 The built site needs no network, and the package is not in the repository.
 """
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from gallery_cards import Gallery  # noqa: E402
@@ -34,12 +36,26 @@ def on_config(config):
         part = _SCRIPT.with_suffix(".part")
         part.write_bytes(content)
         part.replace(_SCRIPT)
+    urls = _urls()
+    config.repo_url = urls.get("Repository")
+    config.site_url = urls.get("Documentation")
     return config
 
 
-def on_page_markdown(markdown, page, **_):
-    """Starts the clock of a page."""
+def _urls():
+    """Returns `[project.urls]`, which whoever publishes the project fills in."""
+    project = pathlib.Path(__file__).parent.parent / "pyproject.toml"
+    return tomllib.loads(project.read_text())["project"].get("urls", {})
+
+
+def on_page_markdown(markdown, page, config, **_):
+    """Starts the clock of a page, and says on the first one what to clone."""
     _gallery.begin()
+    if page.is_homepage and config.repo_url:
+        install = 'pip install -e ".[examples]"'
+        clone = f"git clone {config.repo_url} keras-rbm && cd keras-rbm\n{install}"
+        return markdown.replace(install, clone, 1)
+    return markdown
 
 
 def on_page_content(html, page, **_):

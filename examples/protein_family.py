@@ -4,10 +4,10 @@
     python examples/protein_family.py family.fasta --contacts contacts.txt --epochs 150
 
 Trains an RBM of categorical sites and double rectified hidden units on aligned
-sequences; by default 1,000 of the WW domain. Prints the log-likelihood per site of
-training and held-out sequences and new sequences, and draws what the strongest hidden
-units respond to and which sites are coupled. The settings are those of Tubiana, Cocco
-and Monasson (eLife 8, 2019).
+sequences; by default 1,000 of a family of 112 sites. Prints the log-likelihood per site
+of training and held-out sequences and new sequences, and draws what the strongest
+hidden units respond to and which sites are coupled. The settings are those of Tubiana,
+Cocco and Monasson (eLife 8, 2019).
 """
 
 import argparse
@@ -133,7 +133,7 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("fasta", nargs="?", default=_HERE / "data" / "ww.fasta", type=pathlib.Path)
+    add("fasta", nargs="?", default=_HERE / "data" / "PF00072.fasta", type=pathlib.Path)
     add("--contacts", type=pathlib.Path, help="matrix of 0 and 1, as text")
     add("--hidden", type=int, default=50)
     add("--epochs", type=int, default=60)

@@ -11,9 +11,9 @@ import numpy as np
 
 import keras_rbm as kr
 
-# In the repository: 1,000 sequences of the WW domain, 31 sites of 20 amino acids or a
-# gap.
-sequences, _ = kr.datasets.fasta("examples/data/ww.fasta")
+# In the repository: 1,000 sequences of response regulators, proteins by which bacteria
+# answer to signals, 112 sites of 20 amino acids or a gap.
+sequences, _ = kr.datasets.fasta("examples/data/PF00072.fasta")
 weights = kr.datasets.sequence_weights(sequences)
 order = np.random.default_rng(0).permutation(len(sequences))
 held_out, train = np.split(order, [200])
@@ -68,24 +68,36 @@ print(f"log Z = {z.value:.2f} [{z.lower:.2f}, {z.upper:.2f}]")
 # %% [markdown]
 # ## Motifs
 #
-# The logos show what the strongest hidden units respond to. Letters above the line
-# raise a unit's input, letters below lower it.
+# The logos show what the strongest hidden units respond to, where they respond most.
+# Letters above the line raise a unit's input, letters below lower it.
 
 # %%
 kernel = kr.inference.zero_sum_gauge(rbm.potentials()).kernel.numpy()
 strongest = np.argsort(-np.square(kernel).sum(0))[:3]
-kr.plots.logos([kernel[:, unit].reshape(sites, -1) for unit in strongest])
+blocks = [kernel[:, unit].reshape(sites, -1) for unit in strongest]
+ends = [np.abs(block).sum(1).argmax() for block in blocks]
+starts = [int(np.clip(end - 15, 0, sites - 30)) for end in ends]
+kr.plots.logos(
+    [block[start : start + 30] for block, start in zip(blocks, starts, strict=True)],
+    titles=[f"sites {start + 1} to {start + 30}" for start in starts],
+)
 
 # %% [markdown]
 # ## Contacts
 #
 # Sites that are coupled although they are far apart in the sequence often touch in the
-# folded protein.
+# folded protein. The model has seen sequences only; gray are the pairs that are nearer
+# than 6 Å in measured structures.
 
 # %%
 couplings = kr.inference.effective_couplings(rbm.potentials(), sequences, weights)
 scores = kr.inference.contact_scores(couplings, sites)
-kr.plots.contact_map(scores, num_pairs=15)
+contacts = np.loadtxt("examples/data/PF00072_contacts.txt")
+pairs = np.triu_indices(sites, 5)
+best = np.argsort(-scores[pairs])[:50]
+touch = contacts[pairs] > 0
+print(f"50 strongest: {touch[best].mean():.0%} touch, of all {touch.mean():.0%}")
+kr.plots.contact_map(scores, contacts, num_pairs=50)
 
 # %% [markdown]
 # ## New sequences

@@ -18,7 +18,7 @@ def test_protein_family(run_script, tmp_path):
         float, re.findall(r"(?:alone|training|held out) +(-[\d.]+)", shown)
     )
     assert alone < held_out < train < 0
-    assert len(re.findall(r"^  [A-Z-]{31}  \d+$", shown, re.MULTILINE)) == 5
+    assert len(re.findall(r"^  [A-Z-]{112}  \d+$", shown, re.MULTILINE)) == 5
     for name in ("motifs.png", "contacts.png"):
         assert (tmp_path / "out" / name).stat().st_size > 10_000
 
