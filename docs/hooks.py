@@ -1,7 +1,7 @@
-"""What the site's build adds: MathJax from its npm package, links to where the project
-is published, and the gallery's cards.
+"""What the site's build adds: MathJax, links to the published project, gallery cards.
 
-The built site needs no network, and the package is not in the repository.
+MathJax is an npm package: the built site needs no network, and the package is not in
+the repository.
 """
 
 import os
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
 import tomllib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
