@@ -96,11 +96,11 @@ def start_tempering(
     hidden_base = path.hidden_base
     if hidden_base is None:
         hidden_base = tf.zeros_like(path.potentials.hidden.bias)
-    bases = (
+    bases, hidden_bases = (
         tf.broadcast_to(base, (visible.shape[0], base.shape[-1]))
         for base in (path.base, hidden_base)
     )
-    return TemperedChains(visible, natural, betas, *bases, rates, journeys)
+    return TemperedChains(visible, natural, betas, bases, hidden_bases, rates, journeys)
 
 
 def tempering_step(
