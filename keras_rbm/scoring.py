@@ -185,7 +185,7 @@ def score_report(
 
 def _stderr(energies, z):
     """Returns the standard error of the mean log-likelihood over examples."""
-    if z is not None and z.value.shape.rank:  # of a CRBM: one for each example
+    if z is not None and np.ndim(z.value):  # of a CRBM: one for each example
         energies += tf.cast(z.value, tf.float64)
     count = energies.shape[0]
     if count < 2:

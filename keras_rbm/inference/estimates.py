@@ -41,7 +41,7 @@ _CURE = "Use ten times as many chains (by default 100), or betas."
 
 
 class LogPartition(NamedTuple):
-    """An estimate of log Z, in nats; fields of shape (), or (B,) for B models.
+    """An estimate of log Z, in nats; fields are numbers, or (B,) for B models.
 
     The interval from `lower` to `upper` contains log Z in at least 95 % of cases,
     provided that chains have met the model's modes. An end that is not known is
@@ -167,6 +167,17 @@ class LogPartition(NamedTuple):
             value, lower, upper = -value, -upper, -lower
         return cls(value, stderr, lower, upper, ess, log_weights)
 
+    def as_numbers(self) -> "LogPartition":
+        """Returns the estimate; of a single model, fields are floats and no tensors."""
+        scalars = self.value, self.stderr, self.lower, self.upper, self.ess
+        if tf.rank(self.value) or not tf.executing_eagerly():
+            return self
+        return LogPartition(
+            *(np.float64(each) for each in scalars),  # type: ignore[arg-type]
+            self.log_weights,
+            self.note,
+        )
+
     def without_refuted_upper_end(
         self, lower_bound: float | np.ndarray
     ) -> "LogPartition":
@@ -230,7 +241,7 @@ class LogPartition(NamedTuple):
     def __repr__(self) -> str:
         if tf.is_tensor(self.value) and not hasattr(self.value, "numpy"):
             return f"LogPartition(value={self.value})"
-        if self.value.shape.rank:
+        if np.ndim(self.value):
             return f"LogPartition of {len(self.value)} models: value={self.value}"
         text = (
             f"LogPartition({self.value:.3f} ± {self.stderr:.3g} nats, "

@@ -193,7 +193,7 @@ def estimate_by_each(
             note = estimates[method].note
             level = _levels_to_user()
             warnings.warn(f"log_partition({method!r}): {note}", stacklevel=level)
-    return {method: estimates[method] for method in methods}
+    return {method: estimates[method].as_numbers() for method in methods}
 
 
 def _levels_to_user():

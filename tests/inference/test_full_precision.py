@@ -47,7 +47,7 @@ def score(name):
     return lambda: [
         rbm.free_energy(ROWS),
         rbm.pseudo_log_likelihood(ROWS),
-        rbm.log_partition("tempering", steps=20, num_chains=20),
+        rbm.log_partition("tempering", steps=40, num_chains=20),
         rbm.log_likelihood(ROWS, "exact"),
         rbm.log_partition("bidirectional", betas=10, num_chains=10),
         rbm.anneal(betas=20, search=False),
