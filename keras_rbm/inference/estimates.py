@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -169,14 +169,13 @@ class LogPartition(NamedTuple):
 
     def as_numbers(self) -> "LogPartition":
         """Returns the estimate; of a single model, fields are floats and no tensors."""
-        scalars = self.value, self.stderr, self.lower, self.upper, self.ess
-        if tf.rank(self.value) or not tf.executing_eagerly():
+        if np.ndim(self.value):
             return self
-        return LogPartition(
-            *(np.float64(each) for each in scalars),  # type: ignore[arg-type]
-            self.log_weights,
-            self.note,
-        )
+        numbers: dict[str, Any] = {
+            name: np.float64(getattr(self, name))
+            for name in ("value", "stderr", "lower", "upper", "ess")
+        }
+        return self._replace(**numbers)
 
     def without_refuted_upper_end(
         self, lower_bound: float | np.ndarray

@@ -28,7 +28,7 @@ from keras_rbm.models.data.rows import (
     held_rows,
     is_array,
 )
-from keras_rbm.models.errors import explained
+from keras_rbm.models.errors import by_name, check_arguments, explained
 from keras_rbm.models.files import saving
 from keras_rbm.models.files.with_files import WithFiles
 from keras_rbm.models.initializers import keras_part, normal
@@ -105,6 +105,10 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> "BoltzmannMachine":
+        check_arguments(cls, args, kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
     def __init__(
         self,
         seed: int | None = None,
@@ -139,6 +143,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
 
     # Configuration
 
+    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
@@ -268,6 +273,14 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         if awaits_rate(self):
             own["optimizer"] = self._named_optimizer
         return config | own
+
+    def quantize(self, mode: str, **kwargs: Any) -> None:
+        """Raises a TypeError: the parts of an exported program can be quantized."""
+        raise TypeError(
+            f"Expected a model of layers that Keras can quantize. Received: "
+            f"{type(self).__name__} '{self.name}', whose weights are float32. Convert "
+            "what export() writes, with the converter's own quantization."
+        )
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))

@@ -24,6 +24,7 @@ from keras_rbm.models.data.rows import (
     held_rows,
     map_rows,
 )
+from keras_rbm.models.errors import by_name
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.initializers import keras_part, normal, reseeded
@@ -251,6 +252,7 @@ class CRBM(WithInference, WithBackbone):
             self.num_visible = int(self._form.visible.rows(y).shape[-1])
         self.build(tuple(x.shape))
 
+    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,

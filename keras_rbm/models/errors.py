@@ -1,8 +1,11 @@
-"""Errors from inside of a `tf.function`, with words that a user can read."""
+"""Errors with words that a user can read."""
 
 import contextlib
+import functools
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -21,6 +24,38 @@ def explained() -> Iterator[None]:
             raise
         reason = re.sub(r"[\s\[\]'\"]+", " ", text[1]).strip()
         raise ValueError(reason) from error
+
+
+def check_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises a TypeError with a cure if a model cannot be made of the arguments."""
+    signature = inspect.signature(cls)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        given = [repr(each) for each in args]
+        given += [f"{name}={value!r}" for name, value in kwargs.items()]
+        first = next(iter(signature.parameters))
+        raise TypeError(
+            f"Expected {first} first, and all other arguments by their names; how "
+            "many visible units there are follows from the data. Received: "
+            f"{cls.__name__}({', '.join(given)}): {error}."
+        ) from None
+
+
+def by_name(compile_: Callable[..., None]) -> Callable[..., None]:
+    """Returns a `compile` that says so if arguments are given without a name."""
+
+    @functools.wraps(compile_)
+    def checked(self, *args, **kwargs):
+        if len(args) > 1:
+            raise TypeError(
+                "Expected the optimizer, and all other arguments by their names. "
+                f"Received: compile({', '.join(map(repr, args))}). Call "
+                f"compile({args[0]!r}, rule={args[1]!r})."
+            )
+        return compile_(self, *args, **kwargs)
+
+    return checked
 
 
 def lies_in(

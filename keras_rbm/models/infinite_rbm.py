@@ -13,6 +13,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
+from keras_rbm.models.errors import by_name
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe, Phases
 from keras_rbm.rules.rule import Rule
@@ -176,6 +177,7 @@ class InfiniteRBM(RBM):
     ) -> tuple[int | None, ...]:
         return (input_shape[0], max(self.hidden_units, 1))
 
+    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,

@@ -103,7 +103,7 @@ def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
         f"it does not fall. Only these get one that suits: {', '.join(_LIKE_ADAM)}, "
         "sgd. For others pass an object with a rate, such as "
         "keras_rbm.optimizers.FallingRate(0.01).",
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

@@ -1,0 +1,58 @@
+"""Arguments of models that are given in the wrong place, or by another's name."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+import keras_rbm
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: keras_rbm.RBM(784, 256), r"data. Received: RBM\(784, 256\): too many"),
+        (
+            lambda: keras_rbm.RBM(n_components=64),
+            r"hidden_units first.*n_components=64",
+        ),
+        (lambda: keras_rbm.DBM([8, 4], 3), r"hidden_units first.*DBM\(\[8, 4\], 3\)"),
+        (lambda: keras_rbm.InfiniteRBM(), "max_hidden_units first"),
+        (
+            lambda: keras_rbm.RBM(8).compile("adam", "pcd"),
+            r"Call compile\('adam', rule='pcd'\)",
+        ),
+        (
+            lambda: keras_rbm.CRBM(8).compile("adam", "mle_bp"),
+            r"Call compile\('adam', rule='mle_bp'\)",
+        ),
+        (lambda: keras_rbm.RBM(8, num_visible=6).quantize("int8"), "what export"),
+    ],
+)
+def test_the_cure_is_said(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_signatures_are_those_that_are_documented():
+    assert [*inspect.signature(keras_rbm.RBM).parameters][:2] == [
+        "hidden_units",
+        "visible",
+    ]
+    assert "rule" in inspect.signature(keras_rbm.RBM.compile).parameters
+
+
+def test_a_subclass_has_arguments_of_its_own():
+    class Named(keras_rbm.RBM):
+        def __init__(self, width, seed):
+            super().__init__(width, seed=seed)
+
+    assert Named(3, 4).seed == 4
+
+
+def test_an_estimate_of_one_model_is_a_number():
+    rbm = keras_rbm.RBM(3, num_visible=4, seed=0)
+    z = rbm.log_partition("ais", betas=10, num_chains=12)
+    assert json.loads(json.dumps(z.upper)) == z.upper
+    assert round(z.value, 2) == np.round(z.value, 2) and f"{z.lower:.1f}"
