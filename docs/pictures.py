@@ -113,13 +113,11 @@ def digits():
     test = next(iter(test.batch(10))).numpy()
 
     rbm = kr.RBM(500, seed=0)
-    steps = 25 * len(train) // 100
-    falling = keras.optimizers.schedules.PolynomialDecay(0.05, steps, 0.0)
-    rule = kr.rules.PersistentContrastiveDivergence(1, 100, centered=True)
-    rbm.compile(keras.optimizers.SGD(falling), rule=rule)
+    rbm.compile()
     rbm.fit(train, batch_size=100, epochs=25, verbose=0)
     # Each sample is the end of a chain of its own, drawn in means.
-    samples = rbm.reconstruct(rbm.sample(10, steps=5000, seed=3)).numpy()
+    samples = rbm.sample(10, method="tempering", steps=1000, seed=3)
+    samples = rbm.reconstruct(samples).numpy()
 
     known = np.arange(784) < 392
     hidden_half = np.where(known, test, 0.4)

@@ -3,8 +3,9 @@
     python -m examples.papers.best_rbm.experiment
 
 Published, for CD-25 in far more time: -86.3 nats by AIS (Salakhutdinov, Murray 2008).
-Centered PCD, with a learning rate that falls to 0 so that the chains come to rest where
-the model is. The scores go to a file in `--records`.
+Persistent chains, some of them with ladders of tempered replicas, and a learning rate
+that falls to 0 so that the chains come to rest where the model is. The scores go to a
+file in `--records`.
 """
 
 import argparse
@@ -38,8 +39,13 @@ def main():
 
     rbm = kr.RBM(500, kernel_regularizer=None, seed=0)
     rbm.adapt(intensities)
-    rule = kr.rules.PersistentContrastiveDivergence(
-        args.gibbs_steps, args.chains, centered=not args.plain
+    chains = {"num_chains": args.chains, "centered": not args.plain}
+    rule = (
+        kr.rules.ParallelTempering(
+            args.gibbs_steps, num_ladders=args.ladders, **chains
+        )
+        if args.ladders
+        else kr.rules.PersistentContrastiveDivergence(args.gibbs_steps, **chains)
     )
     rbm.compile(optimizer, rule=rule, steps_per_execution=10)
     start = time.perf_counter()
@@ -89,6 +95,7 @@ def parse_arguments():
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--gibbs-steps", type=int, default=1)
+    parser.add_argument("--ladders", type=int, default=10, help="0 for PCD")
     parser.add_argument("--plain", action="store_true", help="not centered")
     records = pathlib.Path("docs/results/best_rbm")
     parser.add_argument("--records", type=pathlib.Path, default=records)
