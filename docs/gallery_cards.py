@@ -42,9 +42,16 @@ class Gallery:
         )
 
     def html(self, pages):
-        """Returns the cards in the order of the pages."""
-        cards = [self.cards.get(page.file.src_uri, "") for page in pages]
-        return f'<div class="gallery">{"".join(cards)}</div>'
+        """Returns the cards in the order of the pages, by sections of the site."""
+        groups = {}
+        for page in pages:
+            if page.file.src_uri in self.cards:
+                cards = groups.setdefault(page.parent.title, [])
+                cards.append(self.cards[page.file.src_uri])
+        return "".join(
+            f'<h2>{title}</h2><div class="gallery">{"".join(cards)}</div>'
+            for title, cards in groups.items()
+        )
 
     def _seconds(self, name):
         times = json.loads(_TIMES.read_text()) if _TIMES.exists() else {}
