@@ -71,7 +71,8 @@ class LogPartition(NamedTuple):
     @property
     def is_finite(self) -> tf.Tensor:
         """Bools, () or (B,): whether both ends of the interval are finite."""
-        return tf.math.is_finite(self.upper - self.lower)
+        width = self.upper - self.lower
+        return tf.math.is_finite(width) if tf.is_tensor(width) else math.isfinite(width)
 
     @classmethod
     def joined(cls, parts: "Sequence[LogPartition]") -> "LogPartition":
@@ -169,7 +170,7 @@ class LogPartition(NamedTuple):
 
     def as_numbers(self) -> "LogPartition":
         """Returns the estimate; of a single model, fields are floats and no tensors."""
-        if np.ndim(self.value):
+        if np.ndim(self.value) or not hasattr(self.value, "numpy"):
             return self
         numbers: dict[str, Any] = {
             name: np.float64(getattr(self, name))
@@ -221,7 +222,7 @@ class LogPartition(NamedTuple):
             method: str, the method's name.
             remark: str, added to the note.
         """
-        finite = np.ravel(self.is_finite.numpy())
+        finite = np.ravel(self.is_finite)
         if finite.all():
             return self._replace(note=remark)
         if finite.size > 1:

@@ -274,13 +274,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             own["optimizer"] = self._named_optimizer
         return config | own
 
-    def quantize(self, mode: str, **kwargs: Any) -> None:
-        """Raises a TypeError: the parts of an exported program can be quantized."""
-        raise TypeError(
-            f"Expected a model of layers that Keras can quantize. Received: "
-            f"{type(self).__name__} '{self.name}', whose weights are float32. Convert "
-            "what export() writes, with the converter's own quantization."
-        )
+    def quantize(self, *args: Any, **kwargs: Any) -> None:
+        """Is refused as by a Keras layer that has none; a network passes it over."""
+        keras.Layer.quantize(self, *args, **kwargs)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))

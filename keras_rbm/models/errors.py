@@ -27,7 +27,12 @@ def explained() -> Iterator[None]:
 
 
 def check_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises a TypeError with a cure if a model cannot be made of the arguments."""
+    """Raises a TypeError with a cure if a model cannot be made of the arguments.
+
+    Subclasses elsewhere have constructors of their own.
+    """
+    if not cls.__module__.startswith("keras_rbm."):
+        return
     signature = inspect.signature(cls)
     try:
         signature.bind(*args, **kwargs)
@@ -48,10 +53,11 @@ def by_name(compile_: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(compile_)
     def checked(self, *args, **kwargs):
         if len(args) > 1:
+            names = [each if isinstance(each, str) else type(each) for each in args]
             raise TypeError(
-                "Expected the optimizer, and all other arguments by their names. "
-                f"Received: compile({', '.join(map(repr, args))}). Call "
-                f"compile({args[0]!r}, rule={args[1]!r})."
+                "Expected the optimizer, and all other arguments by their names: "
+                "compile('adam', rule='pcd'). Received without a name: "
+                f"{', '.join(map(repr, names[1:]))}."
             )
         return compile_(self, *args, **kwargs)
 

@@ -39,9 +39,11 @@ class ParallelTempering(LearningRule):
     + sum_j A_j((1 - beta) d_beta,j + beta (v'W + c)_j)`
 
     where each a_beta and d_beta is learned along the gradient of the likelihood that
-    the replica gives to states of the model's chains. So its units have the means that
-    they have there. With the same a for all, and d = 0, smaller modes vanish at middle
-    temperatures, and no chain comes from one to another.
+    the replica gives to states of the model's chains. So its visible units have the
+    chains' means, and hidden ones those that they have there at its temperature. With
+    the same a for all, and d = 0, smaller modes vanish at middle temperatures, and no
+    chain comes from one to another. Because replicas follow the chains, few chains have
+    modes' shares that are not exact, the less the more they are.
 
     Args:
         gibbs_steps: int ≥ 1, sweeps of the model's chains per step; replicas below
@@ -58,7 +60,7 @@ class ParallelTempering(LearningRule):
         betas: variable (num_replicas,), inverse temperatures from 0 to 1.
         shifts: variable (num_replicas, rows of the kernel), a_beta less that of the
             base-rate model.
-        hidden_bases: variable (num_replicas, H), d_beta.
+        hidden_bases: variable (num_replicas, columns of the kernel), d_beta.
         swap_rates: variable (num_replicas - 1,), running averages of the accepted
             share over some hundred steps; 0.5 at first.
 
@@ -128,7 +130,7 @@ class ParallelTempering(LearningRule):
         self.ladders = add("ladders", shape, start[:first])
         self.betas = add("betas", (below + 1,), temperatures(below))
         self.shifts = add("shifts", (below + 1, rows), tf.zeros((below + 1, rows)))
-        shape = (below + 1, potentials.num_hidden)
+        shape = (below + 1, potentials.hidden.num_rows)
         self.hidden_bases = add("hidden_bases", shape, tf.zeros(shape))
         self.swap_rates = add("swap_rates", (below,), tf.fill([below], 0.5))
 

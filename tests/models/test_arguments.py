@@ -3,6 +3,7 @@
 import inspect
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -21,13 +22,12 @@ import keras_rbm
         (lambda: keras_rbm.InfiniteRBM(), "max_hidden_units first"),
         (
             lambda: keras_rbm.RBM(8).compile("adam", "pcd"),
-            r"Call compile\('adam', rule='pcd'\)",
+            r"rule='pcd'\). Received without a name: 'pcd'",
         ),
         (
             lambda: keras_rbm.CRBM(8).compile("adam", "mle_bp"),
-            r"Call compile\('adam', rule='mle_bp'\)",
+            r"without a name: 'mle_bp'",
         ),
-        (lambda: keras_rbm.RBM(8, num_visible=6).quantize("int8"), "what export"),
     ],
 )
 def test_the_cure_is_said(make, message):
@@ -49,10 +49,22 @@ def test_a_subclass_has_arguments_of_its_own():
             super().__init__(width, seed=seed)
 
     assert Named(3, 4).seed == 4
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        Named(3)
+
+
+def test_quantize_is_refused_as_by_other_layers():
+    rbm = keras_rbm.RBM(8, num_visible=6)
+    with pytest.raises(NotImplementedError, match="quantize"):
+        rbm.quantize("int8")
+    network = keras.Sequential([keras.Input((6,)), rbm, keras.layers.Dense(2)])
+    with pytest.warns(UserWarning, match="quantize"):
+        network.quantize("int8")
 
 
 def test_an_estimate_of_one_model_is_a_number():
     rbm = keras_rbm.RBM(3, num_visible=4, seed=0)
     z = rbm.log_partition("ais", betas=10, num_chains=12)
     assert json.loads(json.dumps(z.upper)) == z.upper
+    assert json.dumps(z.is_finite) == "true"
     assert round(z.value, 2) == np.round(z.value, 2) and f"{z.lower:.1f}"

@@ -75,7 +75,7 @@ def test_each_replica_has_its_temperature_and_base():
     assert (abs(start.mean(1) - base_rate) < 5 * error).all()
     moved(rule, potentials, 40)
     for learned in (rule.shifts.numpy(), rule.hidden_bases.numpy()):
-        assert np.ptp(learned[1:-1]) > 0.1 and not np.any(learned[[0, -1]])
+        assert np.ptp(learned[1:-1]) > 0.1 and not np.any(learned[-1])
     states = Enumerated(potentials).v
     replicas = zip(
         rule.betas.numpy(),
@@ -112,7 +112,7 @@ def test_chains_visit_modes_that_persistent_ones_do_not():
 
 def quicker(monkeypatch, factor):
     """Lets replicas learn their bases faster; many ladders bear that."""
-    for name in ("_RATE", "_HIDDEN_RATE"):
+    for name in ("_VISIBLE_STEP", "_HIDDEN_STEP"):
         monkeypatch.setattr(ladder, name, factor * getattr(ladder, name))
 
 
@@ -250,6 +250,51 @@ def test_model():
         lambda: ParallelTempering(2, num_chains=7, num_replicas=4, num_ladders=3),
         DATA,
     )
+
+
+def test_few_chains_do_not_draw_the_replicas_to_where_they_are():
+    """A single chain was in the larger of two modes 0.89 of the time, not 0.75."""
+    potentials = inference.Potentials(tf.fill((6, 4), 1.6), [-3.2] * 6, [-4.5] * 4)
+    truth = Enumerated(potentials)
+    likely = truth.p_visible[truth.v.sum(1) > 3].sum()
+    rule = ParallelTempering(1, num_chains=1, num_replicas=6)
+    model = compiled(potentials, rule).rule.learner.model
+    batch = tf.zeros((2, 6)), BATCH[1]
+
+    @tf.function
+    def share(count):
+        def step(number, total):
+            moments = rule.negative_phase(
+                step_of(potentials, *batch, tf.stack([number, 8]), model)
+            )
+            on = tf.reduce_sum(moments.visible.bias) > 3.0
+            return number + 1, total + tf.cast(on, tf.float32)
+
+        end = tf.while_loop(lambda n, *_: n < count, step, (0, 0.0))
+        return end[1] / tf.cast(count, tf.float32)
+
+    assert abs(share(tf.constant(20_000)) - likely) < 0.04
+
+
+@pytest.mark.parametrize("hidden", [keras_rbm.units.Categorical(3), "rectified"])
+def test_hidden_units_of_several_columns_or_none_to_enumerate(hidden):
+    rbm = keras_rbm.RBM(2, hidden=hidden, seed=0)
+    rbm.compile(rule=ParallelTempering(num_chains=9, num_replicas=3))
+    rbm.fit(DATA, epochs=2, verbose=0)
+    assert rbm.rule.hidden_bases.shape[1] == rbm.kernel.shape[1]
+    assert np.isfinite(rbm.rule.hidden_bases).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*hidden units are always")
+def test_the_hot_end_follows_data_that_change():
+    """It stayed at the base rate of the first ones, and half of the ladder with it."""
+    rng = np.random.default_rng(0)
+    rows = (rng.random((300, 16)) < 0.1).astype("float32")
+    rbm = keras_rbm.RBM(4, seed=0)
+    rbm.compile()
+    rbm.fit(rows, epochs=20, verbose=0)
+    rbm.fit(1.0 - rows, epochs=40, verbose=0)
+    assert rbm.rule.betas[1] > 0.05 and np.min(rbm.rule.swap_rates) > 0.3
 
 
 def test_gaussian_units():

@@ -41,9 +41,7 @@ def main():
     rbm.adapt(intensities)
     chains = {"num_chains": args.chains, "centered": not args.plain}
     rule = (
-        kr.rules.ParallelTempering(
-            args.gibbs_steps, num_ladders=args.ladders, **chains
-        )
+        kr.rules.ParallelTempering(args.gibbs_steps, num_ladders=args.ladders, **chains)
         if args.ladders
         else kr.rules.PersistentContrastiveDivergence(args.gibbs_steps, **chains)
     )

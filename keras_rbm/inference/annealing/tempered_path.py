@@ -196,7 +196,7 @@ class TemperedPath(NamedTuple):
 
         `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
         `hidden_log_partition` of either may be passed if it is already known, and
-        another `base` for `high`.
+        another `base` for `high`; with another hidden base `of_high` must be passed.
         """
         of_high = (
             self.hidden_log_partition(chains, high) if of_high is None else of_high

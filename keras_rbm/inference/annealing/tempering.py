@@ -34,9 +34,9 @@ class TemperedChains(NamedTuple):
             so `visible[-1]` are states of the model.
         hidden_natural: tensor (R, C, H), `v'W + c` of the states.
         betas: tensor (R,), inverse temperatures, increasing from 0 to 1.
-        bases, hidden_bases: tensors (R, rows of the kernel) and (R, H), natural
-            parameters `a_r` and `d_r` of each replica, whose model is that of
-            `TemperedPath` with them for its base.
+        bases, hidden_bases: tensors (R, rows of either layer), natural parameters
+            `a_r` and `d_r` of each replica, whose model is that of `TemperedPath` with
+            them for its bases.
         swap_rates: tensor (R - 1,), share of the proposed swaps of replicas r and
             r + 1 that were accepted.
         journeys: int tensor (R, C), how often each state has gone from one end of the
@@ -203,7 +203,7 @@ def swap_neighbors(
     """Proposes swaps of neighbors: first of replicas 0, 2, … with the next, then 1, 3.
 
     Args:
-        path: `TemperedPath` with bases (R, V) and (R, H), one for each replica.
+        path: `TemperedPath` with bases (R, rows of either layer), one for each replica.
         rows: `ChainState` of R · C rows, C of each replica.
         betas: tensor (R,).
         seed: integer tensor of shape (2,).
