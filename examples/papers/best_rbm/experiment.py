@@ -88,8 +88,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--epochs", type=int, default=400)
-    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--epochs", type=int, default=300)
+    parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--gibbs-steps", type=int, default=1)
