@@ -44,7 +44,12 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
             True,
             marks=pytest.mark.slow,
         ),
-        ("mean_field", lambda: rules.ContrastiveDivergencePerceptron(3), True),
+        pytest.param(
+            "mean_field",
+            lambda: rules.ContrastiveDivergencePerceptron(3),
+            True,
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "mean_field", lambda: rules.SDCP(2, 1), True, marks=pytest.mark.slow
         ),

@@ -170,7 +170,6 @@ INFERENCES = {
 #: The others compile as many gradients again, a second or more each.
 QUICK = [
     ("messages", "each"),
-    ("mean field", "mean"),
     ("mean field", "each"),
     ("exact", "each"),
     ("exact", None),

@@ -91,7 +91,7 @@ def live_answers(model):
         pytest.param(
             make,
             id=name,
-            marks=[] if name in ("fitted_rbm", "grown", "dbm") else pytest.mark.slow,
+            marks=[] if name in ("fitted_rbm", "grown") else pytest.mark.slow,
         )
         for name, make in MODELS.items()
     ],
