@@ -19,7 +19,7 @@ order = np.random.default_rng(0).permutation(len(sequences))
 held_out, train = np.split(order, [200])
 letters = np.array(list(kr.datasets.PROTEINS))
 for row in sequences[:5]:
-    print("".join(letters[row]))
+    print("".join(letters[row])[:80] + "…")
 
 # %% [markdown]
 # Families are sampled unevenly: some branches have hundreds of near copies. The weight
@@ -106,7 +106,7 @@ kr.plots.contact_map(scores, contacts, num_pairs=50)
 new = rbm.sample(200, steps=500, initial_visible=sequences[:200], seed=0).numpy()
 nearest = [(row != sequences).sum(1).min() for row in new]
 for row, distance in list(zip(new.astype(int), nearest, strict=True))[:5]:
-    print("".join(letters[row]), f"{distance} sites from the nearest natural one")
+    print("".join(letters[row])[:60] + "…", f"{distance} sites from the nearest")
 
 # %% [markdown]
 # 1. Tubiana, Cocco, Monasson. Learning protein constitutive motifs from sequence data.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module
-from keras_rbm import random, units
+from keras_rbm import random, rules, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.messages.enumerated_states import has_few_states
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
@@ -24,7 +24,6 @@ from keras_rbm.models.data.rows import (
     held_rows,
     map_rows,
 )
-from keras_rbm.models.errors import by_name
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.initializers import keras_part, normal, reseeded
@@ -252,7 +251,6 @@ class CRBM(WithInference, WithBackbone):
             self.num_visible = int(self._form.visible.rows(y).shape[-1])
         self.build(tuple(x.shape))
 
-    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
@@ -276,6 +274,12 @@ class CRBM(WithInference, WithBackbone):
                 raise ValueError(
                     "Expected a rule or a loss. Received: both, "
                     f"rule={rule!r}, loss={loss!r}."
+                )
+            named = isinstance(loss, str) and rules.is_name(loss)
+            if named or isinstance(loss, Rule):
+                raise ValueError(
+                    f"Expected a loss. Received: loss={loss!r}, which is a learning "
+                    "rule. Call compile(rule=…)."
                 )
             rule = MarginalLoss(loss)
         rule = "maximum_likelihood" if rule is None else rule

@@ -150,7 +150,7 @@ HOOKS = {
     "get_compile_config", "get_config",
     "hidden_units", "inference", "is_full", "kernel", "load_own_variables",
     "make_train_function", "max_hidden_units", "potentials", "save_own_variables",
-    "predict_step", "test_step", "train_step",
+    "predict_step", "quantize", "test_step", "train_step",
 }  # fmt: skip
 
 

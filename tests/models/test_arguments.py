@@ -25,8 +25,8 @@ import keras_rbm
             r"rule='pcd'\). Received without a name: 'pcd'",
         ),
         (
-            lambda: keras_rbm.CRBM(8).compile("adam", "mle_bp"),
-            r"without a name: 'mle_bp'",
+            lambda: keras_rbm.RBM(8).compile("adam", keras_rbm.rules.SDCP()),
+            "Received without a name: .*SDCP",
         ),
     ],
 )
@@ -68,3 +68,9 @@ def test_an_estimate_of_one_model_is_a_number():
     assert json.loads(json.dumps(z.upper)) == z.upper
     assert json.dumps(z.is_finite) == "true"
     assert round(z.value, 2) == np.round(z.value, 2) and f"{z.lower:.1f}"
+
+
+def test_a_rule_in_the_place_of_a_loss():
+    for rule in ("cd", keras_rbm.rules.MaximumLikelihood()):
+        with pytest.raises(ValueError, match="which is a learning rule"):
+            keras_rbm.CRBM(8).compile("adam", rule)

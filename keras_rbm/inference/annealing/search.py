@@ -250,7 +250,10 @@ class Search:
         # Of few chains one each, so that there are enough ancestors for an error.
         most = min(SEARCH.rows_at_once // len(states), count // FEWEST)
         snapshots = int(np.clip(most, 1, SEARCH.snapshots))
-        rounds = SEARCH.jumps // (2 * snapshots)
+        units = min(self.potentials.num_hidden, self.potentials.num_visible)
+        jumps = SEARCH.jumps_per_unit * units
+        jumps = min(max(jumps, SEARCH.fewest_jumps), SEARCH.most_jumps)
+        rounds = jumps // (2 * snapshots)
         others, _ = pool.draw(count, seeds[1])
         best = pool.heaviest(SEARCH.clusters, pool.parts)
         known = tf.concat([others, tf.reshape(best, (-1, states.shape[1]))], 0)

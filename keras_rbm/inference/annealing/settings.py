@@ -30,10 +30,13 @@ class SearchSettings:
     #: States of each run, and peaks, that are followed: one of each of the heaviest
     #: regions.
     followed: int = 3
-    #: Jumps between modes that each near-sample tries. One takes half the time of a
-    #: sweep, and most fail. After 200, models of six parts with two modes each had not
-    #: met all combinations: log Z was 0.3 too low, three of its errors.
-    jumps: int = 1000
+    #: Jumps between modes that each near-sample tries, for each unit of the smaller
+    #: layer, and the fewest and most of all. One takes half the time of a sweep, and
+    #: most fail. After 200, models of six parts of ten units had not met all
+    #: combinations of modes: log Z was 0.3 too low, three of its errors.
+    jumps_per_unit: int = 20
+    fewest_jumps: int = 200
+    most_jumps: int = 1000
     #: States of each near-sample on its way, over the second half of its jumps, from
     #: which the share of each region is taken.
     snapshots: int = 10
