@@ -10,7 +10,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module
-from keras_rbm import random, rules, units
+from keras_rbm import random, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.messages.enumerated_states import has_few_states
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
@@ -33,6 +33,7 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw
+from keras_rbm.models.training.defaults import is_rule
 from keras_rbm.models.with_inference import WithInference
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.rules.rule import Rule
@@ -275,8 +276,7 @@ class CRBM(WithInference, WithBackbone):
                     "Expected a rule or a loss. Received: both, "
                     f"rule={rule!r}, loss={loss!r}."
                 )
-            named = isinstance(loss, str) and rules.is_name(loss)
-            if named or isinstance(loss, Rule):
+            if is_rule(loss):
                 raise ValueError(
                     f"Expected a loss. Received: loss={loss!r}, which is a learning "
                     "rule. Call compile(rule=…)."

@@ -86,9 +86,14 @@ def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Opt
     return optimizer
 
 
-def _keras_optimizer(identifier):
+def is_rule(identifier: Any) -> bool:
+    """Returns whether an argument is a learning rule, or the name of one."""
     named = isinstance(identifier, str) and rules.is_name(identifier)
-    if named or isinstance(identifier, rules.Rule):
+    return named or isinstance(identifier, Rule)
+
+
+def _keras_optimizer(identifier):
+    if is_rule(identifier):
         raise ValueError(
             f"Expected an optimizer. Received: optimizer={identifier!r}, which is a "
             f"learning rule. Call compile(rule={identifier!r})."
