@@ -157,9 +157,6 @@ class ParallelTempering(LearningRule):
         on_ladders = ChainState(*(layer[:rungs] for layer in rows))
         of_model = ChainState(*(layer[below * count :] for layer in rows))
         changes = changes_of_bases(path, betas, on_ladders, of_model)
-        path = path._replace(
-            base=path.base + changes[0], hidden_base=path.hidden_base + changes[1]
-        )
         swapped, accepted, *_ = swap_neighbors(path, on_ladders, betas, seeds[2])
         # Chains that were on a ladder go to the end: next is the turn of others.
         chains = _joined(
