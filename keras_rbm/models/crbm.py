@@ -34,6 +34,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.training.defaults import is_rule
+from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.models.with_inference import WithInference
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.rules.rule import Rule
@@ -317,6 +318,9 @@ class CRBM(WithInference, WithBackbone):
             ValueError: if there are no features, or the model is not built.
         """
         return self._potentials_of(features, dtype, training=False)
+
+    def _stay_normalizable(self):
+        stay_normalizable(self)
 
     def _potentials_of(self, features, dtype, training):
         self._assert_built("potentials")

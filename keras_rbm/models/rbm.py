@@ -29,6 +29,7 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
+from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.units.partial_layer import partial
 
 if TYPE_CHECKING:
@@ -169,6 +170,9 @@ class RBM(GenerativeModel):
             visible,
             self._hidden_parameters(),
         )
+
+    def _stay_normalizable(self):
+        stay_normalizable(self)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)

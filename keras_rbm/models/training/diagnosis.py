@@ -1,4 +1,4 @@
-"""Warnings of a training that has failed while all numbers are still finite."""
+"""What is said of a training that has failed while all numbers are still finite."""
 
 import warnings
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.inference.arguments import check_normalizable
 from keras_rbm.models.data.missing import encoded, filled, is_known, pooling
 from keras_rbm.models.data.rows import as_rows, encoded_chunks, moments, some_rows
 from keras_rbm.models.training.fit_length import falling_rate
@@ -30,7 +31,7 @@ _ROWS, _FEWEST = 1000, 100
 
 
 class Diagnosis(keras.callbacks.Callback):
-    """Warns if `fit` has left a model worse than it might be.
+    """Warns if `fit` has left a model worse than it might be, and ends a futile one.
 
     * If features of a conditional model are far from standardized ones.
     * If an epoch's loss is far above that of independent units: it diverges.
@@ -40,7 +41,8 @@ class Diagnosis(keras.callbacks.Callback):
       on in those rows, so that they only shift biases.
     * If the validation loss has risen while the training loss fell.
 
-    Each warning is given once for a model that has been compiled.
+    Each warning is given once for a model that has been compiled. A ValueError ends a
+    `fit` that has come to a model without a finite partition function.
     """
 
     def __init__(self) -> None:
@@ -71,6 +73,7 @@ class Diagnosis(keras.callbacks.Callback):
             warnings.warn(message, stacklevel=3)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._check_partition(epoch)
         if self._independent is None:
             self._independent = _independent_losses(self.model, self._rows, self._rows)
         width, mean = self._rows.shape[1], _total(self._independent)
@@ -92,6 +95,18 @@ class Diagnosis(keras.callbacks.Callback):
                 f"independent units. The learning rate is {rate:g}: use a "
                 "smaller one, and start from new weights.",
             )
+
+    def _check_partition(self, epoch):
+        """Raises a ValueError if the model cannot be normalized any more."""
+        example = self.model._an_example() if self.model.conditional else None
+        try:
+            check_normalizable(self.model.potentials(example))
+        except ValueError as error:
+            raise ValueError(
+                "Training has left the models of a finite partition function, in epoch "
+                f"{epoch + 1}. {error} Lower the learning rate, or regularize the "
+                "kernel, and start from new weights."
+            ) from None
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         enough = self._independent is not None and self._count >= _FEWEST
@@ -195,7 +210,7 @@ def _independent_losses(model, rows, states):
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted_to = moments(encoded_chunks(unit, rows), pooled=pooling(model))
+    fitted_to = moments(encoded_chunks(unit, rows), pooling(model))
     fitted = start | unit.fitted(*fitted_to)
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)

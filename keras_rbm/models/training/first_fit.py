@@ -85,7 +85,7 @@ def _start_at_data(model, batches):
             stacklevel=2,
         )
     rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
-    mean, variance = moments(rows, weights, pooling(model))
+    mean, variance = moments(zip(rows, weights, strict=True), pooling(model))
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]

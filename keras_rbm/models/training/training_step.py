@@ -182,11 +182,11 @@ class TrainingStep(keras.Model):
             gradients = [gradient * scale for gradient in gradients]
 
         def apply(gradients):
-            if centering is None:
-                self.optimizer.apply(gradients, variables)
-                return
-            before = self._current_kernel()
+            before = None if centering is None else self._current_kernel()
             self.optimizer.apply(gradients, variables)
+            self._stay_normalizable()
+            if centering is None:
+                return
             change = self._current_kernel() - before
             shifts = centering.shifts(change)
             if self.missing == "absent":
@@ -196,6 +196,9 @@ class TrainingStep(keras.Model):
             add(biases, [shifts[bias.name] for bias in biases])
 
         self._guard.if_sound(apply, gradients)
+
+    def _stay_normalizable(self):
+        """Keeps the model where its partition function is finite."""
 
     def _current_kernel(self):
         return tf.identity(self.potentials(dtype=self.variable_dtype).kernel)

@@ -130,6 +130,19 @@ def test_features_that_suit(x):
     assert told_of_pairs(x.astype("float32"), Y[: len(x)]) == []
 
 
+def test_a_model_without_a_finite_sum_ends_fit():
+    """`fit` went on, and only `sample` refused the model."""
+    rows = RNG.normal(size=(200, 4))
+    rbm = RBM(3, visible="gaussian", hidden="gaussian", num_visible=4, seed=0)
+    rbm.kernel.assign(0.55 * np.ones((4, 3)))
+    frozen = rbm.kernel, rbm.visible_log_precision, rbm.hidden_log_precision
+    for variable in frozen:
+        variable.trainable = False
+    rbm.compile("sgd", rule="cd")
+    with pytest.raises(ValueError, match="finite partition function, in epoch 1. Exp"):
+        rbm.fit(rows, verbose=0)
+
+
 def test_a_model_that_overfits():
     held_out = X[200:], Y[200:]
     options = {"validation": held_out, "epochs": 40, "hidden_units": 30}

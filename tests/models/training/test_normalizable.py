@@ -1,0 +1,63 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_rbm import CRBM, RBM, units
+from keras_rbm.inference.arguments import spectral_gap
+from keras_rbm.models.training.normalizable import LEAST_GAP
+
+RNG = np.random.default_rng(0)
+#: Columns that nearly repeat each other.
+ROWS = np.float32(RNG.normal(size=(400, 1)) + 0.2 * RNG.normal(size=(400, 6)))
+MIXED = units.Joined([("gaussian", 5), ("bernoulli", 1)])
+
+
+@pytest.mark.parametrize(
+    ("visible", "hidden"),
+    [
+        ("gaussian", "gaussian"),
+        ("gaussian", "rectified"),
+        (units.Gaussian(standardize=True), "double_rectified"),
+        (MIXED, units.Joined([("gaussian", 3), ("bernoulli", 2)])),
+    ],
+)
+def test_training_stays_where_z_is_finite(visible, hidden):
+    """By default fits ended in NaN, or where `sample` and log Z refused the model."""
+    rows = ROWS.copy()
+    if visible is MIXED:
+        rows[:, 5] = rows[:, 5] > 0.0
+    rbm = RBM(5, visible=visible, hidden=hidden, seed=0)
+    rbm.compile(rule="cd")
+    rbm.fit(rows, epochs=40, verbose=0)
+    gap = spectral_gap(rbm.potentials())
+    assert gap > 0.9 * LEAST_GAP
+    assert np.isfinite(rbm.sample(3, steps=10)).all()
+
+
+def test_only_weights_between_unbounded_units_shrink():
+    rbm = RBM(
+        4,
+        visible=MIXED,
+        hidden=units.Joined([("gaussian", 2), ("bernoulli", 2)]),
+        num_visible=6,
+        kernel_regularizer=None,
+        seed=0,
+    )
+    large = np.full((6, 4), 3.0, "float32")
+    rbm.kernel.assign(large)
+    rbm.compile(keras.optimizers.SGD(0.0), rule="cd")
+    rbm.train_on_batch(np.zeros((2, 6), "float32"))
+    kernel = rbm.kernel.numpy()
+    largest = np.sqrt(1.0 - LEAST_GAP) / np.sqrt(
+        10.0
+    )  # 5 x 2 weights
+    np.testing.assert_allclose(kernel[:5, :2], largest, rtol=1e-4)
+    np.testing.assert_array_equal(kernel[5:], large[5:])
+    np.testing.assert_array_equal(kernel[:5, 2:], large[:5, 2:])
+
+
+def test_a_conditional_model_stays_there():
+    crbm = CRBM(3, visible="gaussian", hidden="gaussian", seed=0)
+    crbm.compile(keras.optimizers.Adam(0.05), rule="cd")
+    crbm.fit(ROWS[:, :2], ROWS, epochs=40, verbose=0)
+    assert spectral_gap(crbm.potentials(ROWS[:1, :2])) > 0.9 * LEAST_GAP
