@@ -1,5 +1,7 @@
 """Finds a prepared copy of a TFDS data set, or prepares one."""
 
+import contextlib
+import io
 import os
 import pathlib
 from typing import TYPE_CHECKING
@@ -59,11 +61,14 @@ def prepared_builder(
         manual_dir or os.environ.get(MANUAL_DIR_VARIABLE) or root / "downloads/manual"
     ).expanduser()
     _check_sources(builder, manual)
-    builder.download_and_prepare(
-        download_config=tfds.download.DownloadConfig(
-            manual_dir=manual, force_checksums_validation=True
-        )
+    options = tfds.download.DownloadConfig(
+        manual_dir=manual, force_checksums_validation=True
     )
+    with contextlib.ExitStack() as stack:
+        if not _has_sources(builder):  # TFDS speaks of a download nevertheless
+            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        builder.download_and_prepare(download_config=options)
     return builder
 
 
@@ -89,6 +94,11 @@ def _is_writable(root):
     # Check the mode too: os.access lets root write where the owner has forbidden it.
     writable = existing.stat().st_mode & 0o222 and os.access(existing, os.W_OK)
     return existing.is_dir() and bool(writable)
+
+
+def _has_sources(builder):
+    """Returns whether a set is made of files that are not installed."""
+    return bool(builder.url_infos or builder.MANUAL_DOWNLOAD_INSTRUCTIONS)
 
 
 def _check_sources(builder, manual):

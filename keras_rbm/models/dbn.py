@@ -126,9 +126,9 @@ class DBN(WithFiles):
         """
         compile_each(self.rbms, optimizer, rule, kwargs)
 
-    def adapt(self, data: Data) -> None:
+    def adapt(self, data: Data, sample_weight: ArrayLike | None = None) -> None:
         """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
-        self.rbms[0].adapt(data)
+        self.rbms[0].adapt(data, sample_weight)
         self.build((None, self.rbms[0]._visible_width))
 
     def fit(
@@ -137,9 +137,9 @@ class DBN(WithFiles):
         """Trains all RBMs, from below: greedy training is how a DBN learns.
 
         Args:
-            x: array (N, V), or a `tf.data.Dataset` of batches.
+            x: array (N, V), or batches as `RBM.fit` takes them.
             **kwargs: `epochs`, `batch_size`, `validation_data`, `callbacks`,
-                `sample_weight`, `verbose`: see `pretrain`.
+                `sample_weight`, `verbose`, …: see `pretrain`.
 
         Returns:
             `keras.callbacks.History` of the epochs of all RBMs in a row; its log `rbm`
@@ -159,6 +159,9 @@ class DBN(WithFiles):
         epochs: int | Sequence[int] = 1,
         batch_size: int | None = None,
         validation_data: ArrayLike | tf.data.Dataset | None = None,
+        validation_split: float = 0.0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
         callbacks: Sequence[keras.callbacks.Callback]
         | Callable[[int], Sequence[keras.callbacks.Callback]]
         | None = None,
@@ -181,10 +184,12 @@ class DBN(WithFiles):
         ```
 
         Args:
-            x: array (N, V), or a `tf.data.Dataset` of batches.
+            x: array (N, V), or batches as `RBM.fit` takes them: `tf.data.Dataset`,
+                `keras.utils.PyDataset`, or a generator without end.
             epochs: int, or a list with one for each RBM; 0 leaves an RBM unchanged.
             batch_size: int, for arrays.
-            validation_data: array or dataset, like x.
+            validation_data: array or batches, like x.
+            validation_split, steps_per_epoch, validation_steps: as for `RBM.fit`.
             callbacks: list of callbacks for the training of every RBM, or a function
                 of the RBM's index that returns such a list, which callbacks need that
                 write files, or hold data of one RBM as `LogLikelihood` does.
@@ -203,6 +208,9 @@ class DBN(WithFiles):
             epochs=epochs,
             batch_size=batch_size,
             validation_data=validation_data,
+            validation_split=validation_split,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
             callbacks=callbacks,
             sample_weight=sample_weight,
             verbose=verbose,

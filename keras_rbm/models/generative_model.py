@@ -22,14 +22,16 @@ from keras_rbm.models.data.missing import (
     is_known,
     pooling,
 )
+from keras_rbm.models.data.row_checks import check_weights
 from keras_rbm.models.data.rows import (
     Data,
     as_rows,
     as_values,
     encoded_chunks,
+    is_array,
     map_rows,
     moments,
-    row_chunks,
+    weighted_chunks,
 )
 from keras_rbm.models.gaps import (
     imputed,
@@ -150,7 +152,7 @@ class GenerativeModel(BoltzmannMachine):
         """Returns the parameters of the data's units."""
         return self.potentials().visible
 
-    def adapt(self, data: Data) -> None:
+    def adapt(self, data: Data, sample_weight: ArrayLike | None = None) -> None:
         """Fits the isolated visible units to data, before training.
 
         Sets the visible bias (for Gaussian units also the precision, or shift and
@@ -161,17 +163,27 @@ class GenerativeModel(BoltzmannMachine):
         Args:
             data: array or sparse matrix (N, V), `tf.data.Dataset`,
                 `keras.utils.PyDataset` or generator, which is used up.
+            sample_weight: optional array (N,) of weights ≥ 0, for arrays. Batches
+                `(x, (), sample_weight)` have their own.
         """
+        if sample_weight is not None:
+            if not is_array(data):
+                raise ValueError(
+                    "Expected sample_weight only with arrays. Received: sample_weight "
+                    f"with {type(data).__name__}. Make its batches (x, (), weight)."
+                )
+            *_, sample_weight = self._form.arrays(data, None, sample_weight)
         width, known = None, np.array(False)
 
         def rows():
             nonlocal width, known
-            for chunk in self._checked_chunks(data):
+            for chunk, weights in self._checked_chunks(data, sample_weight):
                 width = chunk.shape[1]
-                known = known | np.asarray(is_known(chunk)).any(0)
-                yield from encoded_chunks(self.visible, chunk)
+                counts = True if weights is None else np.reshape(weights, (-1, 1)) > 0
+                known = known | (np.asarray(is_known(chunk)) & counts).any(0)
+                yield from encoded_chunks(self.visible, chunk, weights)
 
-        mean, variance = moments(rows(), pooled=pooling(self))
+        mean, variance = moments(rows(), pooling(self))
         if self.missing == "latent" and not known.all():
             check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
         if not self.built:
@@ -188,11 +200,12 @@ class GenerativeModel(BoltzmannMachine):
         if self._learner is not None:
             self._learner.recenter()
 
-    def _checked_chunks(self, data):
+    def _checked_chunks(self, data, weights):
         visible, chunk = self._form.visible, None
-        for chunk in row_chunks(data, visible.fill):
+        for chunk, own in weighted_chunks(data, weights, visible.fill):
             visible.check(chunk, "data")
-            yield chunk
+            check_weights(own)
+            yield chunk, own
         if chunk is None:  # an empty dataset or generator
             visible.check(tf.zeros((0, visible.width or 1)), "data")
 

@@ -70,6 +70,13 @@ def test_a_manual_file_needs_no_network(no_network, dummy_data, tmp_path):
     assert not no_network
 
 
+def test_what_is_installed_is_prepared_in_silence(tmp_path, capfd):
+    """TFDS printed 13 lines of a download for a set that comes with scikit-learn."""
+    load("bars_and_stripes", data_dir=tmp_path)
+    printed = capfd.readouterr()
+    assert printed.out == "" and "ownloading" not in printed.err
+
+
 @pytest.mark.parametrize("make_folder", [False, True])
 def test_omniglot_says_how_to_get_its_file(make_folder, no_network, tmp_path):
     if make_folder:

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 import tensorflow as tf
 from model_test_case import two_cpus
 
@@ -33,6 +34,31 @@ def test_by_the_weights_of_examples():
     np.testing.assert_allclose(rbm.base_rate, mean, rtol=1e-5)
     rbm = fitted(keras_rbm.RBM(3, seed=0), sample_weight=np.zeros(60))
     np.testing.assert_array_equal(rbm.base_rate, 0.5)
+
+
+def test_adapt_weighs_examples():
+    """Weights that a dataset has were ignored."""
+    weights = np.random.default_rng(1).random(60).astype("float32") * (DATA[:, 0] > 0)
+    batches = tf.data.Dataset.from_tensor_slices((DATA, (), weights)).batch(7)
+    for arguments in (
+        (DATA, weights),
+        (batches,),
+        (scipy.sparse.csr_array(DATA), weights),
+    ):
+        rbm = keras_rbm.RBM(3, seed=0)
+        rbm.adapt(*arguments)
+        mean = np.average(DATA, 0, weights)
+        np.testing.assert_allclose(rbm.base_rate, mean, rtol=1e-5)
+    new = keras_rbm.RBM(3, seed=0)
+    for arguments, message in (
+        ((batches, weights), "only with arrays"),
+        ((DATA, weights[:5]), "of one length"),
+        ((DATA, -weights), "sample_weight ≥ 0"),
+        ((DATA, 0.0 * weights), "a weight above 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            new.adapt(*arguments)
+    assert not new.built
 
 
 def test_adapt_has_said_it_already():

@@ -375,7 +375,7 @@ def test_gaussian_data():
         (lambda: compiled(3, 2).fit(DATA, epochs=[1]), ValueError, "a list of 2"),
         (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
         (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),
-        (lambda: compiled(3, 2).fit(iter([DATA])), TypeError, "an array or a tf.data"),
+        (lambda: compiled(3, 2).fit(iter([DATA])), ValueError, "from their beginning"),
         (lambda: compiled(3, 2).evaluate(DATA), ValueError, "in evaluate"),
         (
             lambda: random_dbn().evaluate(3 * DATA[:, :5]),
@@ -445,6 +445,51 @@ def test_many_rows_are_scored_in_parts():
     np.testing.assert_allclose(
         dbn.reconstruct(rows)[1000:], dbn.reconstruct(rows[1000:]), rtol=1e-5
     )
+
+
+class _Batches(keras.utils.PyDataset):
+    num_batches = 5
+
+    def __getitem__(self, index):
+        return DATA[8 * index : 8 * index + 8]
+
+
+def _endless():
+    while True:
+        yield from (DATA[start : start + 8] for start in range(0, 40, 8))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda: _Batches(),
+        lambda: _endless(),
+        lambda: tf.data.Dataset.from_tensor_slices(DATA).batch(8).repeat(),
+    ],
+)
+def test_batches_of_any_source(source):
+    """Upper layers never ended to read data without end."""
+    steps = (
+        {} if isinstance(source(), keras.utils.PyDataset) else {"steps_per_epoch": 5}
+    )
+    dbn, same = compiled(5, 4), compiled(5, 4)
+    dbn.fit(source(), epochs=2, verbose=0, **steps)
+    same.fit(tf.data.Dataset.from_tensor_slices(DATA).batch(8), epochs=2, verbose=0)
+    (first, upper), (want, upper_want) = dbn.rbms, same.rbms  # whose states are drawn
+    exact = not hasattr(source(), "__next__")  # from where a start is read, too
+    np.testing.assert_allclose(first.kernel, want.kernel, atol=1e-6 if exact else 0.1)
+    np.testing.assert_allclose(
+        upper.base_rate, upper_want.base_rate, atol=1e-6 if exact else 0.1
+    )
+    assert upper.optimizer.iterations == 10
+
+
+def test_validation_split_is_the_end_of_the_data():
+    dbn, same = compiled(5, 4), compiled(5, 4)
+    split = dbn.fit(DATA, validation_split=0.25, verbose=0).history
+    whole = same.fit(DATA[:30], validation_data=DATA[30:], verbose=0).history
+    assert split["val_loss"] == pytest.approx(whole["val_loss"])
+    assert len(split["val_loss"]) == 2
 
 
 def test_history_of_all_layers():

@@ -1,6 +1,5 @@
 """Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
@@ -186,6 +185,28 @@ def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
     yield from map(as_rows, parts_of_rows(as_values(data, fill)))
 
 
+def weighted_chunks(
+    data: Any, weights: Any = None, fill: float | None = None
+) -> Iterator[tuple[tf.Tensor, Any]]:
+    """Yields `row_chunks`, each with the weights (n,) of its rows, or `None`.
+
+    `weights` are those of an array; batches have their own.
+    """
+    if is_array(data):
+        start = 0
+        for chunk in row_chunks(data, fill):
+            stop = start + len(chunk)
+            yield chunk, None if weights is None else weights[start:stop]
+            start = stop
+        return
+    if isinstance(data, tf.data.Dataset):
+        data = _batched(data)
+    check_source(data)
+    for batch in data:
+        x, _, own = unpack(batch)
+        yield as_rows(as_dense(x, fill)), own
+
+
 def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
     """Yields an array, tensor or `SparseRows` in parts of some rows each.
 
@@ -199,10 +220,21 @@ def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
         yield values[start : start + size]
 
 
-def encoded_chunks(unit: Unit, states: Any) -> Iterator[tf.Tensor]:
-    """Yields visible states, encoded, as float32 tensors of some rows each."""
+def encoded_chunks(
+    unit: Unit, states: Any, weights: Any = None
+) -> Iterator[tuple[tf.Tensor, Any]]:
+    """Yields visible states, encoded, as float32 tensors of some rows each.
+
+    Each comes with the weights of its rows, or `None`.
+    """
+    start = 0
     for part in parts_of_rows(states, unit.num_rows(states.shape[1])):
-        yield encoded(unit, as_rows(part))
+        stop = start + len(part)
+        yield (
+            encoded(unit, as_rows(part)),
+            None if weights is None else weights[start:stop],
+        )
+        start = stop
 
 
 def _rows_at_once(width):
@@ -245,22 +277,25 @@ def chosen_rows(values: Any, chosen: np.ndarray) -> Any:
 
 
 def moments(
-    chunks: Iterable[tf.Tensor],
-    weights: Iterable[np.ndarray] | None = None,
+    chunks: Iterable[tuple[Any, Any]],
     pooled: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns mean and variance (V,), float32, of rows.
 
     Args:
-        chunks: iterable of tensors (n, V); NaN does not count.
-        weights: iterable of as many arrays (n,), positive, or `None`.
+        chunks: iterable of pairs of a tensor (n, V), whose NaN do not count, and the
+            weights (n,) of its rows, of which those of 0 do not count, or `None`.
         pooled: function of mean, variance and count (V,) that returns better moments of
             columns with few numbers; it is called if there is NaN. Or `None`.
     """
     count, mean, squares = 0, 0.0, 0.0
-    weights = itertools.repeat(None) if weights is None else weights
-    for chunk, own_weights in zip(chunks, weights, strict=False):
+    for chunk, own_weights in chunks:
         rows = np.asarray(chunk, np.float64)
+        if own_weights is not None:
+            own_weights = np.ravel(own_weights)
+            rows, own_weights = rows[own_weights > 0], own_weights[own_weights > 0]
+            if not len(rows):
+                continue
         known = rows == rows
         if not known.all() or np.ndim(count):
             part = _moments_of_known(rows, known, own_weights)
@@ -276,6 +311,8 @@ def moments(
         squares += np.square(own - mean) * count * size / total
         mean = mean + (own - mean) * size / total
         count = total
+    if not np.ndim(mean):
+        raise ValueError("Expected a row of a weight above 0. Received: none.")
     variance = squares / np.maximum(count, np.finfo(np.float64).tiny)
     if pooled is not None and np.ndim(count):
         mean, variance = pooled(mean, variance, count)
@@ -307,6 +344,14 @@ def _first_spec(dataset):
 
 def _batches(dataset):
     """Returns batches of the first component of a dataset's elements."""
+    dataset = _batched(dataset)
+    if isinstance(dataset.element_spec, (tuple, list)):
+        dataset = dataset.map(lambda x, *rest: x)
+    return dataset
+
+
+def _batched(dataset):
+    """Returns a dataset of batches, whatever its elements are."""
     spec = _first_spec(dataset)
     kinds = tf.TensorSpec, tf.SparseTensorSpec
     if not isinstance(spec, kinds) or spec.dtype == tf.string:
@@ -314,7 +359,4 @@ def _batches(dataset):
             "Expected a dataset of numeric arrays, or of tuples that begin with one. "
             f"Received: element_spec={dataset.element_spec!r:.200}. Map it to these."
         )
-    if isinstance(dataset.element_spec, (tuple, list)):
-        dataset = dataset.map(lambda x, *rest: x)
-    rank = dataset.element_spec.shape.rank
-    return dataset.batch(ROWS_AT_ONCE) if rank == 1 else dataset
+    return dataset.batch(ROWS_AT_ONCE) if spec.shape.rank == 1 else dataset

@@ -8,9 +8,17 @@ import tensorflow as tf
 
 from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.models.data.batches import in_order
+from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.models.data.batches import first_batches, in_order
 from keras_rbm.models.data.form import as_arrays
-from keras_rbm.models.data.rows import is_array, map_rows, moments, row_chunks
+from keras_rbm.models.data.rows import (
+    check_source,
+    is_array,
+    map_rows,
+    moments,
+    unpack,
+    weighted_chunks,
+)
 
 _ROWS_AT_ONCE = 1000
 
@@ -20,35 +28,49 @@ class Features:
 
     For a hidden layer these are natural parameters, given the means of the layer below.
     States are drawn from them by the layer's own units: again in each epoch of
-    training, but only once for validation.
+    training, but only once for validation. `steps` are the batches of an epoch of data
+    without end.
     """
 
     def __init__(
-        self, data: Any, weights: Any, batch_size: int | None, units: Any = None
+        self,
+        data: Any,
+        weights: Any,
+        batch_size: int | None,
+        steps: int | None,
+        units: Any = None,
     ) -> None:
         self.data = data
         self.weights = weights
         self.batch_size = batch_size
+        self.steps = steps
         self.units = units
 
     @classmethod
     def of(
-        cls, data: Any, weights: Any = None, batch_size: int | None = None
+        cls,
+        data: Any,
+        weights: Any = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
     ) -> "Features":
-        """Returns data as features; raises an error for other sources."""
+        """Returns arrays or batches as features; raises an error for others."""
         if is_array(data):
             data, _, weights = as_arrays(data, None, weights)
-        elif not isinstance(data, tf.data.Dataset):
-            raise TypeError(
-                "Expected an array or a tf.data.Dataset. Received: "
-                f"{type(data).__name__}."
-            )
         elif weights is not None:
             raise ValueError(
                 "Expected sample_weight only with arrays. Received: sample_weight "
-                "with a dataset. Make its elements (x, (), weight)."
+                f"with {type(data).__name__}. Make its batches (x, (), weight)."
             )
-        return cls(data, weights, batch_size)
+        elif hasattr(data, "__next__") and steps is None:
+            raise ValueError(
+                "Expected data that each RBM can read from their beginning, or a "
+                "generator without end and the number of its batches in an epoch. "
+                f"Received: {type(data).__name__}."
+            )
+        elif not isinstance(data, tf.data.Dataset):
+            data = _as_dataset(data)
+        return cls(data, weights, batch_size, steps)
 
     def above(self, rbm: Any) -> "Features":
         """Returns an RBM's features of these features."""
@@ -65,13 +87,17 @@ class Features:
             data = map_rows(natural, data)
         else:
             data = data.map(lambda *element: _with_first(natural, element))
-        return Features(data, self.weights, self.batch_size, rbm._hidden_parameters())
+        own = rbm._hidden_parameters()
+        return Features(data, self.weights, self.batch_size, self.steps, own)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean and variance (rows,) of the layer's states, as encoded."""
-        mean, _ = moments(self.units.mean(rows) for rows in row_chunks(self.data))
-        drawn = (self.units.encode(rows) for rows in row_chunks(self.fixed()))
-        return mean, moments(drawn)[1]
+        data, drawn = self.data, self.fixed()
+        if self.steps is not None and not is_array(data):
+            data, drawn = data.take(self.steps), drawn.take(self.steps)
+        given, drawn = weighted_chunks(data, self.weights), weighted_chunks(drawn)
+        mean, _ = moments((self.units.mean(rows), own) for rows, own in given)
+        return mean, moments((self.units.encode(rows), own) for rows, own in drawn)[1]
 
     def for_fit(self, key: Callable[[], int]) -> dict[str, Any]:
         """Returns arguments for `RBM.fit`; `key` returns a number for the epoch."""
@@ -113,6 +139,32 @@ class Features:
             return _with_first(lambda natural: states(natural, key), parts)
 
         return map_with_keys(batches, draw, stream=SAMPLING, seed=0, **options)
+
+
+def _as_dataset(source):
+    """Returns a `PyDataset` or generator as a dataset."""
+    check_source(source)
+    batches, source = first_batches(source)
+
+    def parts(batch):
+        x, _, weights = unpack(batch)
+        return as_dense(x) if weights is None else (as_dense(x), (), weights)
+
+    def spec(part):
+        return tf.TensorSpec((None, *part.shape[1:]), tf.as_dtype(part.dtype))
+
+    signature = tf.nest.map_structure(spec, parts(batches[0]))
+
+    def each():
+        return map(parts, source)
+
+    made = tf.data.Dataset.from_generator(each, output_signature=signature)
+    count = getattr(source, "num_batches", None)
+    return (
+        made
+        if count is None
+        else made.apply(tf.data.experimental.assert_cardinality(count))
+    )
 
 
 def _with_first(function, element):

@@ -37,6 +37,9 @@ def fit_each(
     epochs: int | Sequence[int] = 1,
     batch_size: int | None = None,
     validation_data: Any = None,
+    validation_split: float = 0.0,
+    steps_per_epoch: int | None = None,
+    validation_steps: int | None = None,
     callbacks: Any = None,
     sample_weight: Any = None,
     verbose: int | str = "auto",
@@ -64,14 +67,14 @@ def fit_each(
                 "Expected keras.callbacks.Callback objects, or a function of the RBM's "
                 f"index that returns a list of them. Received: {callback!r}."
             )
-    training = Features.of(x, sample_weight, batch_size)
+    options = sample_weight, batch_size, validation_split, validation_data
+    data = TrainingData.of(rbms[0]._form, x, None, *options)
+    training = Features.of(data.x, data.sample_weight, batch_size, steps_per_epoch)
     validation = None
-    if validation_data is not None:
-        given = validation_data
-        data, _, weights = unpack(given if isinstance(given, tuple) else (given,))
-        validation = Features.of(data, weights)
-    form = rbms[0]._form
-    TrainingData.of(form, x, None, sample_weight, batch_size, 0.0, validation_data)
+    if data.validation is not None:
+        given = data.validation
+        rows, _, weights = unpack(given if isinstance(given, tuple) else (given,))
+        validation = Features.of(rows, weights, steps=validation_steps)
     if not counts[0]:
         rbms[0]._assert_built("fit")
 
@@ -93,6 +96,8 @@ def fit_each(
             **training.for_fit(key.read),
             validation_data=validation and validation.fixed(),
             epochs=count,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
             callbacks=[*own[index], key, *last],
             verbose=verbose,
         )
