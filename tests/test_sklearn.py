@@ -9,11 +9,13 @@ import keras
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import BernoulliRBM
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import keras_rbm
@@ -350,6 +352,22 @@ def test_scaled_data_of_float64():
         rbm.transform(scaled)
     with pytest.warns(UserWarning, match="from -0.1 to 1.2"):
         assert np.isfinite(rbm.transform(1.3 * DATA - 0.1)).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (MinMaxScaler().fit_transform(load_wine().data), "Gaussian"),
+        (StandardScaler().fit_transform(load_wine().data), "Gaussian"),
+        (load_digits().data / 16.0, "Bernoulli"),
+        (np.eye(6), "Bernoulli"),
+        (np.random.default_rng(0).random((50, 4)), "Bernoulli"),  # means of units
+    ],
+)
+def test_units_that_suit_the_data(data, kind):
+    """Wine scaled to [0, 1] was taken for probabilities: 0.40 right, not 0.93."""
+    model = brief()._new_model(np.float32(data), 1)
+    assert type(model.visible).__name__ == kind
 
 
 @pytest.mark.parametrize("n_iter, rate, beta_1", [(20, 0.1, 0.9), (21, 0.05, 0.5)])

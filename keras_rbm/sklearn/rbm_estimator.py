@@ -31,6 +31,8 @@ from keras_rbm.sklearn.precise import digest, precise_potentials
 from keras_rbm.sklearn.random_state import seed_from
 from keras_rbm.units.unit import Unit
 
+#: Share of zeros and ones in a column below which they look like its ends.
+_FEW_ENDS = 0.1
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
 #: Adam's learning rate for up to so many binary columns; beyond, it falls with V.
@@ -51,11 +53,12 @@ class RBMEstimator(
     Shared parameters have the same names. Both methods compute in float64.
 
     Data may be any numbers. By default visible units are binary if all values of the
-    first fit are in [0, 1] (pixels, one-hot columns, the output of `MinMaxScaler`).
-    Otherwise they are Gaussian, standardized with a learned precision (the output of
-    `StandardScaler`, or raw measurements). A value between 0 and 1 of a binary unit
-    counts as the probability that it is on. Set the type explicitly if it must not
-    depend on the data, as between the folds of a search.
+    first fit are in [0, 1] (bits, pixels, one-hot columns). Otherwise they are
+    Gaussian, standardized with a learned precision: raw or scaled measurements, also
+    by `MinMaxScaler`, which leaves a 0 and a 1 in each column and others between. A
+    value between 0 and 1 of a binary unit counts as the probability that it is on. Set
+    the type explicitly if it must not depend on the data, as between the folds of a
+    search.
 
     NaN in X of the first fit stands for values that are there, but not known. The model
     learns the likelihood of those that are, `score_samples` returns it, and features
@@ -391,11 +394,7 @@ class RBMEstimator(
         """Returns a compiled model, to be trained for some epochs on data X."""
         unit = self.visible
         if isinstance(unit, str) and unit == "auto":
-            values = X.stored if isinstance(X, SparseRows) else X
-            known = ~np.isnan(values)
-            low = np.min(values, initial=0.0, where=known)
-            high = np.max(values, initial=1.0, where=known)
-            unit = "bernoulli" if low >= 0.0 and high <= 1.0 else "gaussian"
+            unit = "bernoulli" if _are_probabilities(X) else "gaussian"
         check_counts(n_components=self.n_components, batch_size=self.batch_size)
         seed = seed_from(self.random_state)
         visible = units.get(unit)
@@ -452,3 +451,22 @@ def _by_gaps(X, of_states, of_others):
     if not gaps.all():
         results[~gaps] = of_states(X[~gaps])
     return results
+
+
+def _are_probabilities(X):
+    """Returns whether columns hold bits, or probabilities that they are on.
+
+    They do not if most of them look like measurements that were scaled to [0, 1]: with
+    a 0 and a 1, but few of them.
+    """
+    values = X.stored if isinstance(X, SparseRows) else np.asarray(X)
+    known = ~np.isnan(values)
+    low = np.min(values, 0, initial=0.0, where=known)
+    high = np.max(values, 0, initial=1.0, where=known)
+    if np.min(low) < 0.0 or np.max(high) > 1.0:
+        return False
+    if isinstance(X, SparseRows):
+        return True
+    is_0, is_1 = (np.sum(values == end, 0) for end in (0.0, 1.0))
+    scaled = (is_0 > 0) & (is_1 > 0) & (is_0 + is_1 < _FEW_ENDS * np.sum(known, 0))
+    return np.mean(scaled) <= 0.5
