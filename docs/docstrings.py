@@ -1,4 +1,4 @@
-"""Shows the doctest blocks of docstrings as highlighted code.
+"""Shows the doctest blocks of docstrings as highlighted code, and formulas typeset.
 
 In Markdown a line that begins with `>>>` is a quotation in a quotation; the
 docstrings' examples, which the tests run, need a fence around them.
@@ -7,6 +7,7 @@ docstrings' examples, which the tests run, need a fence around them.
 import re
 
 import griffe  # comes with mkdocstrings
+from formulas import typeset  # docs/hooks.py says where it is
 
 _DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n\1\S.*)*", re.MULTILINE)
 _EXAMPLE = re.compile(r"^Example:$", re.MULTILINE)
@@ -24,13 +25,14 @@ def _dedent(match):
     return "**References**\n\n" + "\n".join(line[margin:] for line in lines) + "\n"
 
 
-class FenceDoctests(griffe.Extension):
+class ForPages(griffe.Extension):
     """Rewrites docstrings as they are read."""
 
     def on_object(self, *, obj, **kwargs):
         if obj.docstring is None or obj.is_alias:
             return
         text = obj.docstring.value
+        text = typeset(text)
         text = _REFERENCES.sub(_dedent, text)
         text = _EXAMPLE.sub("**Example**\n", text)
         obj.docstring.value = _DOCTEST.sub(_fence, text)

@@ -10,6 +10,7 @@ import inspect
 import pathlib
 import re
 
+import formulas
 import keras
 import pytest
 
@@ -28,6 +29,25 @@ MODELS = ("RBM", "CRBM", "InfiniteRBM", "DBN", "DBM")
 _ENTRY = re.compile(r"^::: (\S+)\n((?: {4}.*\n|\n)*)", re.MULTILINE)
 _MEMBERS = re.compile(r"^ +members: \[(.*?)\]", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("code", "tex"),
+    [
+        ("log p(v) = -F(v) - log Z", r"\log  p(v) = -F(v) - \log  Z"),
+        ("c' h + sum_i A_i(eta)", r"c^\top  h + \sum _{i} A_{i}(\eta )"),
+        ("G_b = <v>+ - mu^2", r"G_{b} = \langle v\rangle _+ - \mu ^{2}"),
+        ("w = p*_{beta_(k-1)}(v)", r"w = p^*_{\beta _{k-1}}(v)"),
+        ("E[h | v_known]", r"E[h \mid v_{\text{known}}]"),
+        ("seed + 1", None),
+        ('method="tempering"', None),
+        ("rate * (1 - epoch / epochs)", None),
+        ("keras_rbm.inference.sum_product", None),
+    ],
+)
+def test_formulas_are_typeset_and_code_is_not(code, tex):
+    want = f"as `{code}`" if tex is None else f"as ${tex}$"
+    assert formulas.typeset(f"as `{code}`") == want
 
 
 def resolved(path):

@@ -1,7 +1,5 @@
 """The result pages say what their records say."""
 
-import json
-import math
 import pathlib
 import shutil
 
@@ -57,20 +55,3 @@ def test_tracebacks_name_the_line_of_the_page():
         outputs.filled("A\n\n<!-- python\n1 / 0\n-->\n", "page.md", None)
     last = error.traceback[-1]
     assert (str(last.path).rsplit("/")[-1], last.lineno + 1) == ("page.md", 4)
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_first_page_quotes_the_records(page):
-    text = (ROOT / page).read_text()
-    runs = [
-        json.loads(path.read_text())
-        for path in RESULTS.glob("structured_prediction/mnist_noisy_10.fresh.MLE-BP*")
-    ]
-    best = min(
-        (run for run in runs if run["hidden_units"] == 256),
-        key=lambda run: run["validation"],
-    )
-    (run,) = (json.loads(path.read_text()) for path in RESULTS.glob("best_rbm/*.json"))
-    assert f"| {best['test']['all']:.2f} % | 1.69 % published |" in text
-    score, minutes = f"{run['log_likelihood']:.1f}", math.ceil(run["minutes"])
-    assert f"| {score} in {minutes} minutes on 2 cores |" in text
