@@ -28,7 +28,7 @@ BETAS = [(0.5, 500), (0.9, 4000), (1.0, 5500)]
 #: What is good for each data set; every number can be changed on the command line.
 RECIPES = {
     "mnist": {"epochs": 440, "learning_rate": 0.1},
-    "caltech": {"epochs": 1000, "learning_rate": 0.1},
+    "caltech": {"epochs": 1000, "learning_rate": 0.03, "stddev": 0.2},
     "omniglot": {"epochs": 440, "learning_rate": 0.1},
 }
 
