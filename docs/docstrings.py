@@ -7,7 +7,7 @@ docstrings' examples, which the tests run, need a fence around them.
 import re
 
 import griffe  # comes with mkdocstrings
-from formulas import typeset  # docs/hooks.py says where it is
+from formulas import typeset  # docs/hooks.py has loaded it
 
 _DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n\1\S.*)*", re.MULTILINE)
 _EXAMPLE = re.compile(r"^Example:$", re.MULTILINE)

@@ -15,6 +15,7 @@ import tempfile
 import tomllib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import formulas  # noqa: E402, F401  # which docstrings.py then finds loaded
 from gallery_cards import Gallery  # noqa: E402
 
 _PACKAGE = "mathjax@3.2.2"

@@ -29,7 +29,7 @@ BETAS = [(0.5, 500), (0.9, 4000), (1.0, 5500)]
 RECIPES = {
     "mnist": {"epochs": 440, "learning_rate": 0.1},
     "caltech": {"epochs": 1000, "learning_rate": 0.03, "stddev": 0.2},
-    "omniglot": {"epochs": 440, "learning_rate": 0.1},
+    "omniglot": {"epochs": 300, "learning_rate": 0.05},
 }
 
 

@@ -206,7 +206,7 @@ def annealings(
         searched = base, chains, num_chains, seeds["start"], search
         start = starting_point(potentials, *searched)
     else:
-        start = continued(potentials, start, num_chains, seeds["start"])
+        start = continued(potentials, start, chains, num_chains, seeds["start"])
 
     states = initial_visible if given else start.visible
     if states is not None and steps:  # burned in

@@ -156,13 +156,18 @@ def starting_point(
 
 
 def continued(
-    potentials: Potentials, start: StartingPoint, num_chains: int, seed: tf.Tensor
+    potentials: Potentials,
+    start: StartingPoint,
+    chains: tf.Tensor | None,
+    num_chains: int,
+    seed: tf.Tensor,
 ) -> StartingPoint:
     """Returns a starting point for a model that has changed a little since a search.
 
     Its temperatures are those of before. Its states move with the model, and its base
     with them. They do not meet mass that has arisen elsewhere, so short runs from other
-    places look for it: what these find is the lower bound of log Z.
+    places look for it, such as from where the model's own `chains` are: what these find
+    is the lower bound of log Z.
 
     Raises:
         ValueError: if it is not a starting point that was searched for, in a model of
@@ -186,15 +191,21 @@ def continued(
     return start._replace(
         base=base,
         visible=states,
-        lower_bound=_elsewhere(potentials, num_chains, random.fold_in(seed, -1)),
+        lower_bound=_elsewhere(
+            potentials, chains, num_chains, random.fold_in(seed, -1)
+        ),
         age=start.age + 1,
         is_slow=spectral_gap(potentials) < _LEAST_GAP,
     )
 
 
-def _elsewhere(potentials, num_chains, seed):
-    """Returns a lower bound of log Z, (B,), at 97.5 %, by runs from two places."""
-    places, betas = (None, potentials.visible.bias), temperatures(SEARCH.look)
+def _elsewhere(potentials, chains, num_chains, seed):
+    """Returns a lower bound of log Z, (B,), at 97.5 %, by runs from other places."""
+    units, betas = potentials.visible, temperatures(SEARCH.look)
+    places = [None, units.bias]
+    if chains is not None and num_models(potentials) == 1:
+        mean = tf.reduce_mean(units.encode(chains), 0)
+        places.append(units.natural_for_expected(mean))
     few, found = max(2, round(SEARCH.few * num_chains)), []
     for number, base in enumerate(places):
         own = random.fold_in(seed, number)
