@@ -4,8 +4,8 @@ TITLES = {"mnist": "MNIST", "caltech": "Caltech silhouettes", "omniglot": "OMNIG
 #: Test log-likelihoods of 500 units, nats.
 PUBLISHED = {"mnist": -86.34, "caltech": -114.75}
 COLUMNS = (
-    "data | batch | prior | rate | epochs | minutes | AIS | ladders | RAISE of 100 "
-    "| AIS of these"
+    "data | batch | prior | rate | epochs | minutes | AIS | both ways | ladders "
+    "| RAISE of 100 | AIS of these"
 )
 
 
@@ -14,9 +14,21 @@ def in_order(runs):
     return sorted(runs, key=lambda run: [*TITLES].index(run["set"]))
 
 
-def score(run):
-    """Returns the likelihood with its interval."""
-    return "{log_likelihood:.2f} [{lower:.2f}, {upper:.2f}]".format(**run)
+def by_ais(run):
+    """Returns the likelihood by AIS, and the ends of its interval."""
+    return run["log_likelihood"], run["lower"], run["upper"]
+
+
+def best_estimate(run):
+    """Returns the same by annealing in both directions, if it was done."""
+    return run.get("both_ways") or by_ais(run)
+
+
+def shown(value, lower, upper):
+    """Returns a likelihood with its interval; an end that is not known is open."""
+    lower = "-∞" if lower is None else f"{lower:.2f}"
+    upper = "∞" if upper is None else f"{upper:.2f}"
+    return f"{value:.2f} [{lower}, {upper}]"
 
 
 def sentence(runs):
@@ -34,18 +46,19 @@ def claims(runs):
     """Yields rows of the table of claims."""
     for run in runs:
         name = run["set"]
+        value, lower, upper = best_estimate(run)
         claim = f"{TITLES[name]}: test log-likelihood, nats"
         if name == "mnist":
             claim += f", in {run['minutes']:.1f} minutes on 2 cores"
         published = PUBLISHED.get(name)
         if published is None:
             published, verdict = "none for these drawings", ""
-        elif run["lower"] > published:
+        elif lower is not None and lower > published:
             verdict = "better"
         else:
-            verdict = "open" if run["upper"] > published else "worse"
+            verdict = "worse" if upper is not None and upper < published else "open"
         command = "experiment" if name == "mnist" else f"experiment {name}"
-        yield claim, published, score(run), verdict, f"`{command}`"
+        yield claim, published, shown(value, lower, upper), verdict, f"`{command}`"
 
 
 def rows(runs):
@@ -58,7 +71,8 @@ def rows(runs):
             run["learning_rate"],
             run["epochs"],
             run["minutes"],
-            score(run),
+            shown(*by_ais(run)),
+            shown(*run["both_ways"]) if "both_ways" in run else "",
             f"{run['by_ladder']:.2f}",
             f"{run['raise']:.2f} ± {run['raise_error']:.2f}",
             f"{run['of_the_same']:.2f}",
