@@ -112,7 +112,10 @@ def main():
     print(f"\n{args.dataset}, {args.task}, test images:")
     print(f"{'':22}{'wrong pixels':>14}{'of those changed':>18}{'nats an image':>15}")
     for name, model in models.items():
-        errors[name], nats[name] = pixel_errors(model, test), log_likelihood(model, test)
+        errors[name], nats[name] = (
+            pixel_errors(model, test),
+            log_likelihood(model, test),
+        )
         every, changed = errors[name]
         print(f"{name:22}{every:13.2f}%{changed:17.2f}%{nats[name]:15.2f}")
 
@@ -185,8 +188,10 @@ def draw_frames(axes, covered, num_rows):
         height, width = np.argwhere(own)[-1] - (y, x) + 1
         for row in range(num_rows):
             corner = np.array([column, row]) * (side + 1) + 0.5 + (x, y)
-            style = {"fill": False, "edgecolor": "tab:red", "linewidth": 0.8}
-            axes.add_patch(matplotlib.patches.Rectangle(corner, width, height, **style))
+            frame = matplotlib.patches.Rectangle(
+                corner, width, height, fill=False, edgecolor="tab:red", linewidth=0.8
+            )
+            axes.add_patch(frame)
 
 
 def pixel_errors(model, pairs):

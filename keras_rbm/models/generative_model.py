@@ -329,7 +329,6 @@ class GenerativeModel(BoltzmannMachine):
         steps: int | None = None,
         seed: int | tf.Tensor = 0,
         search: bool = True,
-        start: inference.StartingPoint | None = None,
         progress: bool = False,
     ) -> inference.Annealing:
         """Searches for the model's mass, and anneals chains to it and back, once.
@@ -341,15 +340,12 @@ class GenerativeModel(BoltzmannMachine):
         Args:
             num_chains, steps, seed, search, progress: as for `log_partition`.
             betas: as there, by default 1000.
-            start: `keras_rbm.inference.StartingPoint` of an earlier result, from which
-                to go on, see `keras_rbm.inference.anneal`.
 
         Returns:
             `keras_rbm.inference.Annealing`.
         """
         options = {"num_chains": num_chains, "betas": betas, "steps": steps}
         options |= {"seed": seed, "search": search, "progress": progress}
-        options["start"] = start
         return inference.anneal(**self._of_this_model("anneal", **options))
 
     def log_partition(

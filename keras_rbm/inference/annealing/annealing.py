@@ -15,7 +15,6 @@ from keras_rbm.inference.annealing.search import num_models
 from keras_rbm.inference.annealing.starting_point import (
     StartingPoint,
     checked_search,
-    continued,
     seeds_of,
     starting_point,
 )
@@ -124,7 +123,6 @@ def anneal(
     steps: int | None = None,
     seed: int | tf.Tensor = 0,
     search: bool = True,
-    start: StartingPoint | None = None,
     progress: bool = False,
     spread: Callable[..., tf.Tensor] | None = None,
 ) -> Annealing:
@@ -139,10 +137,6 @@ def anneal(
             annealed forward. By default those of the search.
         search: bool. With `False` chains are annealed forward only, from `base`, at
             equal steps.
-        start: `StartingPoint` of an earlier `Annealing` of nearly the same model, such
-            as before an epoch of training, with as many chains. Its states move with
-            the model instead of a new search, which takes most of the time. A mode that
-            has arisen since is then found only if they meet it.
 
     Returns:
         `Annealing`.
@@ -162,7 +156,7 @@ def anneal(
     """
     options = {"base": base, "chains": chains, "num_chains": num_chains, "seed": seed}
     options |= {"initial_visible": initial_visible, "steps": steps, "search": search}
-    options |= {"start": start, "progress": progress, "spread": spread}
+    options |= {"progress": progress, "spread": spread}
     return next(annealings(potentials, [betas], **options))  # type: ignore[arg-type]
 
 
@@ -177,16 +171,11 @@ def annealings(
     steps: int | None = None,
     seed: int | tf.Tensor = 0,
     search: bool = True,
-    start: StartingPoint | None = None,
     progress: bool = False,
     spread: Callable[..., tf.Tensor] | None = None,
 ) -> Iterator[Annealing]:
     """Yields what `anneal` returns for each of several `betas`, by one search."""
     check_flags(search=search)
-    if not search and start is not None:
-        raise ValueError(
-            "Expected a start of an earlier search, or search=False. Received both."
-        )
     base, chains = checked_search(potentials, base, chains, num_chains)
     for each in betas:
         if each is not None:
@@ -202,11 +191,8 @@ def annealings(
                 f"{len(initial_visible)} initial_visible."  # type: ignore[arg-type]
             )
     seeds = seeds_of(seed)
-    if start is None:
-        searched = base, chains, num_chains, seeds["start"], search
-        start = starting_point(potentials, *searched)
-    else:
-        start = continued(potentials, start, chains, num_chains, seeds["start"])
+    searched = base, chains, num_chains, seeds["start"], search
+    start = starting_point(potentials, *searched)
 
     states = initial_visible if given else start.visible
     if states is not None and steps:  # burned in

@@ -1,6 +1,5 @@
 """Where annealing starts: a base model near the model, and states that are samples."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +8,8 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.annealing.search import Search, num_models, sweep_means
-from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm.inference.annealing.search import Search, num_models
 from keras_rbm.inference.annealing.tempered_path import (
-    anneal_forward,
-    per_model,
     spaced,
     temperatures,
 )
@@ -23,7 +19,7 @@ from keras_rbm.inference.arguments import (
     checked_states,
     spectral_gap,
 )
-from keras_rbm.inference.estimates import HALF_MARKOV, LogPartition, weighted
+from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
 
@@ -60,7 +56,6 @@ class StartingPoint(NamedTuple):
     lower_bound: np.ndarray
     missed_mass: np.ndarray
     note: str = ""
-    age: int = 0
     is_slow: bool = False
 
     def explained(self, estimate: LogPartition, method: str) -> LogPartition:
@@ -153,66 +148,6 @@ def starting_point(
     is_slow = spectral_gap(potentials) < _LEAST_GAP
     found = natural, states, ancestors, *lengths, own.lower_bound(), missed, note
     return StartingPoint(*found, is_slow=is_slow)
-
-
-def continued(
-    potentials: Potentials,
-    start: StartingPoint,
-    chains: tf.Tensor | None,
-    num_chains: int,
-    seed: tf.Tensor,
-) -> StartingPoint:
-    """Returns a starting point for a model that has changed a little since a search.
-
-    Its temperatures are those of before. Its states move with the model, and its base
-    with them. They do not meet mass that has arisen elsewhere, so short runs from other
-    places look for it, such as from where the model's own `chains` are: what these find
-    is the lower bound of log Z.
-
-    Raises:
-        ValueError: if it is not a starting point that was searched for, in a model of
-            this shape, with as many chains.
-    """
-    models = num_models(potentials)
-    sound = isinstance(start, StartingPoint) and start.visible is not None
-    if not sound or np.shape(start.ancestors) != (num_chains, models):
-        raise ValueError(
-            f"Expected a start that was searched for, of {models} models with "
-            f"{num_chains} chains each. Received: start={start!r:.200}. Leave it out."
-        )
-    states = checked_states(potentials, "start.visible", start.visible)
-    rows = potentials.repeat(len(states) // models)
-    seed = random.fold_in(seed, start.age)  # the same noise would not mix the states
-    means, states = sweep_means(rows, states, tf.constant(SEARCH.fewer_sweeps), seed)
-    units = potentials.visible
-    means = tf.reduce_mean(tf.reshape(means, (num_chains, models, -1)), 0)
-    means = (1.0 - SEARCH.broad) * means + SEARCH.broad * units.mean(start.base)
-    base = units.natural_for_expected(tf.reshape(means, tf.shape(start.base)))
-    return start._replace(
-        base=base,
-        visible=states,
-        lower_bound=_elsewhere(
-            potentials, chains, num_chains, random.fold_in(seed, -1)
-        ),
-        age=start.age + 1,
-        is_slow=spectral_gap(potentials) < _LEAST_GAP,
-    )
-
-
-def _elsewhere(potentials, chains, num_chains, seed):
-    """Returns a lower bound of log Z, (B,), at 97.5 %, by runs from other places."""
-    units, betas = potentials.visible, temperatures(SEARCH.look)
-    places = [None, units.bias]
-    if chains is not None and num_models(potentials) == 1:
-        mean = tf.reduce_mean(units.encode(chains), 0)
-        places.append(units.natural_for_expected(mean))
-    few, found = max(2, round(SEARCH.few * num_chains)), []
-    for number, base in enumerate(places):
-        own = random.fold_in(seed, number)
-        runs = anneal_forward(potentials, base, betas, few, own).log_weights
-        value = weighted(per_model(runs, potentials))[0]
-        found.append(np.reshape(value, -1) - HALF_MARKOV - math.log(len(places)))
-    return np.max(found, 0)
 
 
 def checked_search(

@@ -25,13 +25,13 @@ def stay_normalizable(model: Any) -> None:
     Args:
         model: `RBM` or `CRBM`.
     """
-    sides = ("visible_{}", model.visible), ("hidden_{}", model.hidden)
-    curvatures = [layer_parameters(model, *side).curvature for side in sides]
-    if model.kernel.trainable and all(map(_can_be_finite, curvatures)):
+    visible = layer_parameters(model, "visible_{}", model.visible).curvature
+    hidden = layer_parameters(model, "hidden_{}", model.hidden).curvature
+    if model.kernel.trainable and _can_be_finite(visible) and _can_be_finite(hidden):
         kernel = tf.convert_to_tensor(model.kernel)
         # Were the vectors the same in each step, training would go where they miss.
         seed = random.fold_in(random.as_seed(0), model.optimizer.iterations)
-        add([model.kernel], [_change(kernel, *curvatures, seed)])
+        add([model.kernel], [_change(kernel, visible, hidden, seed)])
 
 
 def _can_be_finite(curvature):

@@ -10,7 +10,6 @@ from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, TemperedPath
 from keras_rbm.inference.annealing import annealing, tempered_path
 from keras_rbm.inference.annealing.annealing import bidirectional, checked
-from keras_rbm.inference.annealing.starting_point import continued
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.log_partition import estimate_by_each
 
@@ -163,82 +162,6 @@ def test_given_states_are_annealed_back_alone():
         inference.anneal(potentials, initial_visible=states[:1])
 
 
-def test_an_earlier_start_goes_on_with_the_model():
-    model = random_potentials(8, 5)
-    before = inference.anneal(model)
-    truth = inference.exact_log_partition(model)
-    after = inference.anneal(model, start=before.start, betas=300)
-    assert after.start.betas is before.start.betas
-    for z in (after.ais, after.bidirectional):
-        assert z.lower <= truth <= z.upper
-    changed = random_potentials(8, 5, scale=3.0)
-    other = inference.anneal(changed, start=before.start)
-    truth = inference.exact_log_partition(changed)
-    assert np.all(other.start.lower_bound < truth)
-    assert np.all(other.start.lower_bound > truth - 10)
-
-
-def test_mass_that_has_arisen_elsewhere_opens_the_interval():
-    """An RBM on MNIST was logged at -106.7 ± 0.5 nats where it had -160.4."""
-    kernel = tf.fill((20, 20), 1.0)
-    before, after = (
-        Potentials(kernel, [-10.0] * 20, [bias] * 20) for bias in (-14.0, -9.5)
-    )
-    start = inference.anneal(before).start
-    truth = inference.exact_log_partition(after)
-    z = inference.anneal(after, start=start, betas=200).bidirectional
-    assert z.lower <= truth <= z.upper
-    assert np.isinf(z.upper) or abs(z.value - truth) < 0.5
-    assert np.max(start.visible) == 0.0 or np.mean(start.visible) < 0.1
-
-
-def test_starts_that_do_not_fit():
-    model = random_potentials(8, 5)
-    blind = inference.anneal(model, search=False)
-    with pytest.raises(ValueError, match="Expected a start that was searched for"):
-        inference.anneal(model, start=blind.start)
-    start = inference.anneal(model, betas=20).start
-    for options in ({"start": start, "num_chains": 50}, {"start": "start"}):
-        with pytest.raises(ValueError, match="Expected a start that was searched for"):
-            inference.anneal(model, **options)
-    with pytest.raises(ValueError, match="Received both"):
-        inference.anneal(model, start=start, search=False)
-    with pytest.raises(ValueError, match="start.visible"):
-        inference.anneal(random_potentials(7, 5), start=start)
-
-
-def test_states_that_move_again_and_again_mix():
-    """The same noise each time would send a state round in a circle."""
-    kernel = np.full((12, 12), 0.5, "float32")
-    biases = np.full(12, -3.0, "float32")
-    model = Potentials(kernel, biases, biases)  # two modes of equal mass
-    start = inference.anneal(model, num_chains=400, betas=20).start
-    start = start._replace(visible=tf.zeros((400, 12)))
-    for _ in range(9):
-        start = continued(model, start, None, 400, random.as_seed(0))
-    share = np.mean(start.visible.numpy().mean(1) > 0.5)
-    assert 0.35 < share < 0.65
-
-
-def test_the_models_own_chains_find_mass_that_has_moved():
-    """RBM(500) on MNIST was logged 10 nats too high: one digit held all mass."""
-    pattern = np.float32(np.arange(60) % 2)
-    kernel = 4.0 * (2.0 * pattern - 1.0)[:, np.newaxis]
-    before, after = (
-        Potentials(kernel, np.zeros(60, "float32"), np.float32([bias]))
-        for bias in (-200.0, -70.0)  # with the unit on, Z is e^9 times as large
-    )
-    start = inference.anneal(before, num_chains=100, betas=50).start
-    chains = np.tile(pattern, (20, 1))
-    truth = float(inference.exact_log_partition(after))
-    alone, seen = (
-        inference.anneal(after, chains=own, start=start, betas=50).bidirectional
-        for own in (None, chains)
-    )
-    assert alone.upper < truth - 5.0
-    assert not seen.upper < truth
-
-
 @pytest.fixture
 def counted(monkeypatch):
     """A list to which each annealing run of an estimate adds its temperatures."""
@@ -250,17 +173,6 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(annealing, "anneal_forward", counting)
     return counts
-
-
-def test_the_base_moves_with_the_model():
-    """It stayed that of the last search: after an epoch, weights varied too much."""
-    model = random_potentials(8, 5)
-    start = inference.anneal(model, betas=10).start
-    moved = Potentials(model.kernel, model.visible_bias - 3.0, model.hidden_bias)
-    base = continued(moved, start, None, 100, random.as_seed(0)).base
-    found = inference.anneal(moved, betas=10).base
-    # Nearly a third of its means are those of before.
-    assert np.all(np.abs(base - found) < 0.7 * np.abs(start.base - found))
 
 
 def test_few_temperatures_if_they_are_precise(counted):

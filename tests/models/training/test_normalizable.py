@@ -48,9 +48,7 @@ def test_only_weights_between_unbounded_units_shrink():
     rbm.compile(keras.optimizers.SGD(0.0), rule="cd")
     rbm.train_on_batch(np.zeros((2, 6), "float32"))
     kernel = rbm.kernel.numpy()
-    largest = np.sqrt(1.0 - LEAST_GAP) / np.sqrt(
-        10.0
-    )  # 5 x 2 weights
+    largest = np.sqrt(1.0 - LEAST_GAP) / np.sqrt(10.0)  # 5 x 2 weights
     np.testing.assert_allclose(kernel[:5, :2], largest, rtol=1e-4)
     np.testing.assert_array_equal(kernel[5:], large[5:])
     np.testing.assert_array_equal(kernel[:5, 2:], large[:5, 2:])
