@@ -14,7 +14,8 @@ _SIGNS = re.compile(
 )
 #: What only code has: quotes, attributes, names of several words, arguments, literals.
 _CODE = re.compile(
-    r"\"|['\w]\.[a-z]|[a-z]{2,}_[a-z]{3,}|\w=\S|\(\)|\[[^\]]*:|^-?\d|'\w+'|~/|_'|"
+    r"\"|log-|'s |['\w]\.[a-z]|[a-z]{2,}_[a-z]{3,}|\w=\S|\(\)|\[[^\]]*:|^-?\d|~/|"
+    r"'\w+'|_'|"
     r"\b(?:None|True|dict|len|seed|epochs?|count|rows|grad)\b|_(?:before|after)\b"
 )
 _GREEK = (
@@ -45,7 +46,7 @@ _TOKEN = re.compile(
     r"|(?P<words>[A-Za-z]{2,}(?: [A-Za-z]{2,})*(?![A-Za-z]))|(?P<letter>[A-Za-z])"
     r"|(?P<index>_\{[^}]*\}|_\([^)]*\)|_[A-Za-z0-9∞]+(?:[_,](?=\w)\w)?|_[+-])"
     r"|(?P<power>\^\([^)]*\)|\^-?\w+)|(?P<star>(?<=\w)\*)"
-    r"|(?P<bracket><(?=[\w(∇])|(?<=[\w)'])>[+-]?)"
+    r"|(?P<prime>'(?=\)| =))|(?P<bracket><(?=[\w(∇])|(?<=[\w)'])>[+-]?)"
     r"|(?P<mark><=|>=|<-|!=|\.\.\.| \| | \* |[←~…·‖∇∞²'])|(?P<other>.)",
     re.DOTALL,
 )
@@ -88,8 +89,8 @@ def _converted(match):
         return f"^{{{tex(text[1:].strip('()'))}}}"
     if kind == "root":
         return rf"\sqrt{{{tex(text[5:-1])}}}"
-    if kind == "star":
-        return "^*"
+    if kind in ("star", "prime"):
+        return "^*" if kind == "star" else r"^\prime "
     if kind == "bracket":
         if text == "<":
             return r"\langle "

@@ -15,9 +15,6 @@ from keras_rbm.models.data.row_checks import values_of, warn_of_means
 from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.random import as_seed
 
-#: Nats within which an interval is narrow enough for a curve.
-_PRECISION = 0.2
-
 
 class LogLikelihood(keras.callbacks.Callback):
     """Logs an estimate of the mean log-likelihood.
@@ -43,7 +40,7 @@ class LogLikelihood(keras.callbacks.Callback):
         every: int ≥ 1, epochs from one estimate to the next.
         num_chains: int ≥ 2, number of annealed chains.
         betas: int or a sequence, see `keras_rbm.inference.temperatures`; by default 100
-            for annealing, and 1000 where the interval is then wider than ± 0.2 nats.
+            for annealing, and 1000 where the interval is then wider than ± 0.05 nats.
         seed: int, the same for every estimate, so differences between estimates come
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
@@ -120,8 +117,6 @@ class LogLikelihood(keras.callbacks.Callback):
 
     def _log_partition(self):
         options = {"num_chains": self.num_chains, "seed": self.seed}
-        if self.betas is None and hasattr(inference.Annealing, self.method):
-            options["precision"] = _PRECISION
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result = self.model.log_partition(self.method, betas=self.betas, **options)

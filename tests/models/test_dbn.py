@@ -375,6 +375,11 @@ def test_gaussian_data():
         (lambda: compiled(3, 2).fit(DATA, epochs=[1]), ValueError, "a list of 2"),
         (lambda: compiled(3, 2).fit(DATA, epochs=1.5), ValueError, "int epochs"),
         (lambda: compiled(3, 2, rule=["cd"]), ValueError, "one rule"),
+        (
+            lambda: compiled(3, 2).fit(DATA, steps_per_epoch=0),
+            ValueError,
+            "steps_per_epoch ≥ 1",
+        ),
         (lambda: compiled(3, 2).fit(iter([DATA])), ValueError, "from their beginning"),
         (lambda: compiled(3, 2).evaluate(DATA), ValueError, "in evaluate"),
         (
@@ -463,7 +468,7 @@ def _endless():
     "source",
     [
         lambda: _Batches(),
-        lambda: _endless(),
+        pytest.param(lambda: _endless(), marks=pytest.mark.slow),
         lambda: tf.data.Dataset.from_tensor_slices(DATA).batch(8).repeat(),
     ],
 )

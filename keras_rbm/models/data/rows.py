@@ -312,7 +312,10 @@ def moments(
         mean = mean + (own - mean) * size / total
         count = total
     if not np.ndim(mean):
-        raise ValueError("Expected a row of a weight above 0. Received: none.")
+        raise ValueError(
+            "Expected a row of a weight above 0, of data that have not been read to "
+            "their end. Received: none."
+        )
     variance = squares / np.maximum(count, np.finfo(np.float64).tiny)
     if pooled is not None and np.ndim(count):
         mean, variance = pooled(mean, variance, count)

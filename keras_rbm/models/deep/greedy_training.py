@@ -54,8 +54,13 @@ def fit_each(
         check_counts(0, epochs=count)
         if count:
             rbm._assert_compile_called("fit")
-    if batch_size is not None:
-        check_counts(batch_size=batch_size)
+    for name, value in (
+        ("batch_size", batch_size),
+        ("steps_per_epoch", steps_per_epoch),
+        ("validation_steps", validation_steps),
+    ):
+        if value is not None:
+            check_counts(**{name: value})
     for_each = callable(callbacks) and not isinstance(callbacks, type)
     own = [
         extended(callbacks(index) if for_each else callbacks)

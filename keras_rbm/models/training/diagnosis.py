@@ -98,6 +98,8 @@ class Diagnosis(keras.callbacks.Callback):
 
     def _check_partition(self, epoch):
         """Raises a ValueError if the model cannot be normalized any more."""
+        if isinstance(self.model.hidden, (list, tuple)):
+            return  # of a deep model, which is not kept there
         example = self.model._an_example() if self.model.conditional else None
         try:
             check_normalizable(self.model.potentials(example))

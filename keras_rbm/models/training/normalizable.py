@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import random
 from keras_rbm._replicas import add
 from keras_rbm.models.layer_variables import layer_parameters
 
 #: Least `spectral_gap` of a model in training: a little above where intervals of log Z
 #: stay open.
 LEAST_GAP = 0.035
-#: Of the power method, which finds a norm that is a little too small, and its vectors.
-_ITERATIONS, _VECTORS = 16, 8
+#: How often a matrix is squared for a bound of its norm, at most 2.5 % too large for
+#: 500 columns, and less for fewer.
+_SQUARINGS = 7
 
 
 def stay_normalizable(model: Any) -> None:
@@ -29,9 +29,7 @@ def stay_normalizable(model: Any) -> None:
     hidden = layer_parameters(model, "hidden_{}", model.hidden).curvature
     if model.kernel.trainable and _can_be_finite(visible) and _can_be_finite(hidden):
         kernel = tf.convert_to_tensor(model.kernel)
-        # Were the vectors the same in each step, training would go where they miss.
-        seed = random.fold_in(random.as_seed(0), model.optimizer.iterations)
-        add([model.kernel], [_change(kernel, visible, hidden, seed)])
+        add([model.kernel], [_change(kernel, visible, hidden)])
 
 
 def _can_be_finite(curvature):
@@ -40,20 +38,29 @@ def _can_be_finite(curvature):
     return values is None or bool(np.isfinite(values).any())
 
 
-def _change(kernel, visible, hidden, seed):
+def _change(kernel, visible, hidden):
     """Returns what to add to the kernel, given the units' curvatures."""
     visible, hidden = tf.math.rsqrt(visible), tf.math.rsqrt(hidden)  # 0 if bounded
     scaled = kernel * visible[:, tf.newaxis] * hidden
     largest = np.float32(np.sqrt(1.0 - LEAST_GAP))
-    factor = tf.minimum(1.0, largest / tf.maximum(_spectral_norm(scaled, seed), 1e-6))
+    factor = tf.minimum(1.0, largest / tf.maximum(_norm_bound(scaled), 1e-6))
     change = (factor - 1.0) * kernel
     return tf.where(scaled != 0.0, change, tf.zeros_like(change))
 
 
-def _spectral_norm(matrix, seed):
-    """Returns the largest singular value by the power method."""
-    vectors = random.uniform((matrix.shape[1], _VECTORS), seed) - 0.5
-    for _ in range(_ITERATIONS):
-        vectors /= tf.maximum(tf.norm(vectors, axis=0), 1e-30)
-        vectors = tf.matmul(matrix, matrix @ vectors, transpose_a=True)
-    return tf.sqrt(tf.reduce_max(tf.norm(vectors, axis=0)))
+def _norm_bound(matrix):
+    """Returns an upper bound of the largest singular value s_1.
+
+    With the Gram matrix G of n columns, `trace(G^p)^(1 / 2p)` is the sum of all s_i to
+    the power 2p: between s_1 and `n^(1 / 2p)` times it.
+    """
+    wide = matrix.shape[0] < matrix.shape[1]
+    gram = tf.matmul(matrix, matrix, transpose_a=not wide, transpose_b=wide)
+    log_bound, power = tf.constant(0.0, matrix.dtype), 1
+    for squaring in range(_SQUARINGS + 1):
+        if squaring:
+            gram, power = gram @ gram, 2 * power
+        trace = tf.maximum(tf.linalg.trace(gram), 1e-30)
+        log_bound += tf.math.log(trace) / power
+        gram /= trace
+    return tf.exp(0.5 * log_bound)

@@ -17,7 +17,11 @@ MIXED = units.Joined([("gaussian", 5), ("bernoulli", 1)])
     [
         ("gaussian", "gaussian"),
         ("gaussian", "rectified"),
-        (units.Gaussian(standardize=True), "double_rectified"),
+        pytest.param(
+            units.Gaussian(standardize=True),
+            "double_rectified",
+            marks=pytest.mark.slow,
+        ),
         (MIXED, units.Joined([("gaussian", 3), ("bernoulli", 2)])),
     ],
 )
@@ -30,7 +34,7 @@ def test_training_stays_where_z_is_finite(visible, hidden):
     rbm.compile(rule="cd")
     rbm.fit(rows, epochs=40, verbose=0)
     gap = spectral_gap(rbm.potentials())
-    assert gap > 0.9 * LEAST_GAP
+    assert gap > LEAST_GAP - 1e-4
     assert np.isfinite(rbm.sample(3, steps=10)).all()
 
 
@@ -54,8 +58,24 @@ def test_only_weights_between_unbounded_units_shrink():
     np.testing.assert_array_equal(kernel[:5, 2:], large[:5, 2:])
 
 
+@pytest.mark.parametrize(
+    ("shape", "low", "high"),
+    [((6, 4), 0.5, 2.0), ((100, 50), 0.95, 1.0), ((40, 90), 0.97, 1.3)],
+)
+def test_wide_layers_whose_singular_values_are_alike(shape, low, high):
+    """A power method was content with a norm that was 5 % too small."""
+    values = np.full(min(shape), low)
+    values[0] = high
+    left, right = (np.linalg.qr(RNG.normal(size=(n, min(shape))))[0] for n in shape)
+    rbm = RBM(shape[1], visible="gaussian", hidden="gaussian", num_visible=shape[0])
+    rbm.kernel.assign((left * values) @ right.T)
+    rbm.compile(keras.optimizers.SGD(0.0), rule="cd")
+    rbm.train_on_batch(np.zeros((2, shape[0]), "float32"))
+    assert LEAST_GAP - 1e-4 < spectral_gap(rbm.potentials()) < LEAST_GAP + 0.05
+
+
 def test_a_conditional_model_stays_there():
     crbm = CRBM(3, visible="gaussian", hidden="gaussian", seed=0)
     crbm.compile(keras.optimizers.Adam(0.05), rule="cd")
     crbm.fit(ROWS[:, :2], ROWS, epochs=40, verbose=0)
-    assert spectral_gap(crbm.potentials(ROWS[:1, :2])) > 0.9 * LEAST_GAP
+    assert spectral_gap(crbm.potentials(ROWS[:1, :2])) > LEAST_GAP - 1e-4
