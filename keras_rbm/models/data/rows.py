@@ -193,11 +193,7 @@ def weighted_chunks(
     `weights` are those of an array; batches have their own.
     """
     if is_array(data):
-        start = 0
-        for chunk in row_chunks(data, fill):
-            stop = start + len(chunk)
-            yield chunk, None if weights is None else weights[start:stop]
-            start = stop
+        yield from _with_weights(row_chunks(data, fill), weights)
         return
     if isinstance(data, tf.data.Dataset):
         data = _batched(data)
@@ -227,13 +223,16 @@ def encoded_chunks(
 
     Each comes with the weights of its rows, or `None`.
     """
+    parts = parts_of_rows(states, unit.num_rows(states.shape[1]))
+    yield from _with_weights((encoded(unit, as_rows(part)) for part in parts), weights)
+
+
+def _with_weights(chunks, weights):
+    """Yields each chunk with the weights of its rows, or `None`."""
     start = 0
-    for part in parts_of_rows(states, unit.num_rows(states.shape[1])):
-        stop = start + len(part)
-        yield (
-            encoded(unit, as_rows(part)),
-            None if weights is None else weights[start:stop],
-        )
+    for chunk in chunks:
+        stop = start + len(chunk)
+        yield chunk, None if weights is None else weights[start:stop]
         start = stop
 
 
