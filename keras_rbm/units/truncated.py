@@ -19,6 +19,8 @@ _TAIL = -3.0
 #: Terms of the fraction: at `_TAIL` they have an error of 1e-7 of the mean.
 _TERMS = 18
 _NEWTON_STEPS = 3
+#: Of a smaller probability XLA's `ndtri` is infinite in float32.
+_LEAST_SHARE = 2.0**-25
 #: Standard deviations up to which a natural parameter is searched.
 LARGEST = 30.0
 
@@ -65,7 +67,8 @@ class HalfGaussian(NamedTuple):
         The noise is the probability of a larger h.
         """
         near, tail = self._near(), self._tail()
-        direct = near - tf.math.ndtri(noise * _below(near))
+        share = tf.maximum(noise * _below(near), _LEAST_SHARE)
+        direct = near - tf.math.ndtri(share)
         wanted = -tf.math.log(noise)
         h = 2.0 * wanted / (tf.sqrt(tf.square(tail) + 2.0 * wanted) + tail)
         start = tf.math.log(tail + _over(tail))
