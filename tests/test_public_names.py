@@ -112,6 +112,7 @@ def test_datasets_stand_alone():
         }, path.name
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_import_is_light():
     """Keras itself imports scikit-learn and matplotlib where they are installed."""

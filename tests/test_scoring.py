@@ -99,6 +99,7 @@ def test_open_intervals_end_in_arrows():
     assert markers == ["None", "o", "<", "|"]
 
 
+@pytest.mark.slow
 def test_a_conditional_model_of_other_units():
     """It asked for the Bethe estimate, which is only for binary units."""
     rng = np.random.default_rng(0)

@@ -37,46 +37,10 @@ def test_interval_holds_the_exact_likelihood(data):
 def test_is_what_the_model_itself_says(data):
     rbm = compiled()
     callback = LogLikelihood(data, num_chains=30, betas=50, seed=3)
-    history = rbm.fit(data, callbacks=[callback], verbose=0).history
+    history = rbm.fit(data, epochs=2, callbacks=[callback], verbose=0).history
     z = rbm.log_partition("bidirectional", num_chains=30, betas=50, seed=3)
     expected = np.mean(rbm.log_likelihood(data, z))
-    np.testing.assert_allclose(history["log_likelihood"], [expected], rtol=1e-6)
-
-
-class Exact(keras.callbacks.Callback):
-    """Logs the exact likelihood."""
-
-    def __init__(self, data):
-        super().__init__()
-        self.data = data
-
-    def on_epoch_end(self, epoch, logs):
-        z = self.model.log_partition("exact")
-        logs["exact"] = np.mean(self.model.log_likelihood(self.data, z))
-
-
-@pytest.mark.filterwarnings("ignore:Training has diverged")
-def test_a_model_that_has_become_another_is_searched_anew(data):
-    """States of an earlier search missed up to 47 nats, with a closed interval."""
-
-    class Jump(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch == 1:
-                kernel = np.full((9, 5), -4.0)
-                kernel[:4, :2] = 12.0
-                self.model.kernel.assign(kernel)
-
-    rbm = compiled()
-    rbm.optimizer.learning_rate = 0.0
-    callbacks = [LogLikelihood(data), Jump(), Exact(data)]
-    logs = rbm.fit(data, epochs=3, callbacks=callbacks, verbose=0).history
-    for lower, exact, upper in zip(
-        logs["log_likelihood_lower"],
-        logs["exact"],
-        logs["log_likelihood_upper"],
-        strict=True,
-    ):
-        assert lower - 1e-3 <= exact <= upper + 1e-3
+    np.testing.assert_allclose(history["log_likelihood"][-1], expected, rtol=1e-6)
 
 
 def test_every_leaves_the_other_epochs_without_keys(data):

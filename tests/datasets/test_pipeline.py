@@ -251,6 +251,7 @@ def _fitted(strategy):
     return model.get_weights()
 
 
+@pytest.mark.slow
 def test_two_replicas_see_what_one_sees():
     one, two = _fitted(tf.distribute.get_strategy()), _fitted(two_cpus())
     for a, b in zip(one, two, strict=True):

@@ -78,6 +78,7 @@ def test_expected_ratings_and_the_best():
         table.best(expected, row, count=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["categorical", "gaussian"])
 def test_an_rbm_of_ratings_learns_tastes(unit):
     """Two kinds of users like other halves of the items."""

@@ -72,7 +72,7 @@ MODES = {
     "eager": {"run_eagerly": True},
     "four at once": {"steps_per_execution": 4},
 }
-QUICK = [("pcd", "traced"), ("pcd", "compiled")]
+QUICK = [("pcd", "traced")]
 CASES = [
     case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow)
     for case in itertools.product(RULES, MODES)
@@ -121,9 +121,8 @@ def test_a_gradient_that_is_not_finite(mode):
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize(
-    "bad", [pytest.param("data", marks=pytest.mark.slow), "gradient"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", ["data", "gradient"])
 def test_two_replicas(bad):
     rule = Diverging if bad == "gradient" else "cd"
     with two_cpus().scope():
@@ -203,6 +202,7 @@ def test_other_sources(source):
     assert_same(before, state(model))
 
 
+@pytest.mark.slow
 def test_values_outside_and_weights():
     weights = np.ones(60, "float32")
     weights[35] = -1.0
@@ -301,6 +301,7 @@ def test_divergence_is_named_once():
     assert len([w for w in caught if "diverged" in str(w.message)]) == 1
 
 
+@pytest.mark.slow
 def test_no_false_alarm():
     for visible, data in (("bernoulli", GOOD), ("gaussian", 1e4 * GOOD + 3.0)):
         model = RBM(4, visible=visible, seed=0)

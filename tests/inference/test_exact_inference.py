@@ -66,6 +66,7 @@ def test_shapes_and_weights():
     reference.assert_pairwise_is_weighted(Exact())
 
 
+@pytest.mark.slow
 def test_compiles_for_any_batch_size():
     reference.assert_compiles_for_any_batch_size(Exact())
 

@@ -56,15 +56,9 @@ def score(name):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [
-        "rbm",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("crbm", "report", "raise", "callback", "dbn", "dbm")
-        ),
-    ],
+    "name", ["rbm", "crbm", "report", "raise", "callback", "dbn", "dbm"]
 )
 def test_scores_do_not_round_factors_to_ten_bits(name, monkeypatch):
     """A GPU rounds them by default. It is a switch of the process."""

@@ -101,15 +101,12 @@ def test_reconstruction_of_gaussian_units_is_a_normal_density():
     np.testing.assert_allclose(got, expected.sum(1), rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "kinds"),
     [
         ("visible", [units.Binomial(2), units.Binomial(3)]),
-        pytest.param(
-            "hidden",
-            [units.Categorical(2), units.Categorical(3)],
-            marks=pytest.mark.slow,
-        ),
+        ("hidden", [units.Categorical(2), units.Categorical(3)]),
     ],
 )
 def test_models_of_other_units_follow(side, kinds):

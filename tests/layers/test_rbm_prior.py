@@ -82,6 +82,7 @@ def test_trains_saves_and_goes_on_alike(tmp_path):
     assert np.isfinite(prior.rbm.log_partition("exact").value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_inference")
 def test_the_same_with_xla_and_without():
     losses = []
@@ -187,6 +188,7 @@ def test_bad_arguments(arguments):
         RBMPrior(**{"rbm": kr.RBM(2)} | arguments)
 
 
+@pytest.mark.slow
 def test_replicas_have_chains_of_their_own():
     strategy = two_cpus()
     with strategy.scope():

@@ -255,6 +255,7 @@ def test_other_bad_arguments():
         crbm.fit(X[:, :2], Y, verbose=0)
 
 
+@pytest.mark.slow
 def test_two_replicas_learn_what_one_does():
     weights = []
     for strategy in (
@@ -306,6 +307,7 @@ def test_metrics_change_no_weight():
         np.testing.assert_allclose(own, other, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_last_batch_is_not_filled():
     """Rows of weight 0 had a share in BatchNormalization's statistics."""
     x = X.copy()
@@ -340,6 +342,7 @@ def test_losses_of_its_layers_count():
     np.testing.assert_allclose(before - kernel, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_reports_and_any_size():
     crbm = made(LAYERS.GlobalAveragePooling2D(), num_visible=4)
     crbm.build((None, None, None, 1))

@@ -26,51 +26,31 @@ def make(infer="sum_product", scale=1.0, hidden_units=4):
     return crbm
 
 
+#: Inference, rule, and whether it draws.
+RULES = {
+    "MLE-MF": ("mean_field", rules.MaximumLikelihood, False),
+    "MLE-BP": ("sum_product", rules.MaximumLikelihood, False),
+    "MLE-exact": ("exact", rules.MaximumLikelihood, False),
+    "MSSVM": ("mixed_product", rules.MaxMargin, False),
+    "LSSVM": ("max_product", rules.MaxMargin, False),
+    "CD": ("mean_field", lambda: rules.ContrastiveDivergence(2), True),
+    "CD-PercLoss": (
+        "mean_field",
+        lambda: rules.ContrastiveDivergencePerceptron(3),
+        True,
+    ),
+    "SDCP": ("mean_field", lambda: rules.SDCP(2, 1), True),
+    "ACD": (
+        "mean_field",
+        lambda: rules.AverageContrastiveDivergence(num_chains=3),
+        True,
+    ),
+}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("infer", "make_rule", "stochastic"),
-    [
-        pytest.param(
-            "mean_field", rules.MaximumLikelihood, False, marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "sum_product", rules.MaximumLikelihood, False, marks=pytest.mark.slow
-        ),
-        ("exact", rules.MaximumLikelihood, False),
-        pytest.param("mixed_product", rules.MaxMargin, False, marks=pytest.mark.slow),
-        pytest.param("max_product", rules.MaxMargin, False, marks=pytest.mark.slow),
-        pytest.param(
-            "mean_field",
-            lambda: rules.ContrastiveDivergence(2),
-            True,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "mean_field",
-            lambda: rules.ContrastiveDivergencePerceptron(3),
-            True,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "mean_field", lambda: rules.SDCP(2, 1), True, marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "mean_field",
-            lambda: rules.AverageContrastiveDivergence(num_chains=3),
-            True,
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=[
-        "MLE-MF",
-        "MLE-BP",
-        "MLE-exact",
-        "MSSVM",
-        "LSSVM",
-        "CD",
-        "CD-PercLoss",
-        "SDCP",
-        "ACD",
-    ],
+    ("infer", "make_rule", "stochastic"), RULES.values(), ids=RULES
 )
 def test_model_with_rule(infer, make_rule, stochastic):
     data = lambda: make(infer, 0.1), make_rule, X, Y, stochastic
@@ -360,6 +340,7 @@ def test_inference_can_be_exchanged_after_training():
     assert isinstance(crbm.inference, inference.Exact)
 
 
+@pytest.mark.slow
 def test_an_open_interval_of_one_row():
     """The warning's text took the end of a single row for a number."""
     crbm = make()

@@ -107,9 +107,8 @@ def _error(crbm, targets):
     return abs(crbm.predict_map(X) - targets).numpy().mean()
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n == "joined" else SLOW) for n in VISIBLE]
-)
+@SLOW
+@pytest.mark.parametrize("name", VISIBLE)
 def test_predictions_samples_files(name, tmp_path):
     crbm, targets = random_model(name)
     means = crbm.predict(X, verbose=0)
@@ -128,13 +127,8 @@ def test_predictions_samples_files(name, tmp_path):
     np.testing.assert_array_equal(again.predict(X, verbose=0), means)
 
 
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "gaussian",
-        *(pytest.param(h, marks=SLOW) for h in ("double_rectified", "rectified")),
-    ],
-)
+@SLOW
+@pytest.mark.parametrize("hidden", ["gaussian", "double_rectified", "rectified"])
 def test_hidden_units_without_limit(hidden):
     crbm, targets = made("gaussian", hidden)
     crbm.compile(keras.optimizers.Adam(0.05), rule="cd")

@@ -81,6 +81,7 @@ def test_other_models(make):
     np.testing.assert_allclose(fitted(make()).base_rate, DATA.mean(0), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_growing_model_hands_it_on():
     data = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]], 100, 0)
     grown = keras_rbm.InfiniteRBM(2, seed=0)
@@ -90,6 +91,7 @@ def test_a_growing_model_hands_it_on():
     assert grown.to_rbm()._examples_seen.variable == 200
 
 
+@pytest.mark.slow
 def test_replicas_record_together():
     with two_cpus().scope():
         rbm = keras_rbm.RBM(3, seed=0)

@@ -74,7 +74,7 @@ def test_joint_kernel_and_layers_are_inverse(sizes):
 
 
 SOME_SIZES = pytest.mark.parametrize(
-    "sizes", [*SIZES[:2], pytest.param(SIZES[2], marks=pytest.mark.slow)]
+    "sizes", [*(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[::2]), SIZES[1]]
 )
 
 
@@ -500,9 +500,8 @@ def test_initializer_may_be_a_function():
     assert all((np.asarray(kernel) == 2.0).all() for kernel in dbm.kernels)
 
 
-@pytest.mark.parametrize(
-    "sizes", [(5, 4, 3), pytest.param((5, 4, 3, 2), marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(5, 4, 3), (5, 4, 3, 2)])
 def test_classifier_starts_with_the_model(sizes):
     mean_field = inference.MeanField(max_iterations=500, tolerance=1e-7)
     dbm = random_dbm(*sizes, inference=mean_field)

@@ -19,13 +19,6 @@ MODELS = {
     "counts": (units.Binomial(2), [units.Categorical(3), "spin"], CATEGORIES),
 }
 ALL = pytest.mark.parametrize("name", MODELS)
-SOME = pytest.mark.parametrize(
-    "name",
-    [
-        "numbers",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("rectified", "counts")),
-    ],
-)
 
 
 def made(name, **kwargs):
@@ -96,7 +89,8 @@ def test_bound_is_below_the_exact_likelihood(name):
         assert exact - 0.3 < low < exact + 1e-4
 
 
-@SOME
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["numbers", "rectified", "counts"])
 def test_training_improves_the_bound(name, tmp_path):
     dbm, data = made(name)
     dbm.compile(keras.optimizers.Adam(0.03), rule="pcd")

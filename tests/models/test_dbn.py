@@ -146,6 +146,7 @@ def test_training_is_that_of_rbms_on_drawn_states():
     np.testing.assert_array_equal(*rows)
 
 
+@pytest.mark.slow
 def test_a_cut_script_goes_on_where_it_was(tmp_path):
     class Cut(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -322,6 +323,7 @@ def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
     assert seen == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_classifier_starts_with_the_stack():
     dbn = compiled(5, 4)
     dbn.fit(DATA, verbose=0)
@@ -467,7 +469,7 @@ def _endless():
 @pytest.mark.parametrize(
     "source",
     [
-        lambda: _Batches(),
+        pytest.param(lambda: _Batches(), marks=pytest.mark.slow),
         pytest.param(lambda: _endless(), marks=pytest.mark.slow),
         lambda: tf.data.Dataset.from_tensor_slices(DATA).batch(8).repeat(),
     ],
@@ -489,6 +491,7 @@ def test_batches_of_any_source(source):
     assert upper.optimizer.iterations == 10
 
 
+@pytest.mark.slow
 def test_validation_split_is_the_end_of_the_data():
     dbn, same = compiled(5, 4), compiled(5, 4)
     split = dbn.fit(DATA, validation_split=0.25, verbose=0).history

@@ -51,14 +51,20 @@ def random_dbm():
     return dbm
 
 
-@pytest.mark.parametrize("method", ["ais", "reverse_ais"])
 @pytest.mark.parametrize(
-    "make",
+    ("make", "method"),
     [
-        lambda: rbm_like(random_potentials(8, 5)),
-        pytest.param(random_dbm, marks=pytest.mark.slow),
+        (lambda: rbm_like(random_potentials(8, 5)), "ais"),
+        *(
+            pytest.param(make, method, marks=pytest.mark.slow)
+            for make, method in (
+                (lambda: rbm_like(random_potentials(8, 5)), "reverse_ais"),
+                (random_dbm, "ais"),
+                (random_dbm, "reverse_ais"),
+            )
+        ),
     ],
-    ids=["rbm", "dbm"],
+    ids=["rbm-ais", "rbm-reverse_ais", "dbm-ais", "dbm-reverse_ais"],
 )
 def test_replicas_share_the_chains(make, method):
     single, double = doubled(make)
@@ -142,9 +148,8 @@ def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
     np.testing.assert_allclose(first["kernel"], whole.kernel, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_batches_that_devices_cannot_share_evenly(dtype):
     """Of 3 rows one device gets two, of 1 row one gets none."""
     data = np.random.default_rng(0).integers(0, 2, (9, 6)).astype("float32")
@@ -165,6 +170,7 @@ def test_batches_that_devices_cannot_share_evenly(dtype):
     np.testing.assert_allclose(double.kernel, single.kernel, atol=near)
 
 
+@pytest.mark.slow
 def test_divergence_is_named_on_several_devices():
     with two_cpus().scope():
         rbm = keras_rbm.RBM(4, seed=0)

@@ -60,7 +60,8 @@ def test_targets_of_a_conditional_model_enter_as_they_are():
     np.testing.assert_array_equal(step[0].visible, GRAY[:50])
 
 
-@pytest.mark.parametrize("binary", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("binary", [False, True])
 def test_a_pair_of_pixels_is_learned_from_gray_levels(binary, as_users_run):
     """With means as states the pair came out less dependent: 0.35 instead of 0.41."""
     rng = np.random.default_rng(0)

@@ -167,11 +167,12 @@ def scores(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "InfiniteRBM",
-        "CRBM",
+        "RBM",
         "DBN",
-        pytest.param("RBM", marks=pytest.mark.slow),
-        pytest.param("DBM", marks=pytest.mark.slow),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("CRBM", "InfiniteRBM", "DBM")
+        ),
     ],
 )
 def test_scores_and_samples_can_be_traced(name):

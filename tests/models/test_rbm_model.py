@@ -18,50 +18,26 @@ BINARY = RNG.integers(0, 2, (34, 6)).astype("float32")
 REAL = RNG.normal(1.0, 0.5, (34, 5)).astype("float32")
 
 
-@pytest.mark.parametrize(
-    "make_rule",
-    [
-        pytest.param(rules.ContrastiveDivergence, marks=pytest.mark.slow),
-        pytest.param(
-            lambda: rules.ContrastiveDivergence(
-                3, sparsity_target=0.1, sparsity_cost=0.1
-            ),
-            marks=pytest.mark.slow,
-        ),
-        lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
-        pytest.param(
-            lambda: rules.ContrastiveDivergence(centered=True, sliding_factor=0.2),
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            lambda: rules.PopulationContrastiveDivergence(2), marks=pytest.mark.slow
-        ),
-        pytest.param(
-            lambda: rules.AverageContrastiveDivergence(num_chains=3),
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=[
-        "cd",
-        "sparse-cd",
-        "pcd",
-        "centered-cd",
-        "centered-sdcp",
-        "fpcd",
-        "pop-cd",
-        "acd",
-    ],
-)
-def test_binary(make_rule):
-    run_rule_test(lambda: keras_rbm.RBM(4, num_visible=6, seed=1), make_rule, BINARY)
+RULES = {
+    "cd": rules.ContrastiveDivergence,
+    "sparse-cd": lambda: rules.ContrastiveDivergence(
+        3, sparsity_target=0.1, sparsity_cost=0.1
+    ),
+    "pcd": lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
+    "centered-cd": lambda: rules.ContrastiveDivergence(
+        centered=True, sliding_factor=0.2
+    ),
+    "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
+    "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+    "pop-cd": lambda: rules.PopulationContrastiveDivergence(2),
+    "acd": lambda: rules.AverageContrastiveDivergence(num_chains=3),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RULES)
+def test_binary(name):
+    run_rule_test(lambda: keras_rbm.RBM(4, num_visible=6, seed=1), RULES[name], BINARY)
 
 
 class ExactGradient(rules.LearningRule):
@@ -74,11 +50,8 @@ class ExactGradient(rules.LearningRule):
         return inference.conditional_moments(step.potentials, states, p / total)
 
 
-@pytest.mark.parametrize(
-    "centered",
-    [pytest.param(False, marks=pytest.mark.slow), True],
-    ids=["plain", "centered"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("centered", [False, True], ids=["plain", "centered"])
 def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
         run_model_test(

@@ -134,15 +134,11 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [[*OTHERS][::4], pytest.param([*OTHERS], marks=pytest.mark.slow)],
-    ids=["some", "all"],
-)
-def test_models_that_differ_share_nothing(kinds, counted):
+@pytest.mark.slow
+def test_models_that_differ_share_nothing(counted):
     fitted(kr.RBM(4, seed=0))
     fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, weight_decay=0.1))
-    for kind in kinds:
+    for kind in OTHERS:
         number = len(counted)
         OTHERS[kind]()
         assert len(counted) > number, kind
@@ -157,6 +153,7 @@ def test_a_bias_frozen_after_a_fit_stays():
     np.testing.assert_array_equal(model.visible_bias, before)
 
 
+@pytest.mark.slow
 def test_rules_and_models_of_others_are_traced_each_time(counted):
     class OwnRule(kr.rules.ContrastiveDivergence):
         pass

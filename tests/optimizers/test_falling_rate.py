@@ -117,6 +117,7 @@ def test_a_loaded_model_goes_on(tmp_path):
     assert_same_state(rbm, loaded)
 
 
+@pytest.mark.slow
 def test_two_replicas():
     rates, weights = [], []
     for strategy in (two_cpus(), tf.distribute.get_strategy()):

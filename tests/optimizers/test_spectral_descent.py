@@ -329,13 +329,10 @@ def gradients_of(model):
 
 
 class TestInKeras:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("method", "jit_compile"),
-        [
-            ("svd", False),
-            pytest.param("newton_schulz", False, marks=pytest.mark.slow),
-            ("newton_schulz", True),
-        ],
+        [("svd", False), ("newton_schulz", False), ("newton_schulz", True)],
     )
     def test_loss_falls(self, method, jit_compile):
         optimizer = StochasticSpectralDescent(0.2, method=method)

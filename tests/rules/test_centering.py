@@ -318,6 +318,7 @@ def trained_on_both(rule_of, updates, rate):
     return curves
 
 
+@pytest.mark.slow
 def test_training_on_inverted_data_is_the_same():
     plain, inverted = trained_on_both(
         lambda: ExactGradient(centered=True, sliding_factor=0.01), 200, 0.5
@@ -326,6 +327,7 @@ def test_training_on_inverted_data_is_the_same():
     assert plain[-1] > plain[0] + 0.1
 
 
+@pytest.mark.slow
 def test_without_centering_it_is_not():
     plain, inverted = trained_on_both(lambda: ExactGradient(centered=False), 200, 0.5)
     assert plain[0] == pytest.approx(inverted[0], abs=1e-5)

@@ -104,9 +104,8 @@ class ExactFast(FPCD):
         )
 
 
-@pytest.mark.parametrize(
-    "centered", [pytest.param(False, marks=pytest.mark.slow), True]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("centered", [False, True])
 def test_fast_weights_of_replicas_are_those_of_one_device(centered):
     fast = []
     for scope in (contextlib.nullcontext(), two_cpus().scope()):

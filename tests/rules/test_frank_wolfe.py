@@ -302,6 +302,7 @@ def test_a_model_that_something_else_changed_is_taken_up_anew():
     assert exact(model) - before == pytest.approx(logs["gain"][0], abs=error)
 
 
+@pytest.mark.slow
 def test_log_z_is_not_a_number_until_fit_has_annealed_it():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
     rbm.visible_bias.assign([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
@@ -406,23 +407,18 @@ def test_growing_ends_where_there_is_no_room(capacity):
         np.testing.assert_array_equal(variable, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [
         DATA[:1],
-        pytest.param(
-            np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1), marks=pytest.mark.slow
-        ),
-        pytest.param(np.repeat(DATA[:1], 30, axis=0), marks=pytest.mark.slow),
-        pytest.param(np.zeros((30, 6), "float32"), marks=pytest.mark.slow),
+        np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1),
+        np.repeat(DATA[:1], 30, axis=0),
+        np.zeros((30, 6), "float32"),
     ],
     ids=["one row", "constant pixels", "equal rows", "zeros"],
 )
-@pytest.mark.parametrize(
-    "options",
-    [VARIANTS["default"], pytest.param(VARIANTS["linearized"], marks=pytest.mark.slow)],
-    ids=VARIANTS,
-)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_degenerate_data_give_a_finite_model(data, options):
     model, history = grown(epochs=3, data=data, **SMALL | options)
     for variables in model._state():

@@ -194,8 +194,8 @@ def test_rbm_under_replicas_adds_up():
 @pytest.mark.parametrize(
     ("infer", "jit_compile"),
     [
-        ("exact", True),
         ("mean_field", False),
+        pytest.param("exact", True, marks=pytest.mark.slow),
         pytest.param(None, False, marks=pytest.mark.slow),
         pytest.param(None, True, marks=pytest.mark.slow),
         pytest.param("exact", False, marks=pytest.mark.slow),

@@ -223,7 +223,7 @@ def test_temperatures_come_to_swap_evenly(monkeypatch):
     assert spread[-1] < 0.7 * spread[0]
 
 
-@pytest.mark.parametrize("share", [0.3, 0.1])
+@pytest.mark.parametrize("share", [0.3, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_modes_far_apart_get_their_shares_by_default(share):
     """By PCD the larger kind took all: -46 nats a row, and worse with more epochs.
 
@@ -252,6 +252,7 @@ def test_model():
     )
 
 
+@pytest.mark.slow
 def test_few_chains_do_not_draw_the_replicas_to_where_they_are():
     """A single chain was in the larger of two modes 0.89 of the time, not 0.75."""
     potentials = inference.Potentials(tf.fill((6, 4), 1.6), [-3.2] * 6, [-4.5] * 4)

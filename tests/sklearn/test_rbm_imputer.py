@@ -108,6 +108,7 @@ def test_names_and_frames():
     assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_search():
     y = SIDE[:, 0]
     pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())

@@ -349,14 +349,10 @@ def test_ordered_data_are_no_divergence(recwarn):
     assert not [w for w in recwarn if "diverged" in str(w.message)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "between",
-    [
-        units.Categorical(3),
-        pytest.param("spin", marks=pytest.mark.slow),
-        pytest.param("gaussian", marks=pytest.mark.slow),
-        pytest.param(units.Binomial(2), marks=pytest.mark.slow),
-    ],
+    [units.Categorical(3), "spin", "gaussian", units.Binomial(2)],
     ids=str,
 )
 def test_stacks_draw_the_states_of_the_layer_below(between, tmp_path):

@@ -183,6 +183,7 @@ def test_few_temperatures_if_they_are_precise(counted):
     assert z.value == same.value and z.lower == same.lower
 
 
+@pytest.mark.slow
 def test_more_temperatures_where_the_interval_is_wide(counted):
     model = random_potentials(100, 12, seed=0, scale=0.4)
     truth = inference.exact_log_partition(model)
@@ -208,6 +209,7 @@ def test_given_temperatures_are_what_is_annealed_at(counted):
     assert counted == [7, 1000]
 
 
+@pytest.mark.slow
 def test_an_estimate_does_not_depend_on_others(counted):
     model = random_potentials(100, 12, seed=0, scale=0.4)
     both = estimate_by_each(model, ["ais", "bidirectional"], precision=0.03)

@@ -162,6 +162,7 @@ def test_a_base_that_is_the_model_leaves_no_error():
     assert inference.tempered_log_partition(potentials, **options).stderr > 1e-3
 
 
+@pytest.mark.slow
 def test_of_a_model():
     potentials = random_potentials(6, 4)
     truth = float(inference.exact_log_partition(potentials))

@@ -87,6 +87,7 @@ def test_temperatures_lie_at_equal_distances():
     assert spread[0] < spread[1]
 
 
+@pytest.mark.slow
 def test_batches_and_gaussian_units():
     models = [random_potentials(5, 4, seed=s, scale=1.5) for s in range(3)]
     joint = Potentials(
@@ -133,6 +134,7 @@ def narrow_modes(mass, count, size=100):
     return Potentials(kernel, np.full((count, size), -4.0), bias)
 
 
+@pytest.mark.slow
 def test_a_small_mode_is_not_lost():
     """One of 1 % was, in 9 of 24 models: 150 errors, closed."""
     potentials = narrow_modes(0.01, 6)

@@ -408,9 +408,8 @@ def test_samples_of_a_model():
 
 
 @pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
-@pytest.mark.parametrize(
-    "jit_compile", [pytest.param(False, marks=pytest.mark.slow), True]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_samples_inside_a_function(jit_compile):
     rbm = rbm_like(random_potentials(5, 4))
 
@@ -422,6 +421,7 @@ def test_samples_inside_a_function(jit_compile):
     np.testing.assert_array_equal(sample(), want)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 def test_number_of_samples_and_steps_may_be_tensors():
     rbm = rbm_like(random_potentials(5, 4))

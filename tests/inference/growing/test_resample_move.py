@@ -90,6 +90,7 @@ def test_the_ratio_is_right_and_its_error_honest(models):
     assert errors.mean() == pytest.approx(spread, rel=0.25)
 
 
+@pytest.mark.slow
 def test_large_changes_go_by_models_in_between():
     """Gains of README's growing model were off by 8 of their errors."""
     kernel = np.concatenate([OLD.kernel, np.full((6, 6), 4.0)], 1).astype("float32")
@@ -128,6 +129,7 @@ def test_large_changes_go_by_models_in_between():
     assert np.max(np.abs(scores)) < 4.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixing", [False, True])
 def test_copies_count_as_one_where_sweeps_do_not_mix(mixing):
     """Gains were off by 7 of their errors: many chains still were copies of others."""

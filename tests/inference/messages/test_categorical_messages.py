@@ -424,14 +424,8 @@ def test_pairs_are_weighted(method):
     assert method(potentials, pairwise=None).pairwise is None
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        sum_product,
-        pytest.param(max_product, marks=pytest.mark.slow),
-        pytest.param(mixed_product, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [sum_product, max_product, mixed_product])
 def test_compiled_is_the_same(method, compiled_inference):
     """For a batch of unknown size, and a number of sweeps that may change."""
     potentials = models(5, 3, 4, seed=11)

@@ -168,12 +168,7 @@ INFERENCES = {
 
 
 #: The others compile as many gradients again, a second or more each.
-QUICK = [
-    ("messages", "each"),
-    ("mean field", "each"),
-    ("exact", "each"),
-    ("exact", None),
-]
+QUICK = [("mean field", "each"), ("exact", "each"), ("exact", None)]
 
 
 @pytest.mark.parametrize(

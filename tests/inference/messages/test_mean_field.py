@@ -125,6 +125,7 @@ def test_what_every_method_promises():
     reference.assert_pairwise_is_weighted(mean_field)
 
 
+@pytest.mark.slow
 def test_compiled():
     reference.assert_compiles_for_any_batch_size(mean_field, (False, True))
     reference.assert_max_iterations_may_be_a_tensor(mean_field)

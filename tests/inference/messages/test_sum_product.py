@@ -288,6 +288,7 @@ def test_pairwise_is_weighted():
     reference.assert_pairwise_is_weighted(BeliefPropagation())
 
 
+@pytest.mark.slow
 def test_compiles_for_any_batch_size():
     reference.assert_compiles_for_any_batch_size(sum_product)
 

@@ -266,6 +266,7 @@ def never_whole(monkeypatch):
     monkeypatch.setattr(many_steps, "_MOST_BYTES", 2**14)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("never_whole")
 def test_no_more_than_a_few_rows_are_dense():
     rows = scipy.sparse.csr_array(RNG.random((12_000, 8)) < 0.2).astype("float32")

@@ -164,6 +164,7 @@ print("served")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_a_process_without_the_library_serves_it(tmp_path):
     crbm = fitted_crbm()
@@ -195,6 +196,7 @@ def test_export_comes_before_any_call_and_after_fit(tmp_path):
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.slow
 def test_loaded_file_can_be_exported(tmp_path):
     fitted_crbm().save(tmp_path / "crbm.keras")
     model = keras.saving.load_model(tmp_path / "crbm.keras")

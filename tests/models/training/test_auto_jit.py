@@ -19,6 +19,7 @@ def rbm(**kwargs):
     return model
 
 
+@pytest.mark.slow
 def test_fit_evaluate_and_predict_are_compiled_and_give_the_same():
     numbers = []
     for jit_compile in ("auto", False):
