@@ -9,7 +9,9 @@ several places and are clustered by where they end. The weights of a short annea
 from the mean of each cluster then tell how much of the model's mass lies there. A mode
 that a single chain of a run has found may hold far more than its weight tells. So
 chains follow the heaviest states of each run, and peaks that many states lead to
-without noise; other runs begin from the means of these chains.
+without noise; other runs begin from the means of these chains. What a run has drawn, by
+weight, is nearer to the mass around it than where it began: another run begins from its
+mean, and again, for as long as they find more.
 """
 
 import itertools
@@ -24,11 +26,13 @@ from keras_rbm.inference.annealing.regions import (
     Pool,
     Regions,
     Visited,
+    comparable,
     rows_by_weight,
 )
 from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.inference.annealing.single_site import single_site_sweeps
 from keras_rbm.inference.annealing.tempered_path import (
+    Annealed,
     TemperedPath,
     anneal_forward,
     block_ends,
@@ -38,6 +42,7 @@ from keras_rbm.inference.annealing.tempered_path import (
 from keras_rbm.inference.estimates import (
     FEWEST,
     WIDTH,
+    weighted,
     with_rounding,
 )
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
@@ -73,6 +78,7 @@ class Search:
         self.visited: Visited | None = None
         refined = len(SEARCH.refine)
         self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
+        self.num_runs += (3 + SEARCH.clusters) * SEARCH.rounds
         self._num_chains = num_chains
         self._few = max(2, round(SEARCH.few * num_chains))
         self._width = potentials.visible.num_rows
@@ -102,10 +108,8 @@ class Search:
         pool.regions = Regions.of(means, next(self._seeds))
         centers = units.natural_for_mean(pool.regions.centers)
         looks = [self._for_models(first), self._for_models(nowhere), centers]
-        looks = tf.concat(looks, 0)
-        self.num_runs += len(looks)
-        parts = self._look(looks)
-        self._follow(pool.heaviest(SEARCH.followed, parts), units.mean(first))
+        self._approach(tf.concat(looks, 0), units.mean(first))
+        self._follow(pool.heaviest(SEARCH.followed, pool.parts), units.mean(first))
         starts, seed = SEARCH.uphill * self._num_chains, next(self._seeds)
         peaks = find_peaks(
             self.potentials, pool.regions, first, starts, SEARCH.followed, seed
@@ -189,6 +193,13 @@ class Search:
         self, bases: tf.Tensor, betas: np.ndarray, chains: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Anneals from each of K bases (K, B, V); returns lengths along the way."""
+        new = self._run(bases, betas, chains)
+        steps = np.reshape(new.steps, (-1, chains, len(bases) * self.pool.batch))
+        lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
+        return block_ends(betas), np.append(0.0, lengths)
+
+    def _run(self, bases: tf.Tensor, betas: np.ndarray, chains: int) -> Annealed:
+        """Anneals from each of K bases (K, B, V), and adds the states to the pool."""
         runs = len(bases)
         bases = tf.reshape(bases, (-1, self._width))
         bases = bases[0] if len(bases) == 1 else bases
@@ -196,9 +207,7 @@ class Search:
         seed, at_once = next(self._seeds), self._num_chains
         new = anneal_forward(models, bases, betas, chains, seed, at_once=at_once)
         self.pool.add(new, runs)
-        steps = np.reshape(new.steps, (-1, chains, runs * self.pool.batch))
-        lengths = np.cumsum(np.sqrt(steps.var(1).mean(1) + 1e-12))
-        return block_ends(betas), np.append(0.0, lengths)
+        return new
 
     def _follow(self, states, broad):
         """Lets chains run from states (n, B, V), and anneals from the means of each."""
@@ -211,13 +220,51 @@ class Search:
         self._look(self.potentials.visible.natural_for_expected(means))
 
     def _look(self, bases):
-        """Anneals quickly from each of K bases (K, B, V); returns in how many parts."""
-        size = max(1, SEARCH.rows_at_once // self._rows)
-        parts = range(0, len(bases), size)
-        for number in parts:
+        """Anneals quickly from each of K bases (K, B, V).
+
+        Returns where chains end, (few, K, B, units), and their log weights.
+        """
+        size, looks = max(1, SEARCH.rows_at_once // self._rows), []
+        for number in range(0, len(bases), size):
             some = bases[number : number + size]
-            self._anneal(some, temperatures(SEARCH.look), self._few)
-        return len(parts)
+            new = self._run(some, temperatures(SEARCH.look), self._few)
+            shape = self._few, len(some), self.pool.batch
+            states = tf.reshape(new.visible, (*shape, -1))
+            looks.append((states, comparable(np.reshape(new.log_weights, shape))))
+        states, log_weights = zip(*looks, strict=True)
+        return tf.concat(states, 1), np.concatenate(log_weights, 1)
+
+    def _approach(self, bases, broad):
+        """Anneals from each of K bases (K, B, V), and anew from what it draws there.
+
+        A base is left once what was found from it no longer rises, or is at rest.
+        """
+        best = np.full((len(bases), self.pool.batch), -np.inf)
+        for number in range(SEARCH.rounds):
+            states, log_weights = self._look(bases)
+            value, _, effective = (x.numpy() for x in weighted(tf.constant(log_weights)))
+            rises = (value > best + SEARCH.rise) & (effective < SEARCH.near * self._few)
+            rises = rises.any(1)
+            if not rises.any() or number + 1 == SEARCH.rounds:
+                break
+            best = np.maximum(best, value)[rises]
+            bases = self._base_of(
+                tf.boolean_mask(states, rises, axis=1), log_weights[:, rises], broad
+            )
+
+    def _base_of(self, states, log_weights, broad):
+        """Returns the base (K, B, V) with the means of chains from weighted states."""
+        few, runs, batch, _ = states.shape
+        log_weights = log_weights.reshape(few, -1)
+        seed = next(self._seeds)
+        rows = rows_by_weight(log_weights, np.zeros_like(log_weights, int), few, seed)
+        rows = rows * runs * batch + np.arange(runs * batch)
+        states = tf.gather(tf.reshape(states, (-1, states.shape[-1])), rows.ravel())
+        models, sweeps = self.potentials.repeat(few * runs), SEARCH.fewer_sweeps
+        means, _ = sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
+        means = tf.reduce_mean(tf.reshape(means, (few, runs, batch, -1)), 0)
+        means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
+        return self.potentials.visible.natural_for_expected(means)
 
     def _drawn(self):
         """Returns near-samples (M · B, V), their ancestors, and missed masses."""

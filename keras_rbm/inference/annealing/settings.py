@@ -17,6 +17,12 @@ class SearchSettings:
     few: float = 1.0 / 3.0
     #: Temperatures of an exploratory annealing run, which need not be exact.
     look: int = 100
+    #: Most runs that begin anew from what the last one has drawn, and how many nats one
+    #: must rise for the next. Modes of a model stopped at a high rate took four.
+    rounds: int = 6
+    rise: float = 0.5
+    #: Share of the chains that is effective where a base needs no other.
+    near: float = 0.5
     #: Temperatures of the runs from the new base. One follows another until states have
     #: enough independent ancestors: most models need only the first.
     refine: tuple = (250, 500, 1000)

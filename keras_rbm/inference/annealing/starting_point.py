@@ -43,7 +43,6 @@ class StartingPoint(NamedTuple):
         missed_mass: array (B,), share of the mass that is known to lie in regions
             without any of the states.
         note: str, a remark for the estimates, or `""`.
-        age: int, how often the states have moved with the model since the search.
         is_slow: bool, whether two layers of unbounded units are so near the limit of
             normalizability that chains do not reach all of the mass.
     """
