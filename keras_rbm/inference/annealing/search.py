@@ -109,7 +109,6 @@ class Search:
         centers = units.natural_for_mean(pool.regions.centers)
         looks = [self._for_models(first), self._for_models(nowhere), centers]
         self._approach(tf.concat(looks, 0), units.mean(first))
-        self._follow(pool.heaviest(SEARCH.followed, pool.parts), units.mean(first))
         starts, seed = SEARCH.uphill * self._num_chains, next(self._seeds)
         peaks = find_peaks(
             self.potentials, pool.regions, first, starts, SEARCH.followed, seed

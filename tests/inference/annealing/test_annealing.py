@@ -194,8 +194,7 @@ def test_more_temperatures_where_the_interval_is_wide(counted):
         assert z.lower <= truth <= z.upper
         return z.upper - z.lower
 
-    few = width()
-    assert few < 0.1
+    few = width(betas=100)
     assert counted == [100]
     assert width(precision=0.4 * few) <= 0.8 * few
     assert counted[1:] == [100, 1000]
