@@ -21,7 +21,7 @@ class Regions(NamedTuple):
     """Clusters of states, for each of B models.
 
     Attributes:
-        centers: float32 array (8, B, V); if there are fewer clusters, the last one is
+        centers: float32 array (K, B, V); if there are fewer clusters, the last one is
             repeated.
         scale: array (B, V), by which distances are divided.
     """
@@ -30,8 +30,8 @@ class Regions(NamedTuple):
     scale: np.ndarray
 
     @classmethod
-    def of(cls, means: np.ndarray, seed: tf.Tensor) -> "Regions":
-        """Returns the clusters of chains with the means (C, B, V)."""
+    def of(cls, means: np.ndarray, count: int, seed: tf.Tensor) -> "Regions":
+        """Returns K clusters, an int, of chains with the means (C, B, V)."""
         from scipy.cluster.vq import kmeans2
 
         rng = np.random.default_rng(np.abs(seed.numpy()))
@@ -44,9 +44,9 @@ class Regions(NamedTuple):
             with warnings.catch_warnings(), np.errstate(invalid="ignore"):
                 warnings.simplefilter("ignore", UserWarning)
                 points = (own / scale).astype(np.float64)
-                _, labels = kmeans2(points, SEARCH.clusters, minit="++", seed=rng)
+                _, labels = kmeans2(points, count, minit="++", seed=rng)
             found = [own[labels == label].mean(0) for label in np.unique(labels)]
-            centers.append(found + [found[-1]] * (SEARCH.clusters - len(found)))
+            centers.append(found + [found[-1]] * (count - len(found)))
             scales.append(scale)
         centers = np.swapaxes(centers, 0, 1).astype(np.float32)
         return cls(centers, np.stack(scales).astype(np.float32))  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def heaviest_rows(
         int array (count, B), numbers of rows of states (n · B, V).
     """
     batch = labels.shape[1]
-    numbers = np.arange(SEARCH.clusters)[:, np.newaxis, np.newaxis]
+    numbers = np.arange(max(labels.max() + 1, count))[:, np.newaxis, np.newaxis]
     own = np.where(labels == numbers, log_weights, -np.inf)
     best, rows = own.max(1), own.argmax(1)
     order = np.argsort(-best, 0)[:count]

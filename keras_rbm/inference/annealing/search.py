@@ -27,6 +27,7 @@ from keras_rbm.inference.annealing.regions import (
     Regions,
     Visited,
     comparable,
+    heaviest_rows,
     rows_by_weight,
 )
 from keras_rbm.inference.annealing.settings import SEARCH
@@ -78,7 +79,7 @@ class Search:
         self.visited: Visited | None = None
         refined = len(SEARCH.refine)
         self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
-        self.num_runs += (3 + SEARCH.clusters) * SEARCH.rounds
+        self.num_runs += (2 + SEARCH.fine_clusters) * SEARCH.rounds
         self._num_chains = num_chains
         self._few = max(2, round(SEARCH.few * num_chains))
         self._width = potentials.visible.num_rows
@@ -105,9 +106,9 @@ class Search:
         means = np.reshape(
             tf.concat([means, unmoved], 0), (-1, pool.batch, self._width)
         )
-        pool.regions = Regions.of(means, next(self._seeds))
-        centers = units.natural_for_mean(pool.regions.centers)
-        looks = [self._for_models(first), self._for_models(nowhere), centers]
+        pool.regions = Regions.of(means, SEARCH.clusters, next(self._seeds))
+        looks = [self._for_models(first), self._for_models(nowhere)]
+        looks.append(self._promising(means, units.mean(first)))
         self._approach(tf.concat(looks, 0), units.mean(first))
         starts, seed = SEARCH.uphill * self._num_chains, next(self._seeds)
         peaks = find_peaks(
@@ -233,6 +234,27 @@ class Search:
         states, log_weights = zip(*looks, strict=True)
         return tf.concat(states, 1), np.concatenate(log_weights, 1)
 
+    def _promising(self, means, broad):
+        """Returns bases (K, B, V), of the chain that finds most in each cluster.
+
+        Args:
+            means: array (C, B, V), of each chain.
+            broad: tensor (V,) or (B, V), means that each is mixed with.
+        """
+        clusters = Regions.of(means, SEARCH.fine_clusters, next(self._seeds))
+        labels = clusters.labels(means)
+        means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
+        bases = self.potentials.visible.natural_for_expected(tf.constant(means))
+        bases = tf.reshape(bases, (-1, self._width))
+        models, betas = self.potentials.repeat(len(means)), temperatures(SEARCH.look)
+        at_once = self._num_chains
+        new = anneal_forward(
+            models, bases, betas, 1, next(self._seeds), at_once=at_once
+        )
+        log_weights = comparable(np.reshape(new.log_weights, labels.shape))
+        rows = heaviest_rows(labels, log_weights, SEARCH.fine_clusters)
+        return tf.gather(bases, rows)
+
     def _approach(self, bases, broad):
         """Anneals from each of K bases (K, B, V), and anew from what it draws there.
 
@@ -241,9 +263,9 @@ class Search:
         best = np.full((len(bases), self.pool.batch), -np.inf)
         for number in range(SEARCH.rounds):
             states, log_weights = self._look(bases)
-            value, _, effective = (x.numpy() for x in weighted(tf.constant(log_weights)))
-            rises = (value > best + SEARCH.rise) & (effective < SEARCH.near * self._few)
-            rises = rises.any(1)
+            value, _, effective = weighted(tf.constant(log_weights))
+            far = effective.numpy() < SEARCH.near * self._few
+            rises = np.any((value.numpy() > best) & far, 1)
             if not rises.any() or number + 1 == SEARCH.rounds:
                 break
             best = np.maximum(best, value)[rises]

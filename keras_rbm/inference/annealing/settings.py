@@ -14,13 +14,12 @@ class SearchSettings:
     fewer_sweeps: int = 50
     #: Chains of each kind of start, and of each exploratory run, as a share of M: there
     #: are many, so that each may be smaller than the runs that count.
-    few: float = 1.0 / 3.0
+    few: float = 0.2
     #: Temperatures of an exploratory annealing run, which need not be exact.
     look: int = 100
-    #: Most runs that begin anew from what the last one has drawn, and how many nats one
-    #: must rise for the next. Modes of a model stopped at a high rate took four.
+    #: Most runs of which each begins from what the last one has drawn. Modes of models
+    #: stopped at a high rate took four.
     rounds: int = 6
-    rise: float = 0.5
     #: Share of the chains that is effective where a base needs no other.
     near: float = 0.5
     #: Temperatures of the runs from the new base. One follows another until states have
@@ -46,9 +45,12 @@ class SearchSettings:
     #: States of each near-sample on its way, over the second half of its jumps, from
     #: which the share of each region is taken.
     snapshots: int = 10
-    #: Clusters of the chains of each model. A mode that one chain in ten has met must
-    #: not share the mean of the others.
+    #: Clusters of the chains of each model: shares of the mass are those of clusters. A
+    #: mode that one chain in ten has met must not be lost in a mean.
     clusters: int = 8
+    #: Clusters of which one chain each is followed: it may be in a mode of its own.
+    #: A trained model of silhouettes lost nine tenths of its mass with 8 means instead.
+    fine_clusters: int = 16
     #: States of either layer that go uphill, as a multiple of M: going uphill costs
     #: little.
     uphill: int = 20

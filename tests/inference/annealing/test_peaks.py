@@ -19,7 +19,7 @@ SEED = random.as_seed(0)
 def anywhere(batch, width):
     """Returns `Regions` of B models, all of them at random."""
     rng = np.random.default_rng(0)
-    return Regions.of(rng.random((50, batch, width)).astype("float32"), SEED)
+    return Regions.of(rng.random((50, batch, width)).astype("float32"), 8, SEED)
 
 
 def highest(potentials, states):

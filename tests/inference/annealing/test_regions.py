@@ -27,7 +27,7 @@ def pool_of(*runs):
     """Returns a pool of runs of a single model: states (M, 3), log weights (M,)."""
     pool = Pool(1)
     means = np.repeat(np.eye(3, dtype="float32"), 20, 0)
-    pool.regions = Regions.of(means[:, np.newaxis], SEED)
+    pool.regions = Regions.of(means[:, np.newaxis], 8, SEED)
     for states, log_weights in runs:
         weights = tf.constant(log_weights, tf.float64)
         steps = tf.zeros((1, len(log_weights)))
@@ -83,7 +83,7 @@ def test_chains_of_one_mode_have_a_center_of_their_own():
     mode = np.clip(rng.beta(0.3, 1.2, 300) + rng.normal(0, 0.05, (50, 300)), 0, 1)
     means = np.concatenate([elsewhere, mode]).astype("float32")
     for seed in range(5):
-        regions = Regions.of(means[:, np.newaxis], tf.constant([seed, 1]))
+        regions = Regions.of(means[:, np.newaxis], 8, tf.constant([seed, 1]))
         centers = regions.centers[:, 0]
         distances = np.square(centers - mode.mean(0)).mean(1)
         assert distances.min() < 0.02 < np.square(elsewhere - mode.mean(0)).mean()
@@ -126,7 +126,7 @@ def test_a_mode_that_one_chain_has_found_is_weighed():
     search = Search(model, 20, SEED)
     nowhere = np.zeros((20, 40), "float32")
     found = np.concatenate([nowhere, np.ones((20, 40), "float32")])
-    search.pool.regions = Regions.of(found[:, np.newaxis], SEED)
+    search.pool.regions = Regions.of(found[:, np.newaxis], 8, SEED)
     states = tf.constant(found[:21])
     log_weights = tf.constant(np.r_[np.ones(20), 5.0])
     search.pool.add(Annealed(states, log_weights, tf.zeros((1, 21))), 1)
