@@ -187,6 +187,8 @@ class Diagnosis(keras.callbacks.Callback):
         features = getattr(self.model, "_features_of_mean", None)
         if features is None or not are_binary(hidden):
             return
+        if self.model.missing == "absent":  # each row is of a model of its own
+            return
         unit, rows = self.model.visible, self._rows
         means = filled(encoded(unit, rows), self.model.base_rate)
         features = np.asarray(features(tf.cast(means, tf.float32)))
