@@ -6,7 +6,7 @@
 Trains RBMs with default arguments that are too large to enumerate, each given as data
 set, hidden units and epochs, and estimates log Z of each from several seeds. Each is a
 search of its own. Where an interval ends below the largest lower end of the others, its
-search has missed a mode; prints how many. Takes six minutes on 2 cores.
+search has missed a mode; prints how many. Takes five minutes on 2 cores.
 """
 
 import argparse

@@ -5,13 +5,12 @@ units the one with the model's own marginals has the least KL(model || base).
 
 Chains estimate the model's marginals, but chains that start in one place may stay
 there, and a mode that few of them reach is lost in their mean. So chains start in
-several places and are clustered by where they end. The weights of a short annealing run
-from the mean of each cluster then tell how much of the model's mass lies there. A mode
-that a single chain of a run has found may hold far more than its weight tells. So
-chains follow the heaviest states of each run, and peaks that many states lead to
-without noise; other runs begin from the means of these chains. What a run has drawn, by
-weight, is nearer to the mass around it than where it began: another run begins from its
-mean, and again, for as long as they find more.
+several places and are clustered by where they end. The chain of each cluster that leads
+to most mass is where an annealing run begins: at its mean. What a run has drawn, by
+weight, is nearer to the mass around it than where it began. So another run begins from
+the mean of that, and again, for as long as they find more. Other runs begin at peaks
+that many states lead to without noise. The weights of all runs together tell how much
+of the model's mass lies where; from its mean come the runs that count.
 """
 
 import itertools
@@ -78,10 +77,10 @@ class Search:
         self.pool = Pool(num_models(potentials), potentials.visible.encode)
         self.visited: Visited | None = None
         refined = len(SEARCH.refine)
-        self.num_runs = 2 * refined + SEARCH.followed * (2 + refined)
+        self.num_runs = 2 * refined + SEARCH.followed * (1 + refined)
         self.num_runs += (2 + SEARCH.fine_clusters) * SEARCH.rounds
         self._num_chains = num_chains
-        self._few = max(2, round(SEARCH.few * num_chains))
+        self._few = max(4, round(SEARCH.few * num_chains))
         self._width = potentials.visible.num_rows
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
@@ -224,9 +223,9 @@ class Search:
 
         Returns where chains end, (few, K, B, units), and their log weights.
         """
-        size, looks = max(1, SEARCH.rows_at_once // self._rows), []
-        for number in range(0, len(bases), size):
-            some = bases[number : number + size]
+        looks = []
+        for part in _parts(len(bases), self._rows):
+            some = bases[part]
             new = self._run(some, temperatures(SEARCH.look), self._few)
             shape = self._few, len(some), self.pool.batch
             states = tf.reshape(new.visible, (*shape, -1))
@@ -245,20 +244,22 @@ class Search:
         labels = clusters.labels(means)
         means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
         bases = self.potentials.visible.natural_for_expected(tf.constant(means))
-        bases = tf.reshape(bases, (-1, self._width))
-        models, betas = self.potentials.repeat(len(means)), temperatures(SEARCH.look)
-        at_once = self._num_chains
-        new = anneal_forward(
-            models, bases, betas, 1, next(self._seeds), at_once=at_once
-        )
-        log_weights = comparable(np.reshape(new.log_weights, labels.shape))
+        found, at_once = [], self._num_chains
+        for part in _parts(len(means), self.pool.batch):
+            some = bases[part]
+            models, betas = self.potentials.repeat(len(some)), temperatures(SEARCH.look)
+            some, seed = tf.reshape(some, (-1, self._width)), next(self._seeds)
+            new = anneal_forward(models, some, betas, 1, seed, at_once=at_once)
+            found.append(new.log_weights)
+        log_weights = comparable(np.reshape(tf.concat(found, 0), labels.shape))
         rows = heaviest_rows(labels, log_weights, SEARCH.fine_clusters)
-        return tf.gather(bases, rows)
+        return tf.gather(tf.reshape(bases, (-1, self._width)), rows)
 
     def _approach(self, bases, broad):
         """Anneals from each of K bases (K, B, V), and anew from what it draws there.
 
-        A base is left once what was found from it no longer rises, or is at rest.
+        A base is left once what is found from it no longer rises, or half of its chains
+        count: of B models, those of all.
         """
         best = np.full((len(bases), self.pool.batch), -np.inf)
         for number in range(SEARCH.rounds):
@@ -269,12 +270,14 @@ class Search:
             if not rises.any() or number + 1 == SEARCH.rounds:
                 break
             best = np.maximum(best, value)[rises]
-            bases = self._base_of(
-                tf.boolean_mask(states, rises, axis=1), log_weights[:, rises], broad
-            )
+            states = tf.boolean_mask(states, rises, axis=1)
+            log_weights = log_weights[:, rises]
+            parts = _parts(len(best), self._rows)
+            own = [(states[:, part], log_weights[:, part]) for part in parts]
+            bases = tf.concat([self._bases_of(*each, broad) for each in own], 0)
 
-    def _base_of(self, states, log_weights, broad):
-        """Returns the base (K, B, V) with the means of chains from weighted states."""
+    def _bases_of(self, states, log_weights, broad):
+        """Returns bases (K, B, V) with the means of chains from weighted states."""
         few, runs, batch, _ = states.shape
         log_weights = log_weights.reshape(few, -1)
         seed = next(self._seeds)
@@ -345,6 +348,12 @@ class Search:
         means = tf.reshape(means, (-1, self.pool.batch, self._width))
         means = tf.reduce_mean(means, 0)
         return means[0] if self.potentials.batch_size is None else means
+
+
+def _parts(count, rows):
+    """Returns slices of `count` models of so many rows, few enough to fit in memory."""
+    size = max(1, SEARCH.rows_at_once // rows)
+    return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def _given_any_hidden(potentials, rows, seed):

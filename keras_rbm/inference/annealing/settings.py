@@ -32,8 +32,8 @@ class SearchSettings:
     broad: float = 0.3
     #: The same in the bases that followed states lead to, which should be narrow.
     narrow: float = 0.1
-    #: States of each run, and peaks, that are followed: one of each of the heaviest
-    #: regions.
+    #: Peaks, and states of each run from the new base, that are followed: one each of
+    #: the heaviest regions.
     followed: int = 3
     #: Jumps between modes that each near-sample tries, for each unit of the smaller
     #: layer, and the fewest and most of all. One takes half the time of a sweep, and

@@ -1,3 +1,5 @@
+import dataclasses
+import itertools
 import warnings
 
 import numpy as np
@@ -8,8 +10,10 @@ from scipy.linalg import block_diag
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from keras_rbm import inference
+from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, find_starting_point
+from keras_rbm.inference.annealing import search
+from keras_rbm.inference.annealing.settings import SEARCH
 from keras_rbm.units import GaussianParameters
 
 
@@ -259,3 +263,23 @@ def test_all_combinations_of_modes():
     truth = sum(inference.exact_log_partition(Potentials(*part)) for part in parts)
     z = inference.estimate_log_partition(joint, "bidirectional")
     assert z.lower < truth < z.upper and z.stderr < 0.4
+
+
+def test_the_lower_bound_counts_all_runs(monkeypatch):
+    """With more runs than it counts, the largest would not be a bound."""
+    monkeypatch.setattr(search, "SEARCH", dataclasses.replace(SEARCH, near=1.1))
+    monkeypatch.setattr(search, "effective_number", lambda ancestors: 0.0)
+    monkeypatch.setattr(search, "weighted", rising())
+    own = search.Search(random_potentials(8, 4, seed=0), 10, random.as_seed(0))
+    own.refine(tf.sigmoid(own.explore(tf.zeros(8))))
+    assert len(own.pool.values) == own.num_runs
+
+
+def rising():
+    values = itertools.count()
+
+    def weighted(log_weights):
+        value, *rest = inference.estimates.weighted(log_weights)
+        return tf.zeros_like(value) + next(values), *rest
+
+    return weighted
