@@ -215,8 +215,7 @@ class Search:
         means, _ = self._settled(chains, SEARCH.fewer_sweeps)
         shape = len(states), self._few, self.pool.batch, self._width
         means = tf.reduce_mean(tf.reshape(means, shape), 1)
-        means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
-        self._look(self.potentials.visible.natural_for_expected(means))
+        self._look(self._narrow(means, broad))
 
     def _look(self, bases):
         """Anneals quickly from each of K bases (K, B, V).
@@ -242,8 +241,7 @@ class Search:
         """
         clusters = Regions.of(means, SEARCH.fine_clusters, next(self._seeds))
         labels = clusters.labels(means)
-        means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
-        bases = self.potentials.visible.natural_for_expected(tf.constant(means))
+        bases = self._narrow(tf.constant(means), broad)
         found, at_once = [], self._num_chains
         for part in _parts(len(means), self.pool.batch):
             some = bases[part]
@@ -272,9 +270,11 @@ class Search:
             best = np.maximum(best, value)[rises]
             states = tf.boolean_mask(states, rises, axis=1)
             log_weights = log_weights[:, rises]
-            parts = _parts(len(best), self._rows)
-            own = [(states[:, part], log_weights[:, part]) for part in parts]
-            bases = tf.concat([self._bases_of(*each, broad) for each in own], 0)
+            bases = [
+                self._bases_of(states[:, part], log_weights[:, part], broad)
+                for part in _parts(len(best), self._rows)
+            ]
+            bases = tf.concat(bases, 0)
 
     def _bases_of(self, states, log_weights, broad):
         """Returns bases (K, B, V) with the means of chains from weighted states."""
@@ -287,6 +287,10 @@ class Search:
         models, sweeps = self.potentials.repeat(few * runs), SEARCH.fewer_sweeps
         means, _ = sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
         means = tf.reduce_mean(tf.reshape(means, (few, runs, batch, -1)), 0)
+        return self._narrow(means, broad)
+
+    def _narrow(self, means, broad):
+        """Returns bases (K, B, V) with nearly these means."""
         means = (1.0 - SEARCH.narrow) * means + SEARCH.narrow * broad
         return self.potentials.visible.natural_for_expected(means)
 
