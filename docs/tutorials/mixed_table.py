@@ -1,9 +1,9 @@
 # %% [markdown]
 # # A table with every kind of column
 #
-# One model handles bools, categories, counts and measurements. The unit types are read
-# from a pandas table. The RBM scores rows, draws new ones, fills gaps
-# and finds unusual rows.
+# Tabular data, such as a survey: one model handles bools, categories, counts and
+# measurements. The unit types are read from a pandas table. The RBM scores rows, draws
+# new ones, fills gaps and finds unusual rows.
 
 # %%
 import keras

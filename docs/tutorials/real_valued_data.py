@@ -2,7 +2,8 @@
 # # Real-valued data
 #
 # With Gaussian visible units an RBM is a density of real numbers. Here it learns the
-# measurements of benign breast tumors, draws new rows, and finds unusual ones.
+# measurements of benign breast tumors, draws new rows, and detects anomalies: an
+# outlier, or anomaly, is a row of low likelihood.
 
 # %%
 import keras
