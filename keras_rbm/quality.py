@@ -409,10 +409,12 @@ def _verdict(report):
         )
     best = int(np.argmin(report.from_noise))
     worse = report.from_noise[-1] - report.from_noise[best]
-    if worse > max(_LEAST, _ERRORS * report.held_out.stderr):
+    # Of a difference; with fewer errors one in fourteen is as large by chance, because
+    # the best of several is taken.
+    if worse > max(_LEAST, _ERRORS * math.sqrt(2.0) * report.held_out.stderr):
         said.append(
             f"Samples are best after {report.sweeps[best]} sweeps and get worse: the "
             "model has learned from chains that were too short. Train by the default "
-            "rule, or with more gibbs_steps."
+            "rule, if you have not, or with more gibbs_steps."
         )
     return tuple(said)
