@@ -73,17 +73,17 @@ def main():
 
     # The baseline: each pixel by itself, linear in the corrupted image.
     num_pixels = clean.element_spec.shape[0]
-    print("Logistic regression", flush=True)
+    print("Pixels on their own: logistic regression. Loss in nats an image", flush=True)
     logistic, train = compiled(
         keras.Sequential([keras.layers.Dense(num_pixels, "sigmoid")]),
-        100.0 * args.learning_rate,  # its loss is a mean over pixels, not a sum
-        loss="binary_crossentropy",
+        100.0 * args.learning_rate / num_pixels,
+        loss=nats_an_image,
     )
     logistic.fit(
         train, epochs=args.epochs, shuffle=False, callbacks=[Progress()], verbose=0
     )
 
-    print("\nConditional RBM", flush=True)
+    print("\nConditional RBM. Loss in nats an image", flush=True)
     infer = kr.inference.BeliefPropagation(max_iterations=7)
     crbm, train = compiled(
         # With new noise in each epoch there is nothing to overfit.
@@ -124,15 +124,25 @@ def main():
     if args.task == "occlude":
         covered = covered_pixels(corruption, given.shape)
         draw_frames(figure.axes[0], covered, 5)
+    gain = nats["conditional RBM"] - nats["pixels on their own"]
+    found = (
+        f"the CRBM gives the true images {np.exp(gain):.0f} times the probability\n"
+        "that pixels on their own give them"
+    )
+    figure.suptitle(found[0].upper() + found[1:], fontsize=9)
     figure.savefig(out / "restored.png", dpi=150)
     plots.history(history).savefig(out / "history.png")
     crbm.save(out / "model.keras")
-    gain = nats["conditional RBM"] - nats["pixels on their own"]
     print(
-        f"\nFound: the CRBM gives the true images {np.exp(gain):.0f} times the "
-        f"probability that pixels on their own give them, {gain:.1f} nats more.\n"
+        f"\nFound: {found}, {gain:.1f} nats more.\n"
         f"Picture: {out / 'restored.png'}; history.png and model.keras are beside it."
     )
+
+
+def nats_an_image(images, odds):
+    """Returns -log p of each image, of pixels that do not depend on one another."""
+    loss = keras.losses.binary_crossentropy(images, odds)
+    return loss * tf.cast(tf.shape(images)[-1], loss.dtype)
 
 
 def upper_half(images, key):

@@ -23,7 +23,7 @@ _MOMENTS = 100
 #: Most columns whose correlations are compared, and triples of these.
 _COLUMNS, _TRIPLES = 100, 2000
 #: Chains with a larger split R-hat depend on where they started [3].
-_LARGEST_R_HAT = 1.05
+_LARGEST_R_HAT = 1.1
 #: An accuracy differs from another if it does by as many standard errors, and by this.
 _ERRORS, _LEAST = 3.0, 0.05
 #: Correlations of samples are as those of data if they lack less than this.
@@ -398,8 +398,8 @@ def _verdict(report):
     own, most = report.correlations["2-point"]
     if most - own > _LACKING:
         said.append(
-            f"Pairs of columns vary together less as in the data than they could: "
-            f"{own:.2f}, where training data have {most:.2f}."
+            f"The covariances of samples correlate less with those of held-out data "
+            f"than training data's do: {own:.2f} and {most:.2f}."
         )
     if stuck:
         said.append(

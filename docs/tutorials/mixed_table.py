@@ -3,7 +3,8 @@
 #
 # Tabular data, such as a survey: one model handles bools, categories, counts and
 # measurements. The unit types are read from a pandas table. The RBM scores rows, draws
-# new ones, fills gaps and finds unusual rows.
+# new ones, fills gaps and finds unusual rows. (A table that has gaps already can be
+# learned from as it is: [missing values](../../guides/missing-values/).)
 
 # %%
 import keras
@@ -129,4 +130,5 @@ least = np.argsort(score)[:5]
 kr.units.to_dataframe(test[least], frame).round(1).assign(nats=score[least].round(1))
 
 # %% [markdown]
-# **Next:** [which unit for which data](../../guides/which-unit-for-which-data/).
+# **Next:** [a table that has gaps](../../guides/missing-values/#a-table-with-gaps),
+# [which unit for which data](../../guides/which-unit-for-which-data/).

@@ -157,7 +157,8 @@ class Ratings(NamedTuple):
         expected, row = (array.ravel() for array in given.values())
         expected = np.where(np.isnan(row), expected, -np.inf)
         order = [i for i in np.argsort(-expected)[:count] if expected[i] > -np.inf]
-        return [(self.item_names[i], float(expected[i])) for i in order]
+        names = np.asarray(self.item_names)[order].tolist()
+        return list(zip(names, expected[order].tolist(), strict=True))
 
     def _checked(self, rows):
         rows, count = np.asarray(rows, np.float32), len(self.item_names)

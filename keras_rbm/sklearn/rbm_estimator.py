@@ -360,14 +360,17 @@ class RBMEstimator(
 
     def _rows(self, X, dtype, accept_sparse, reset=True):
         """Returns X as an array (N, V), or as `SparseRows`."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse=accept_sparse,
-            dtype=dtype,
-            reset=reset,
-            ensure_all_finite="allow-nan",
-        )
+        options = {"accept_sparse": accept_sparse, "dtype": dtype, "reset": reset}
+        try:
+            X = validate_data(self, X, ensure_all_finite="allow-nan", **options)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                "Expected X to be numbers. Received: words. Turn a frame into numbers "
+                "with rows, visible = keras_rbm.units.from_dataframe(frame), and pass "
+                "the unit types as visible=visible."
+            ) from error
         if not is_sparse(X):
             return X
         rows = SparseRows.of(X)

@@ -109,6 +109,16 @@ def test_names_and_frames():
 
 
 @pytest.mark.slow
+def test_words_become_numbers_by_from_dataframe():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": [1.0, np.nan, 3.0], "kind": ["a", "b", None]})
+    with pytest.raises(ValueError, match="from_dataframe"):
+        brief().fit(frame)
+    rows, visible = keras_rbm.units.from_dataframe(frame)
+    full = brief(visible=visible).fit_transform(rows)
+    assert keras_rbm.units.to_dataframe(full, frame).notna().all(axis=None)
+
+
 def test_in_a_pipeline_and_a_search():
     y = SIDE[:, 0]
     pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())
