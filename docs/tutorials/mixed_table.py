@@ -130,5 +130,5 @@ least = np.argsort(score)[:5]
 kr.units.to_dataframe(test[least], frame).round(1).assign(nats=score[least].round(1))
 
 # %% [markdown]
-# **Next:** [a table that has gaps](../../guides/missing-values/#a-table-with-gaps),
+# **Next:** [a table that has gaps](../../guides/missing-values/),
 # [which unit for which data](../../guides/which-unit-for-which-data/).
