@@ -126,8 +126,8 @@ def main():
         draw_frames(figure.axes[0], covered, 5)
     gain = nats["conditional RBM"] - nats["pixels on their own"]
     found = (
-        f"the CRBM gives the true images {np.exp(gain):.0f} times the probability\n"
-        "that pixels on their own give them"
+        f"given what is seen, the CRBM gives the true images {np.exp(gain):.0f} times\n"
+        "the probability that pixels on their own give them"
     )
     figure.suptitle(found[0].upper() + found[1:], fontsize=9)
     figure.savefig(out / "restored.png", dpi=150)
