@@ -108,7 +108,6 @@ def test_names_and_frames():
     assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
 
 
-@pytest.mark.slow
 def test_words_become_numbers_by_from_dataframe():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"size": [1.0, np.nan, 3.0], "kind": ["a", "b", None]})
@@ -119,6 +118,7 @@ def test_words_become_numbers_by_from_dataframe():
     assert keras_rbm.units.to_dataframe(full, frame).notna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_search():
     y = SIDE[:, 0]
     pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())

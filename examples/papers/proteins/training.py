@@ -62,8 +62,13 @@ def fold(count, seed=0):
     return np.sort(order[count // 5 :]), np.sort(order[: count // 5])
 
 
-def trained(sequences, weights, hidden, unit, penalty, epochs, rate):
-    """Returns an RBM of categorical sites, trained by PCD-10."""
+def trained(
+    sequences, weights, hidden, unit, penalty, epochs, rate, scaled=True, centered=False
+):
+    """Returns an RBM of categorical sites, trained by PCD-10.
+
+    With `scaled`, real-valued hidden units keep their scale.
+    """
     rbm = kr.RBM(
         hidden,
         visible=kr.units.Categorical(STATES),
@@ -71,11 +76,13 @@ def trained(sequences, weights, hidden, unit, penalty, epochs, rate):
         kernel_regularizer=kr.regularizers.L1Block(penalty),
         seed=0,
     )
-    rule = kr.rules.PersistentContrastiveDivergence(10, num_chains=200, centered=False)
+    options = {"num_chains": 200, "centered": centered}
+    rule = kr.rules.PersistentContrastiveDivergence(10, **options)
     steps = epochs * -(-len(sequences) // 100)
     schedule = keras.optimizers.schedules.CosineDecay(rate, steps)
     rbm.compile(keras.optimizers.Adam(schedule, beta_2=0.99), rule=rule)
-    callbacks = [] if unit == "bernoulli" else [UnitScale(sequences, weights)]
+    scaled = scaled and unit != "bernoulli"
+    callbacks = [UnitScale(sequences, weights)] if scaled else []
     data = {"sample_weight": weights, "batch_size": 100, "verbose": 0}
     rbm.fit(sequences, epochs=epochs, callbacks=callbacks, **data)
     return rbm
@@ -160,17 +167,25 @@ def nearest(sequences, others, itself=False):
 def contacts(rbm, sequences, weights, folder):
     """Returns the 50 pairs of highest score, five sites apart, and which are true."""
     true = np.loadtxt(folder / "kunitz_contacts.txt")
-    couplings = kr.inference.effective_couplings(rbm.potentials(), sequences, weights)
-    scores = kr.inference.contact_scores(couplings, sequences.shape[1])
-    i, j = np.triu_indices(len(true), 5)
-    best = np.argsort(-scores[i, j])[:50]
-    pairs = np.stack([i[best], j[best]], 1)
-    hits = true[i[best], j[best]] > 0
+    i, j = pairs = by_score(scores_of(rbm, sequences, weights))[:, :50]
+    hits = true[i, j] > 0
     return {
-        "pairs": pairs.tolist(),
+        "pairs": pairs.T.tolist(),
         "true": hits.astype(int).tolist(),
         "share": {str(n): float(hits[:n].mean()) for n in (10, 25, 50)},
     }
+
+
+def scores_of(rbm, sequences, weights):
+    """Returns the contact score of each pair of sites, (sites, sites)."""
+    couplings = kr.inference.effective_couplings(rbm.potentials(), sequences, weights)
+    return kr.inference.contact_scores(couplings, sequences.shape[1])
+
+
+def by_score(scores):
+    """Returns the pairs of sites that are five apart, (2, n), the highest first."""
+    pairs = np.stack(np.triu_indices(len(scores), 5))
+    return pairs[:, np.argsort(-scores[tuple(pairs)])]
 
 
 def types(rbm, folder):
