@@ -95,7 +95,7 @@ def _start_again(model, settings, rows, trial):
     for ours, theirs in (
         (model.weights, fresh.weights),
         (model.optimizer.variables, fresh.optimizer.variables),
-        (model.rule.variables, fresh.rule.variables),
+        (model.rule.learner.variables, fresh.rule.learner.variables),
         ([model.seed_generator.state], [fresh.seed_generator.state]),
     ):
         for variable, value in zip(ours, theirs, strict=True):
