@@ -116,7 +116,8 @@ def load(name, files):
 def zeros_and_ones(part):
     """Returns the digits 0 and 1 of MNIST, black and white, at most 8,000."""
     data = kr.datasets.load("mnist", part, binarize="threshold", with_labels=True)
-    data = data.filter(lambda image, label: label < 2).map(lambda image, label: image)
+    data = data.filter(lambda image, label: label < 2)
+    data = data.map(lambda image, label: image)
     return defaults.whole(data)[:8000]
 
 

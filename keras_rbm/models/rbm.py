@@ -343,8 +343,8 @@ class RBM(GenerativeModel):
             tensor (num_samples, V). For smooth images call `reconstruct` on it.
 
         Raises:
-            ValueError: if a count or shape is wrong, the method is unknown, or
-                `clamp` is given without `initial_visible`.
+            ValueError: if a count or shape is wrong, the method is unknown or has no
+                betas, or `clamp` is given without `initial_visible`.
         """
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
@@ -358,6 +358,11 @@ class RBM(GenerativeModel):
         }
         named = isinstance(method, str)
         if named and method == "gibbs":
+            if betas is not None:
+                raise ValueError(
+                    "Expected betas with method='tempering' only. Received: "
+                    f"betas={betas!r}, method='gibbs', whose chains are all at 1."
+                )
             return draw(self, potentials, base, shape, steps, **chains)
         if named and method == "tempering":
             return draw_tempered(self, potentials, base, shape, steps, betas, **chains)

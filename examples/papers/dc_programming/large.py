@@ -117,6 +117,7 @@ def run(settings, every, betas, folder, records, data=None):
     curve = Curve(folder / f"{name}.json", test, every, betas, backup.exists())
     resume = keras.callbacks.BackupAndRestore(backup, double_checkpoint=True)
     model.fit(train, epochs=settings["epochs"], callbacks=[curve, resume], verbose=2)
+    model.save(folder / f"{name}.keras")
     write_record(record, settings | {"temperatures": betas} | curve.curve)
 
 

@@ -27,7 +27,10 @@ def claims(records):
         points, settings = points_of(runs), settings_of(runs)
         if not points:
             continue
-        cd, pcd = ([s for s in settings if s.rule == rule] for rule in ("CD", "PCD"))
+        of_rule = {
+            rule: [s for s in settings if s.rule == rule] for rule in ("CD", "PCD", "PT")
+        }
+        cd = of_rule.pop("CD")
         grow, train = (f"`{command} --set {name}`" for command in ("grow", "train"))
         rows = [
             (*_rises(name, points), grow),
@@ -35,9 +38,10 @@ def claims(records):
             (*_starts("CD", "at every size", cd), train),
             (*_time(name, points, cd), grow),
         ]
-        if pcd:
-            command = f"`train --set {name} --rule pcd`"
-            rows.append((*_starts("PCD", "not in the paper", pcd), command))
+        for rule, own in of_rule.items():
+            if own:
+                command = f"`train --set {name} --rule {rule.lower()}`"
+                rows.append((*_starts(rule, "not in the paper", own), command))
         rows += [(*cells, train) for cells in _features(name, points, cd)]
         for claim, *cells in rows:
             yield f"{title}: {claim}", *cells

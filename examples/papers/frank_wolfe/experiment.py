@@ -8,8 +8,8 @@
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
-CD-10, or PCD-10, from the grown model of some size and from random starts of that size,
-with the same epochs. `features` classifies features of several kinds. Each run writes a
+CD-10, PCD-10 or, with as many sweeps, parallel tempering from the grown model of some
+size and from random starts of that size, with the same epochs. `features` classifies features of several kinds. Each run writes a
 JSON file as it goes, and goes on where it was cut; one that has a record is skipped,
 and says so.
 """
@@ -31,6 +31,7 @@ STRIDE = 20
 CHAINS = {
     "cd": kr.rules.ContrastiveDivergence,
     "pcd": kr.rules.PersistentContrastiveDivergence,
+    "pt": kr.rules.ParallelTempering,
 }
 
 
@@ -199,7 +200,7 @@ def classify(args, kind, size, folder, records):
 
 
 def train(args, size, start, folder, records):
-    """Runs CD-10 or PCD-10 from the grown model or from a random start."""
+    """Runs one of `CHAINS` from the grown model or from a random start."""
     rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
     name = f"{args.set}.{args.rule}.{start}.{size}.{rates}.{args.epochs}"
     record = records / f"{name}.json"

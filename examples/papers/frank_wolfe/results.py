@@ -12,10 +12,10 @@ SCORES = "test | interval | validation | gap | error, % | minutes"
 
 
 class Setting(NamedTuple):
-    """Runs of CD or PCD that differ in their start, and in the rate that suits it.
+    """Runs of a rule that differ in their start, and in the rate that suits it.
 
     Attributes:
-        rule: str, "CD" or "PCD".
+        rule: str, "CD", "PCD" or "PT".
         size: int, units of the grown model.
         epochs: int.
         last_rate: float.
@@ -51,12 +51,12 @@ def settings_of(runs):
 
 
 def trained(runs):
-    """Returns the runs of CD and PCD."""
+    """Returns the runs of CD, PCD and PT."""
     return [run for run in runs if run["start"] not in ("grow", "features")]
 
 
 def rule_of(run):
-    """Returns a run's rule, "CD" or "PCD"."""
+    """Returns a run's rule, "CD", "PCD" or "PT"."""
     return run.get("rule", "cd").upper()
 
 
@@ -146,7 +146,7 @@ def lead(runs, others):
 
 
 def training(runs):
-    """Prints what CD and PCD made of each start."""
+    """Prints what each rule made of each start."""
     rows = []
     for setting in settings_of(runs):
         starts = {

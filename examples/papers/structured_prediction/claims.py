@@ -8,10 +8,14 @@ from examples.papers.structured_prediction.results import (
     best,
     errors_by_size,
     errors_of,
+    longest,
 )
 
 COMMAND = "`experiment`"
 SQUARES = "`--tasks mnist_occluded_4 …`"
+FIGURE_4 = "`--optimizers sgd --epochs 50 …`"
+#: Epochs of the paper's runs.
+LAST = 50
 CD = ("CD-1", "CD-10", "CD-PercLoss")
 OTHERS = ("LR", *CD, "MLE-MF", "LSSVM")
 # That the best of some learners makes fewer errors than all of others, and a part of
@@ -107,27 +111,26 @@ def _squares(records):
 
 def _convergence(records):
     """Belief propagation early in training, and at its end."""
-    held, early, late = [], [], []
+    held, early = [], []
     for kind in KINDS:
-        shares = {
-            task: best(records, task, "MLE-BP", kind)["history"]["bp_converged"]
+        first = {
+            task: best(records, task, "MLE-BP", kind)["history"]["bp_converged"][0]
             for task in TASKS
         }
         words = []
         for name in ("MNIST", "Caltech"):
-            own = [x[0] for task, x in shares.items() if task.startswith(name.lower())]
+            own = [x for task, x in first.items() if task.startswith(name.lower())]
             held += [share > 0.5 for share in own]
             words.append(f"{name} {min(own):.0%} to {max(own):.0%}")
         early.append(f"{', '.join(words)} of images")
-        late.append(shares["mnist_occluded_8"])
     claim = "belief propagation converges within 7 sweeps early in training"
     yield claim, "typically", *early, verdict(held), COMMAND
+    late = [longest(records, "mnist_occluded_8", "MLE-BP", kind) for kind in KINDS]
+    late = [run["history"]["bp_converged"] for run in late]
     shown = [f"{own[-1]:.0%} in epoch {len(own)}" for own in late]
-    held = verdict([own[-1] > 0.5 for own in late])
-    if held == "fails":
-        held = "open: not up to these epochs"
+    complete = [own[-1] > 0.5 for own in late if len(own) >= LAST]
     claim = "figure 4, occluded 8×8: it converges on most images in the end"
-    yield claim, "by epoch 50", *shown, held, COMMAND
+    yield claim, f"by epoch {LAST}", *shown, verdict(complete), FIGURE_4
 
 
 def _listed(sizes):

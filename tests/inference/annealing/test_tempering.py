@@ -446,6 +446,8 @@ def test_unknown_method():
     before = rbm.seed_generator.state.numpy()
     with pytest.raises(ValueError, match="'gibbs' or 'tempering'.*method='annealing'"):
         rbm.sample(3, method="annealing")
+    with pytest.raises(ValueError, match="betas with method='tempering' only"):
+        rbm.sample(3, betas=5)
     np.testing.assert_array_equal(rbm.seed_generator.state, before)
 
 
