@@ -39,8 +39,9 @@ def cd_gradient(num_visible, num_hidden, batch_size):
         num_hidden, num_visible=num_visible, kernel_initializer=initializer, seed=0
     )
     rbm.adapt(batch)
+    rbm.compile(rule=rules.ContrastiveDivergence())
     step = rules.Step.of(rbm.potentials(), batch, seed=1)
-    phases = rules.ContrastiveDivergence().phases(step)
+    phases = rbm.rule.phases(step)
     return rbm.rule.learner.gradients(None, phases.positive, phases.negative)["kernel"]
 
 

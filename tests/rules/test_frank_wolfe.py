@@ -90,6 +90,7 @@ def test_what_biases_gain_by_following_a_batch_is_not_the_unit_s():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_no_unit_without_a_gain():
     """Independent pixels need none: searches find noise, and it is rejected."""
     data = (np.random.default_rng(1).random((5000, 6)) < 0.4).astype("float32")
@@ -265,6 +266,7 @@ def test_eager_and_mixed_precision(options):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_chains_start_where_the_data_are():
     """From random states they missed the deep modes of a trained model, and wrecked it.
 
@@ -284,6 +286,7 @@ def test_chains_start_where_the_data_are():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_a_model_that_something_else_changed_is_taken_up_anew():
     """Chains of the model before said that a unit gained 2 nats where it lost .4."""
     model, _ = grown(epochs=1)
@@ -373,7 +376,8 @@ def test_a_batch_that_says_nothing_changes_nothing():
 @pytest.mark.slow
 def test_units_are_logged_from_0():
     data = (np.random.default_rng(1).random((2000, 6)) < 0.4).astype("float32")
-    _, history = grown(epochs=1, data=data, l2=100.0)
+    with pytest.warns(UserWarning, match="units that gain .* the model has 0 units"):
+        _, history = grown(epochs=1, data=data, l2=100.0)
     assert history["hidden_units"] == [0]
 
 
@@ -419,6 +423,7 @@ def test_growing_ends_where_there_is_no_room(capacity):
     ids=["one row", "constant pixels", "equal rows", "zeros"],
 )
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_degenerate_data_give_a_finite_model(data, options):
     model, history = grown(epochs=3, data=data, **SMALL | options)
     for variables in model._state():
