@@ -210,12 +210,14 @@ def test_deep_models():
 
 @pytest.mark.slow
 def test_growing_model():
+    rows = np.repeat(DATA[:4], 25, axis=0)  # four kinds, so that a unit gains
     grown = []
-    for data in (scipy.sparse.csr_array(DATA), DATA):
+    for data in (scipy.sparse.csr_array(rows), rows):
         model = kr.InfiniteRBM(3, seed=0)
-        model.compile(rule=kr.rules.FrankWolfe(num_samples=50), run_eagerly=True)
-        model.fit(data, batch_size=103, verbose=0)
-        grown.append(np.asarray(model.base_rate))
+        model.compile(rule=kr.rules.FrankWolfe(num_samples=500), run_eagerly=True)
+        model.fit(data, batch_size=len(rows), verbose=0)
+        assert model.hidden_units == 1
+        grown.append(np.asarray(model.kernel))
     np.testing.assert_array_equal(*grown)
 
 
