@@ -44,6 +44,7 @@ def arguments(**kwargs):
     }
     given |= {"samples": 100, "l2": 0.02, "halving": 20, "epochs": 2, "rate": 0.05}
     given |= {"begin": 0, "until": 10**9, "cd_batch_size": 50, "last_rate": 0.0}
+    given |= {"rows": None}
     return SimpleNamespace(**given | kwargs)
 
 
@@ -51,7 +52,7 @@ def arguments(**kwargs):
 def test_runs_are_kept_over_a_cut_and_reported(script, page_of, tmp_path, monkeypatch):
     records = tmp_path / "frank_wolfe"
     records.mkdir()
-    script.grow(arguments(until=3), tmp_path, records)
+    script.grow(arguments(until=3, rows=200), tmp_path, records)
     grown = json.loads((records / "mnist.grow.0.json").read_text())
     assert [point["size"] for point in grown["points"]] == [2]
     assert "error" in grown["points"][0] and len(grown["seconds"]) >= 3
@@ -70,6 +71,7 @@ def test_runs_are_kept_over_a_cut_and_reported(script, page_of, tmp_path, monkey
         script.train(arguments(cd_batch_size=60), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "0", tmp_path, records)
     script.train(arguments(), 2, "fw", tmp_path, records)
+    script.train(arguments(rule="pt"), 2, "fw", tmp_path, records)
     record = json.loads((records / "mnist.cd.0.2.0.05.2.json").read_text())
     assert record["seconds"] == pytest.approx(sum(clock["seconds"]), abs=0.06)
     assert record["epochs"] == 2 and record["units"] == 2

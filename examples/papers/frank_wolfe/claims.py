@@ -157,7 +157,7 @@ def _beyond_chance(name, gains, wins):
     """Returns the verdict of gains, where one within the noise says nothing."""
     clear = [gain for gain in gains if abs(gain) > NOISE[name]]
     if gains and not clear:
-        return "open: no difference beyond chance"
+        return "fails: no difference beyond chance"
     return verdict([bool(wins(gain, 0.0)) for gain in clear])
 
 

@@ -65,10 +65,14 @@ def grow(args, folder, records):
     name = f"{args.set}.grow.{args.begin}"
     record = records / f"{name}.json"
     splits = load(args.set)
+    if args.rows:
+        splits["train"] = [part[: args.rows] for part in splits["train"]]
     images = splits["train"][0]
     keys = "set", "begin", "l2", "halving", "samples", "temperatures"
     settings = {key: vars(args)[key] for key in keys}
     settings["batch_size"] = min(args.batch_size, len(images))
+    if args.rows:
+        settings["rows"] = args.rows
     if is_done(record, settings):
         return
     penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
@@ -237,7 +241,8 @@ def train(args, size, start, folder, records):
         callbacks=[clock, resume],
         verbose=2,
     )
-    result = scores.score(rbm, splits, args.temperatures, size)
+    method = "bidirectional" if args.rule == "pt" else "ais"
+    result = scores.score(rbm, splits, args.temperatures, size, method)
     result["chains"] = scores.follow_chains(rbm, splits["test"][0])
     write_record(record, clock.record | {"seconds": clock.total()} | result)
     print(result, flush=True)
@@ -270,6 +275,7 @@ def parse_arguments():
         "--from", type=int, default=0, dest="begin", help="units of a scored model"
     )
     command.add_argument("--until", type=int, default=10**9, help="units to stop at")
+    command.add_argument("--rows", type=int, help="of the training set; all if none")
     command.add_argument("--batch-size", type=int, default=50_000)
     command.add_argument("--samples", type=int, default=20_000, help="number of chains")
     command.add_argument("--l2", type=float, default=0.04, help="of the first unit")

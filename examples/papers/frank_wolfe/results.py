@@ -127,6 +127,15 @@ def growth(runs):
     table(f"FW: units | running | {SCORES}", rows)
 
 
+def gaps(runs):
+    """Prints how the gap and the likelihoods change as a model grows."""
+    rows = [
+        (point["units"], *(f"{point[key]:.1f}" for key in ("gap", "validation", "test")))
+        for point in points_of(runs)
+    ]
+    table("units | gap | validation | test", rows)
+
+
 def lead(runs, others):
     """Returns how far a growth was ahead of another of the same set, in words."""
     ours, theirs = ({p["size"]: p for p in points_of(own)} for own in (runs, others))

@@ -8,9 +8,9 @@ from examples.papers.frank_wolfe.features import features, test_error
 CLASSIFIED = 460
 
 
-def score(rbm, splits, temperatures, size):
+def score(rbm, splits, temperatures, size, method="ais"):
     """Returns likelihoods with their interval, the free-energy gap, and test error."""
-    z = rbm.log_partition("ais", num_chains=100, betas=temperatures)
+    z = rbm.log_partition(method, num_chains=100, betas=temperatures)
     means = {
         split: float(np.mean(rbm.log_likelihood(images, log_partition=z)))
         for split, (images, _) in splits.items()
