@@ -28,7 +28,8 @@ def claims(records):
         if not points:
             continue
         of_rule = {
-            rule: [s for s in settings if s.rule == rule] for rule in ("CD", "PCD", "PT")
+            rule: [s for s in settings if s.rule == rule]
+            for rule in ("CD", "PCD", "PT")
         }
         cd = of_rule.pop("CD")
         grow, train = (f"`{command} --set {name}`" for command in ("grow", "train"))

@@ -9,9 +9,9 @@
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
 CD-10, PCD-10 or, with as many sweeps, parallel tempering from the grown model of some
-size and from random starts of that size, with the same epochs. `features` classifies features of several kinds. Each run writes a
-JSON file as it goes, and goes on where it was cut; one that has a record is skipped,
-and says so.
+size and from random starts of that size, with the same epochs. `features` classifies
+features of several kinds. Each run writes a JSON file as it goes, and goes on where it
+was cut; one that has a record is skipped, and says so.
 """
 
 import argparse

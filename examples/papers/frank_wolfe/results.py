@@ -130,7 +130,10 @@ def growth(runs):
 def gaps(runs):
     """Prints how the gap and the likelihoods change as a model grows."""
     rows = [
-        (point["units"], *(f"{point[key]:.1f}" for key in ("gap", "validation", "test")))
+        (
+            point["units"],
+            *(f"{point[key]:.1f}" for key in ("gap", "validation", "test")),
+        )
         for point in points_of(runs)
     ]
     table("units | gap | validation | test", rows)
