@@ -69,13 +69,18 @@ def _printed(block, name, namespace):
 def alike(one, other, tolerance=0.1):
     """Returns whether texts are equal, whole numbers too, and other numbers close.
 
-    Spaces do not count: NumPy pads a column of numbers to the longest of them.
+    Spaces do not count: NumPy pads a column of numbers to the longest of them. A
+    standard error, after ±, may be twice the other: with few draws it varies as much.
     """
     one, other = " ".join(one.split()), " ".join(other.split())
-    if _NUMBER.split(one) != _NUMBER.split(other):
+    between = _NUMBER.split(one)
+    if between != _NUMBER.split(other):
         return False
     numbers = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
-    return all(_close(a, b, tolerance) for a, b in numbers)
+    return all(
+        _close(*pair, 0.5 if before.endswith("± ") else tolerance)
+        for before, pair in zip(between, numbers, strict=False)
+    )
 
 
 def _close(one, other, tolerance):

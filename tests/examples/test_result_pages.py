@@ -55,3 +55,11 @@ def test_tracebacks_name_the_line_of_the_page():
         outputs.filled("A\n\n<!-- python\n1 / 0\n-->\n", "page.md", None)
     last = error.traceback[-1]
     assert (str(last.path).rsplit("/")[-1], last.lineno + 1) == ("page.md", 4)
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [("8.8 ± 0.4 of 5", True), ("9.9 ± 0.7 of 5", False), ("8.6 ± 0.7 of 6", False)],
+)
+def test_numbers_are_close_and_errors_of_a_size(other, alike):
+    assert outputs.alike("8.6 ± 0.7 of 5", other) == alike
