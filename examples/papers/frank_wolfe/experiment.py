@@ -241,6 +241,7 @@ def train(args, size, start, folder, records):
         callbacks=[clock, resume],
         verbose=2,
     )
+    # AIS, by which the older records were scored, leaves all intervals of PT open.
     method = "bidirectional" if args.rule == "pt" else "ais"
     result = scores.score(rbm, splits, args.temperatures, size, method)
     result["chains"] = scores.follow_chains(rbm, splits["test"][0])
