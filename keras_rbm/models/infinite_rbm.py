@@ -507,12 +507,14 @@ class _Growing(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         model, (before, steps) = self.model, self._before
-        units, penalty = model.hidden_units, model.rule.l2
+        units = model.hidden_units
         if units == before and int(model.optimizer.iterations) > steps:
+            penalty = float(model.rule.penalty(units))
             warnings.warn(
                 "Expected units that gain more than their penalty costs. Received: "
                 f"none in this fit, with l2={penalty:g}; the model has {units} units. "
-                "If it should have more, use a smaller l2=.",
+                "If it should have more, use a smaller l2=, or a larger num_samples= "
+                "if the logs count rejected units.",
                 stacklevel=2,
             )
 

@@ -176,7 +176,9 @@ def test_a_unit_too_large_to_be_validated_is_followed_by_a_larger_penalty(
 
     monkeypatch.setattr(growth, "_candidate", reject)
     model = InfiniteRBM(4, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(0.25, **SMALL), run_eagerly=True)
+    # In the warning, a schedule counts as its value.
+    l2 = keras.optimizers.schedules.InverseTimeDecay(0.25, 50, 1.0)
+    model.compile(rule=FrankWolfe(l2, **SMALL), run_eagerly=True)
     with pytest.warns(UserWarning, match="none in this fit, with l2=0.25"):
         logs = model.fit(DATA, batch_size=120, verbose=0).history
     assert penalties == pytest.approx([0.25 * factor for factor in factors])

@@ -41,6 +41,19 @@ def small_set(folder, name, records):
     figure(folder, name, _draw_small, runs, ATTAINABLE[name])
 
 
+def stuck(records, rules, below):
+    """Returns how many trials of Bars & Stripes stay below a value, in words."""
+    found = []
+    for rule in rules:
+        own = [run for run in records if run["set"] == "bars_and_stripes"]
+        own = [run for run in own if run["rule"] == rule]
+        bests = [np.max(run["log_likelihood"], 1) for run in own]
+        counts = " and ".join(f"{np.sum(best < below)}" for best in bests)
+        rest = np.mean([np.mean(best[best >= below]) for best in bests])
+        found.append(f"{rule} {counts} of {len(bests[0])}, the others {rest:.2f}")
+    return "; ".join(found)
+
+
 def _mean(values):
     if len(values) == 1:
         return f"{values[0]:.2f}"

@@ -5,13 +5,17 @@
     $experiment grow --from 200 --until 700 --samples 30000
     $experiment train --set mnist --units 460
     $experiment features --set mnist --units 460
+    $experiment components --set mnist --units 460
+    $experiment time --set mnist --units 100 200 300 400 460
 
 `grow` adds units, and scores the model at every 20; with `--from` it goes on from such
 a size with other settings, since units that gain less need more chains. `train` runs
 CD-10, PCD-10 or, with as many sweeps, parallel tempering from the grown model of some
 size and from random starts of that size, with the same epochs. `features` classifies
-features of several kinds. Each run writes a JSON file as it goes, and goes on where it
-was cut; one that has a record is skipped, and says so.
+features of several kinds, `components` those of models that `train` has left, where
+hidden units see few principal components. `time` takes steps of growing from models of
+several sizes in turns with epochs of CD. Each run writes a JSON file as it goes, and
+goes on where it was cut; one that has a record is skipped, and says so.
 """
 
 import argparse
@@ -45,6 +49,12 @@ def main():
     elif args.command == "features":
         for kind in args.kinds:
             classify(args, kind, args.units, folder, records)
+    elif args.command == "components":
+        for units in args.units:
+            project(args, units, folder, records)
+    elif args.command == "time":
+        for units in args.units:
+            clock(args, units, folder, records)
     else:
         for units in args.units:
             for start in args.starts:
@@ -75,15 +85,13 @@ def grow(args, folder, records):
         settings["rows"] = args.rows
     if is_done(record, settings):
         return
-    penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
     if args.begin:
         rbm = load_grown(folder, args.set, args.begin)
         model = kr.InfiniteRBM.from_rbm(rbm, max_hidden_units=args.max_units)
     else:
         model = kr.InfiniteRBM(args.max_units, seed=0)
         model.adapt(images)
-    rule = kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
-    model.compile(rule=rule)
+    model.compile(rule=frank_wolfe(args))
     resume = Resume(folder / f"{name}.backup")
     curve = Curve(folder / f"{name}.json", settings, resume, splits, args.until)
     no_more_units = keras.callbacks.EarlyStopping(
@@ -98,6 +106,11 @@ def grow(args, folder, records):
     )
     write_record(record, curve.record | {"start": "grow"})
     print(f"Ended with {model.hidden_units} units.")
+
+
+def frank_wolfe(args):
+    penalty = keras.optimizers.schedules.InverseTimeDecay(args.l2, args.halving, 1.0)
+    return kr.rules.FrankWolfe(penalty, num_samples=args.samples, num_starts=1)
 
 
 class Resume(keras.callbacks.BackupAndRestore):
@@ -203,10 +216,65 @@ def classify(args, kind, size, folder, records):
     print(f"{record.stem}: {error:.2f} %", flush=True)
 
 
+def clock(args, size, folder, records):
+    """Writes the seconds of steps from a grown model, and of as many epochs of CD."""
+    record = records / f"{args.set}.time.{size}.json"
+    settings = {"set": args.set, "start": "time", "size": size}
+    settings |= {"samples": args.samples, "batch_size": args.batch_size}
+    if is_done(record, settings):
+        return
+    images = load(args.set)["train"][0]
+    rbm = load_grown(folder, args.set, size)
+    grown = kr.InfiniteRBM.from_rbm(rbm, max_hidden_units=size + 10 * args.turns)
+    grown.compile(rule=frank_wolfe(args))
+    trained = kr.RBM(rbm.hidden_units, kernel_regularizer=None, seed=0)
+    trained.adapt(images)
+    rule = kr.rules.ContrastiveDivergence(10, centered=False)
+    trained.compile(keras.optimizers.SGD(0.01), rule=rule, steps_per_execution=10)
+    seconds = {"growing": [], "training": []}
+    models = (grown, min(args.batch_size, len(images))), (trained, 100)
+    for turn in range(1 + args.turns):  # the first one compiles
+        if turn == 1:
+            before = grown.hidden_units
+        for (model, batch_size), own in zip(models, seconds.values(), strict=True):
+            start = time.perf_counter()
+            model.fit(images, batch_size=batch_size, verbose=0)
+            own += [round(time.perf_counter() - start, 3)] * bool(turn)
+    gained = grown.hidden_units - before
+    write_record(record, settings | {"gained": gained} | seconds)
+    print(f"{record.stem}: {gained} units, {seconds}", flush=True)
+
+
+def project(args, size, folder, records):
+    """Writes errors of a grown model's and others' features of few components."""
+    record = records / f"{args.set}.components.{size}.json"
+    settings = {"set": args.set, "start": "components", "size": size}
+    settings |= {"rate": args.rate, "epochs": args.epochs}
+    if is_done(record, settings):
+        return
+    splits = load(args.set)
+    models = {"grown": load_grown(folder, args.set, size)}
+    for start in args.starts:
+        path = folder / f"{trained_name(args, size, start)}.keras"
+        if not path.exists():
+            raise SystemExit(f"There is no {path}: `train` it first, with this --out.")
+        models[start] = keras.saving.load_model(path)
+    errors = {}
+    for name, model in models.items():
+        errors[name] = features.errors_by_components(model, splits)
+        print(f"{record.stem}: {name} {errors[name]}", flush=True)
+    settings["units"] = models["grown"].hidden_units
+    write_record(record, settings | {"errors": errors})
+
+
+def trained_name(args, size, start):
+    rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
+    return f"{args.set}.{args.rule}.{start}.{size}.{rates}.{args.epochs}"
+
+
 def train(args, size, start, folder, records):
     """Runs one of `CHAINS` from the grown model or from a random start."""
-    rates = f"{args.rate:g}" + (f"-{args.last_rate:g}" if args.last_rate else "")
-    name = f"{args.set}.{args.rule}.{start}.{size}.{rates}.{args.epochs}"
+    name = trained_name(args, size, start)
     record = records / f"{name}.json"
     settings = {"set": args.set, "start": start, "size": size, "rate": args.rate}
     settings |= {"last_rate": args.last_rate, "epochs": args.epochs}
@@ -241,6 +309,7 @@ def train(args, size, start, folder, records):
         callbacks=[clock, resume],
         verbose=2,
     )
+    rbm.save(folder / f"{name}.keras")
     # AIS, by which the older records were scored, leaves all intervals of PT open.
     method = "bidirectional" if args.rule == "pt" else "ais"
     result = scores.score(rbm, splits, args.temperatures, size, method)
@@ -270,26 +339,34 @@ def parse_arguments():
     )
     commands = parser.add_subparsers(dest="command", required=True)
 
-    command = commands.add_parser("grow", parents=[shared])
+    growing = argparse.ArgumentParser(add_help=False)
+    growing.add_argument("--batch-size", type=int, default=50_000)
+    growing.add_argument("--samples", type=int, default=20_000, help="number of chains")
+    growing.add_argument("--l2", type=float, default=0.04, help="of the first unit")
+    growing.add_argument("--halving", type=int, default=50, help="units that halve it")
+
+    command = commands.add_parser("grow", parents=[shared, growing])
     command.add_argument("--max-units", type=int, default=700)
     command.add_argument(
         "--from", type=int, default=0, dest="begin", help="units of a scored model"
     )
     command.add_argument("--until", type=int, default=10**9, help="units to stop at")
     command.add_argument("--rows", type=int, help="of the training set; all if none")
-    command.add_argument("--batch-size", type=int, default=50_000)
-    command.add_argument("--samples", type=int, default=20_000, help="number of chains")
-    command.add_argument("--l2", type=float, default=0.04, help="of the first unit")
-    command.add_argument("--halving", type=int, default=50, help="units that halve it")
 
-    command = commands.add_parser("train", parents=[shared])
+    command = commands.add_parser("time", parents=[shared, growing])
     command.add_argument("--units", nargs="+", type=int, default=[scores.CLASSIFIED])
-    command.add_argument("--starts", nargs="+", default=["fw", *"01234"])
-    command.add_argument("--rule", choices=CHAINS, default="cd")
-    command.add_argument("--epochs", type=int, default=10)
-    command.add_argument("--rate", type=float, default=0.05, help="at first")
-    command.add_argument("--last-rate", type=float, default=0.0, help="falls to it")
-    command.add_argument("--cd-batch-size", type=int, default=100)
+    command.add_argument("--turns", type=int, default=10)
+
+    trained = argparse.ArgumentParser(add_help=False)
+    trained.add_argument("--units", nargs="+", type=int, default=[scores.CLASSIFIED])
+    trained.add_argument("--starts", nargs="+", default=["fw", *"01234"])
+    trained.add_argument("--rule", choices=CHAINS, default="cd")
+    trained.add_argument("--epochs", type=int, default=10)
+    trained.add_argument("--rate", type=float, default=0.05, help="at first")
+    trained.add_argument("--last-rate", type=float, default=0.0, help="falls to it")
+    trained.add_argument("--cd-batch-size", type=int, default=100)
+    for name in ("train", "components"):
+        commands.add_parser(name, parents=[shared, trained])
 
     command = commands.add_parser("features", parents=[shared])
     kinds = features.KINDS

@@ -1,6 +1,7 @@
 """Errors of logistic regression on a model's features, and on others of its size."""
 
 import keras
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,6 +16,8 @@ KINDS = {
     "sparse": "of an RBM by the same CD-1 from a random start",
     "network": "of a classifier trained by backpropagation, which sees the labels",
 }
+#: Numbers of principal components that hidden units are left to see.
+COMPONENTS = (20, 40, 80)
 
 
 def features(rbm, splits):
@@ -52,6 +55,28 @@ def error_of(kind, splits, grown):
     if kind != "grown":
         _train_sparse(rbm, splits["train"][0])
     return test_error(features(rbm, splits))
+
+
+def errors_by_components(rbm, splits):
+    """Returns dict of a number of components to the error of features that see those.
+
+    A hidden unit's weights w become P w, where P projects on the first principal
+    components of the training images. What the unit makes of the mean image stays. The
+    key "all" is for the model as it is.
+    """
+    images = splits["train"][0]
+    analysis = PCA(max(COMPONENTS), svd_solver="covariance_eigh").fit(images)
+    errors = {}
+    for count in COMPONENTS:
+        components = analysis.components_[:count]
+        seen = kr.RBM.from_config(rbm.get_config())
+        seen.build(images.shape)
+        seen.set_weights(rbm.get_weights())
+        seen.kernel.assign(components.T @ (components @ rbm.kernel.numpy()))
+        lost = analysis.mean_ @ (rbm.kernel - seen.kernel).numpy()
+        seen.hidden_bias.assign(rbm.hidden_bias + lost)
+        errors[str(count)] = test_error(features(seen, splits))
+    return errors | {"all": test_error(features(rbm, splits))}
 
 
 def _train_sparse(rbm, images, epochs=12):

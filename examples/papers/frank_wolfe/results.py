@@ -8,6 +8,8 @@ import numpy as np
 from examples.papers.frank_wolfe.features import KINDS
 from examples.papers.pages import table
 
+#: The paper's epochs of CD.
+EPOCHS = {"mnist": 200, "caltech101_silhouettes": 400}
 SCORES = "test | interval | validation | gap | error, % | minutes"
 
 
@@ -32,6 +34,37 @@ class Setting(NamedTuple):
     random: list
 
 
+class Cost(NamedTuple):
+    """What growing to some size takes, beside the paper's epochs of CD.
+
+    Attributes:
+        run: dict, the record of steps from a model of that size.
+        size: int, units.
+        pace: float, seconds that a unit takes there.
+        epoch: float, seconds of an epoch of CD of as many units.
+        ratio: float, of the times of all units so far and of all epochs.
+    """
+
+    run: dict
+    size: int
+    pace: float
+    epoch: float
+    ratio: float
+
+
+def costs_of(runs):
+    """Returns a `Cost` for each size of a set at which steps were timed."""
+    costs, size, pace, seconds = [], 0, 0.0, 0.0
+    timed = [run for run in runs if run["start"] == "time"]
+    for run in sorted(timed, key=lambda run: run["size"]):
+        before, pace = pace, float(np.divide(sum(run["growing"]), run["gained"]))
+        seconds += 0.5 * ((before or pace) + pace) * (run["size"] - size)
+        size, epoch = run["size"], float(np.median(run["training"]))
+        ratio = seconds / (EPOCHS[run["set"]] * epoch)
+        costs.append(Cost(run, size, pace, epoch, ratio))
+    return costs
+
+
 def settings_of(runs):
     """Returns the settings of a set's runs, in order.
 
@@ -52,7 +85,7 @@ def settings_of(runs):
 
 def trained(runs):
     """Returns the runs of CD, PCD and PT."""
-    return [run for run in runs if run["start"] not in ("grow", "features")]
+    return [run for run in runs if "validation" in run]
 
 
 def rule_of(run):
@@ -137,6 +170,25 @@ def gaps(runs):
         for point in points_of(runs)
     ]
     table("units | gap | validation | test", rows)
+
+
+def costs(runs):
+    """Prints what a unit and an epoch of CD take, and the ratio of all."""
+    rows = [
+        (
+            cost.run["set"],
+            cost.size,
+            f"{cost.run['samples']:,}",
+            f"{cost.run['gained']} in {len(cost.run['growing'])}",
+            f"{cost.pace:.2f}",
+            f"{cost.epoch:.2f}",
+            f"{cost.ratio:.1f}",
+        )
+        for name in EPOCHS
+        for cost in costs_of([run for run in runs if run["set"] == name])
+    ]
+    head = "set | units | chains | units in steps | s a unit | s an epoch of CD | ratio"
+    table(head, rows)
 
 
 def lead(runs, others):
@@ -248,6 +300,25 @@ def features(runs):
         if kind in found
     ]
     table("features | units | error, %", rows)
+
+
+def components(runs):
+    """Prints errors of features whose hidden units see few principal components."""
+    for run in runs:
+        if run["start"] == "components":
+            words = {"grown": f"grown, {run['units']} units", "fw": "CD from these"}
+            rows = [
+                (
+                    words.get(name, "CD from random weights"),
+                    *(f"{error:.2f}" for error in errors.values()),
+                )
+                for name, errors in run["errors"].items()
+            ]
+            kept = next(iter(run["errors"].values()))
+            head = [
+                f"{count} components" if count != "all" else count for count in kept
+            ]
+            table(" | ".join(["features", *head]), rows)
 
 
 def draw(figure, runs):
