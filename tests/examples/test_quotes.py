@@ -137,7 +137,7 @@ def growing():
 
 def best_start(size, rule, grown):
     """Test likelihood of the grown model's or the best random start's training."""
-    runs = select("frank_wolfe", set="mnist", size=size, epochs=20)
+    runs = select("frank_wolfe", set="mnist", size=size, epochs=20, last_rate=0.0)
     runs = [run for run in runs if (run["start"] == "fw") == grown]
     runs = [run for run in runs if run.get("rule", "cd") == rule]
     if not runs:

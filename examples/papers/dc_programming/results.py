@@ -43,15 +43,16 @@ def small_set(folder, name, records):
 
 def stuck(records, rules, below):
     """Returns how many trials of Bars & Stripes stay below a value, in words."""
+    own = [run for run in records if run["set"] == "bars_and_stripes"]
     found = []
     for rule in rules:
-        own = [run for run in records if run["set"] == "bars_and_stripes"]
-        own = [run for run in own if run["rule"] == rule]
-        bests = [np.max(run["log_likelihood"], 1) for run in own]
-        counts = " and ".join(f"{np.sum(best < below)}" for best in bests)
-        rest = np.mean([np.mean(best[best >= below]) for best in bests])
-        found.append(f"{rule} {counts} of {len(bests[0])}, the others {rest:.2f}")
-    return "; ".join(found)
+        bests = [np.max(run["log_likelihood"], 1) for run in own if run["rule"] == rule]
+        if bests:
+            low = [f"{np.sum(best < below)} of {len(best)}" for best in bests]
+            rest = [best[best >= below] for best in bests]
+            rest = np.mean(np.concatenate(rest))
+            found.append(f"{rule} {' and '.join(low)}, the others {rest:.2f}")
+    return "; ".join(found) or "not run"
 
 
 def _mean(values):
