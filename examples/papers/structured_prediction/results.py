@@ -149,7 +149,7 @@ def fixed_rows(records):
     for column, task in enumerate(TASKS):
         published = PUBLISHED["all"]["MLE-BP"][column]
         cells = []
-        for name in ("average", "decay", "momentum"):
+        for name in ("sgd", "average", "decay", "momentum"):
             own = select(records, optimizer=name)
             cells.append("")
             if select(own, task=task, learner="MLE-BP", corruption="fixed"):
