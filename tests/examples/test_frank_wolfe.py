@@ -44,7 +44,7 @@ def arguments(**kwargs):
     }
     given |= {"samples": 100, "l2": 0.02, "halving": 20, "epochs": 2, "rate": 0.05}
     given |= {"begin": 0, "until": 10**9, "cd_batch_size": 50, "last_rate": 0.0}
-    given |= {"rows": None, "starts": ["fw", "0"]}
+    given |= {"rows": None, "starts": ["fw", "0"], "turns": 2}
     return SimpleNamespace(**given | kwargs)
 
 
@@ -88,6 +88,9 @@ def test_runs_are_kept_over_a_cut_and_reported(script, page_of, tmp_path, monkey
     projected = json.loads((records / "mnist.components.2.json").read_text())["errors"]
     assert projected["grown"]["12"] == pytest.approx(features["error"])  # all of 12
     assert projected["0"]["all"] == pytest.approx(record["error"])
+    script.clock(arguments(), 2, tmp_path, records)
+    timed = json.loads((records / "mnist.time.2.json").read_text())
+    assert len(timed["growing"]) == len(timed["training"]) == 2
 
     text = page_of("frank_wolfe", records)
     assert f"| 2 | {grown['points'][0]['validation_running']:.2f} | " in text

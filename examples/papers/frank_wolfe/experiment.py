@@ -231,18 +231,21 @@ def clock(args, size, folder, records):
     trained.adapt(images)
     rule = kr.rules.ContrastiveDivergence(10, centered=False)
     trained.compile(keras.optimizers.SGD(0.01), rule=rule, steps_per_execution=10)
-    seconds = {"growing": [], "training": []}
-    models = (grown, min(args.batch_size, len(images))), (trained, 100)
-    for turn in range(1 + args.turns):  # the first one compiles
-        if turn == 1:
-            before = grown.hidden_units
-        for (model, batch_size), own in zip(models, seconds.values(), strict=True):
-            start = time.perf_counter()
-            model.fit(images, batch_size=batch_size, verbose=0)
-            own += [round(time.perf_counter() - start, 3)] * bool(turn)
-    gained = grown.hidden_units - before
-    write_record(record, settings | {"gained": gained} | seconds)
-    print(f"{record.stem}: {gained} units, {seconds}", flush=True)
+    growing = grown, min(args.batch_size, len(images))
+    training = trained, 100
+
+    def seconds(model, batch_size):
+        start = time.perf_counter()
+        model.fit(images, batch_size=batch_size, verbose=0)
+        return round(time.perf_counter() - start, 3)
+
+    seconds(*growing), seconds(*training)  # compiles
+    before = grown.hidden_units
+    turns = [(seconds(*growing), seconds(*training)) for _ in range(args.turns)]
+    found = dict(zip(("growing", "training"), zip(*turns, strict=True), strict=True))
+    found["gained"] = grown.hidden_units - before
+    write_record(record, settings | found)
+    print(f"{record.stem}: {found}", flush=True)
 
 
 def project(args, size, folder, records):
