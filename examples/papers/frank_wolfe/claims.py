@@ -112,6 +112,7 @@ def _time(name, runs):
         return claim, "at most 2", "not run", "open"
     shown = ", ".join(f"{cost.ratio:.1f} with {cost.size}" for cost in costs)
     held = verdict([cost.ratio <= 2.0 for cost in costs])
+    held += f", up to {costs[-1].size} units" * (costs[-1].size < CHOSEN[name])
     return claim, "at most 2", f"{shown} units", held
 
 
@@ -147,7 +148,7 @@ def _beyond_chance(name, gains, wins):
     """Returns the verdict of gains, where one within the noise says nothing."""
     clear = [gain for gain in gains if abs(gain) > NOISE[name]]
     if gains and not clear:
-        return "fails: no difference beyond chance"
+        return "undecided: no difference beyond chance"
     return verdict([bool(wins(gain, 0.0)) for gain in clear])
 
 

@@ -191,6 +191,18 @@ def costs(runs):
     table(head, rows)
 
 
+def ended(runs):
+    """Returns where a growth ended, in words."""
+    points = points_of(runs)
+    if not points:
+        return "Nothing was grown."
+    return (
+        f"With {runs[0]['samples']:,} chains growing ended soon after "
+        f"{points[-1]['units']} units, where five steps in a row found none that gains "
+        "beyond chance."
+    )
+
+
 def lead(runs, others):
     """Returns how far a growth was ahead of another of the same set, in words."""
     ours, theirs = ({p["size"]: p for p in points_of(own)} for own in (runs, others))
