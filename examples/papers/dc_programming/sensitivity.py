@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from examples.papers.dc_programming.rules import RULES
-from examples.papers.pages import figure, so_far
+from examples.papers.pages import figure, so_far, table
 
 #: Settings of most of the paper's runs on large sets; each section varies one of them.
 USUAL = {
@@ -20,6 +20,8 @@ USUAL = {
 TITLES = {"mnist": "MNIST", "omniglot_drawings": "OMNIGLOT's drawings"}
 #: Nats within which ends count as the same, and the epoch by which they should.
 SAME, LAST = 3.0, 200
+#: Training images of MNIST, and updates after which batches of each size are compared.
+IMAGES, UPDATES = 50_000, (5000, 10_000, 20_000)
 
 
 class Setting(NamedTuple):
@@ -99,7 +101,7 @@ def claims(runs):
     for key, setting in VARIED.items():
         shown, held, end = [], [], 0
         for rule in setting.rules:
-            curves = _varied(runs, rule, key)
+            curves = _long(_varied(runs, rule, key))
             if len(curves) > 1:
                 end = _shared_end(curves)
                 ends = [f"{v} {_score(run, end):.1f}" for v, run in curves.items()]
@@ -112,6 +114,21 @@ def claims(runs):
             so_far(held, end >= LAST),
             f"`large {setting.option}`",
         )
+
+
+def by_updates(runs):
+    """Prints likelihoods of batches of each size after equally many updates."""
+    rows = []
+    for size, run in _varied(runs, "S-DCP", "batch_size").items():
+        cells = []
+        for updates in UPDATES:
+            epoch = updates * size // IMAGES
+            scored = epoch in run["epochs"]
+            score = f"{_score(run, epoch):.1f} (epoch {epoch})" if scored else ""
+            cells.append(score)
+        rows.append((size, *cells))
+    heads = [f"{updates:,} updates" for updates in UPDATES]
+    table(" | ".join(["batch", *heads]), rows)
 
 
 def figures(folder, runs):
@@ -141,6 +158,12 @@ def _varied(runs, rule, key):
         if run["rule"] == rule and differs(run) <= {key}:
             found[run[key]] = run
     return dict(sorted(found.items()))
+
+
+def _long(runs):
+    """Returns the runs that are as long as published, or all if these are not two."""
+    long = {value: run for value, run in runs.items() if run["epochs"][-1] >= LAST}
+    return long if len(long) > 1 else runs
 
 
 def _shared_end(runs):
