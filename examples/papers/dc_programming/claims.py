@@ -141,18 +141,16 @@ def _bars_and_stripes(*groups):
         _by_less(min(leads), 2000),
     )
     shown = [_bests(rule, *groups) for rule in ("CD", "PCD")]
-    goals = [max(own[rule].best for rule in rules) - SAME_SMALL for own in groups]
-    shown.append(
-        f"the best of the three {', '.join(f'{g + SAME_SMALL:.2f}' for g in goals)}"
-    )
+    bests = [max(own[rule].best for rule in rules) for own in groups]
+    shown.append(f"the best of the three {', '.join(f'{x:.2f}' for x in bests)}")
     yield (
         "CD and PCD do not reach that value",
         "lower, and sensitive to the rate",
         f"best {'; '.join(shown)}",
         verdict(
             [
-                own[rule].best < goal
-                for own, goal in zip(groups, goals, strict=True)
+                own[rule].best < best - SAME_SMALL
+                for own, best in zip(groups, bests, strict=True)
                 for rule in ("CD", "PCD")
             ]
         ),

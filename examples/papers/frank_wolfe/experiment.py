@@ -49,12 +49,10 @@ def main():
     elif args.command == "features":
         for kind in args.kinds:
             classify(args, kind, args.units, folder, records)
-    elif args.command == "components":
+    elif args.command in ("components", "time"):
+        run = project if args.command == "components" else clock
         for units in args.units:
-            project(args, units, folder, records)
-    elif args.command == "time":
-        for units in args.units:
-            clock(args, units, folder, records)
+            run(args, units, folder, records)
     else:
         for units in args.units:
             for start in args.starts:
