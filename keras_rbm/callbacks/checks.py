@@ -15,7 +15,7 @@ def check_generative(
 
     Of sparse rows what is not stored is what the model takes it for.
     """
-    if not isinstance(model, GenerativeModel):
+    if not isinstance(model, GenerativeModel) or model.log_partition is None:
         raise TypeError(
             f"Expected a model of p(v) for {type(callback).__name__}, an RBM, "
             f"InfiniteRBM or DBM. Received: {type(model).__name__} '{model.name}'. "

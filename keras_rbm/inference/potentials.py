@@ -84,6 +84,15 @@ class Potentials(_Fields):
                 return tf.shape(bias)[0]
         return None
 
+    def named(self) -> dict[str, tf.Tensor]:
+        """Returns a dict of all parameters by name: `kernel`, `visible_bias` and so on."""
+        layers = {"visible": self.visible, "hidden": self.hidden}
+        return {"kernel": self.kernel} | {
+            f"{side}_{name}": value
+            for side, layer in layers.items()
+            for name, value in layer.named().items()
+        }
+
     def transpose(self) -> "Potentials":
         """Returns the same model with the layers' roles exchanged."""
         return Potentials(tf.transpose(self.kernel), self.hidden, self.visible)
@@ -231,6 +240,41 @@ def conditional_moments(
     if dtype != v.bias.dtype:
         kernel *= scale
     return Moments(kernel, v, h, weights)
+
+
+def difference(
+    potentials: Potentials, positive: Moments, negative: Moments
+) -> dict[str, tf.Tensor]:
+    """Returns the gradient of minus the mean log-likelihood by the potentials.
+
+    Args:
+        potentials: `Potentials` of the model, or of B models with biases of their own.
+        positive, negative: `Moments` of the data and of the model; of B models of as
+            many rows.
+
+    Returns:
+        dict of names of `Potentials.named` to expected statistics of the model minus
+        those of the data, for each parameter that is learned: (V, H), (rows,), or
+        (B, rows).
+    """
+    gradients = {"kernel": negative.kernel - positive.kernel}
+    of_model, of_data = negative.mean(), positive.mean()
+    for side in ("visible", "hidden"):
+        for name in getattr(positive, side)._fields:
+            phases = of_model, of_data
+            if name == "bias" and getattr(potentials, side).bias.shape.rank == 2:
+                phases = negative, positive
+            one, two = (_weighted(phase, side, name) for phase in phases)
+            gradients[f"{side}_{name}"] = one - two
+    return gradients
+
+
+def _weighted(moments, side, name):
+    """Returns a statistic, times the weights of its rows if it has rows."""
+    statistic = getattr(getattr(moments, side), name)
+    if statistic.shape.rank == 1:
+        return statistic
+    return moments.weights[:, tf.newaxis] * statistic
 
 
 def own_log_weight(units: LayerParameters, states: tf.Tensor) -> tf.Tensor:

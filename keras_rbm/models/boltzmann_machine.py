@@ -1,6 +1,7 @@
 """The base class of all models: a Keras model whose step is a learning rule."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -11,12 +12,19 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
-from keras_rbm._replicas import is_single, num_replicas
-from keras_rbm.inference import traces
+from keras_rbm._replicas import add, as_logs, is_single, normalized, num_replicas
+from keras_rbm.inference import conditional_moments, traces
+from keras_rbm.inference.completion import complete
 from keras_rbm.metrics.state_accuracy import without_names
 from keras_rbm.models.data.batches import TrainingData, as_keras_takes
 from keras_rbm.models.data.form import DataForm, class_weights
-from keras_rbm.models.data.missing import check_columns, check_missing
+from keras_rbm.models.data.missing import (
+    check_columns,
+    check_missing,
+    entries,
+    filled,
+    is_known,
+)
 from keras_rbm.models.data.row_checks import (
     values_of,
     warn_of_means,
@@ -27,13 +35,16 @@ from keras_rbm.models.data.rows import (
     as_values,
     held_rows,
     is_array,
+    unpack,
 )
-from keras_rbm.models.errors import by_name, check_arguments, explained
+from keras_rbm.models.errors import explained, lies_in
 from keras_rbm.models.files import saving
-from keras_rbm.models.files.with_files import WithFiles
+from keras_rbm.models.files.exporting import export_model
+from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.training.defaults import (
+    LATENT_SWEEPS,
     awaits_rate,
     check_compile_options,
     default_rate,
@@ -51,9 +62,14 @@ from keras_rbm.models.training.fit_length import (
     falling_rate,
 )
 from keras_rbm.models.training.guard import (
+    DATA_BIT,
+    GRADIENT_BIT,
+    LOSS_BIT,
     StepGuard,
+    zeros_unless,
 )
 from keras_rbm.models.training.many_steps import ManySteps
+from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.models.training.resume import (
     EpochKey,
     FitStart,
@@ -61,22 +77,24 @@ from keras_rbm.models.training.resume import (
     extended,
     gradients_given,
 )
-from keras_rbm.models.training.training_step import TrainingStep
 from keras_rbm.regularizers import NormalPrior
+from keras_rbm.rules.forward_pass import ForwardPass, bias_changes
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 
+#: Numbers of seeds among those made from a step's seed: of data that are completed, and
+#: of states for means.
+_COMPLETION, _MEANS = -3, -4
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
-class BoltzmannMachine(WithFiles, TrainingStep):
+class BoltzmannMachine(keras.Model):
     """A Keras model whose training step is a learning rule.
 
     A subclass sets the unit types `visible` and `hidden`, and implements
 
     * `_add_variables(width)`: creates the variables, for inputs with that many columns;
     * `potentials(features)`: the bipartite model, given its input;
-    * `_gradients(features, positive, negative)`: dict of parameter name to gradient;
     * `_prediction(features, visible)`: what compiled metrics compare with v;
     * `_endpoints()`: dict of name to `Endpoint`, the exported functions, among them
       `"serving_default"`;
@@ -98,16 +116,12 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     conditional = False
     inference = None
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
-    _kernel_mask = None  # 1 where units are connected, if not all are
+    kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether the first `fit` may set its deviation
     _cure_unbuilt = (
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> "BoltzmannMachine":
-        check_arguments(cls, args, kwargs)
-        return super().__new__(cls, *args, **kwargs)
 
     def __init__(
         self,
@@ -143,7 +157,6 @@ class BoltzmannMachine(WithFiles, TrainingStep):
 
     # Configuration
 
-    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
@@ -559,6 +572,209 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         batch = self._form.checked_arrays(x, y, sample_weight)
         return super().train_on_batch(*self._form.dense(*batch), **kwargs)
 
+    # A step
+
+    def train_step(self, data: Any) -> dict[str, tf.Tensor]:
+        features, visible, weights, sample_weight = self._step_inputs(data)
+        # A pipeline may read `optimizer.iterations`, which must not change before the
+        # batch is there.
+        with tf.control_dependencies([visible]):
+            before = self._guard.begin(self._state_of_a_step())
+            sound = self._form.soundness(features, visible, weights)
+            self._guard.look_at(*sound, first_bit=DATA_BIT)
+            # An error of the pipeline may come before the step is reverted.
+            features, visible, weights = zeros_unless(
+                tf.reduce_all(sound), features, visible, weights
+            )
+            seed = self._next_seed()
+            step = self._step(
+                features,
+                visible,
+                normalized(weights),
+                seed,
+                ForwardPass(self, features),
+                loss_seed=random.fold_in(seed, 0),
+            )
+            phases = self.rule.phases(step)
+            self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+            # Metrics are of the model before the update.
+            prediction = self._predicted(features, step, phases.prediction, visible)
+            logs = self.rule.update(step, phases)
+        self._record(visible, weights)
+        with tf.control_dependencies(self._guard.end(before)):
+            self._loss_tracker.update_state(phases.losses, sample_weight=weights)
+            results = self._results(features, visible, prediction, sample_weight)
+        return as_logs(results | logs)
+
+    def _state_of_a_step(self):
+        """Returns the variables that a step changes before it is known to be sound."""
+        variables = [*self.non_trainable_variables, *self._learner.variables]
+        if self.rule.updates_in_parts:
+            variables += [*self.trainable_variables, *self.optimizer.variables]
+        return variables
+
+    def _step_inputs(self, data):
+        """Returns a batch's features, visible states and weights, and those given."""
+        x, y, sample_weight = unpack(data)
+        features, visible = self._form.split(x, y)
+        with tf.init_scope():
+            if not self.built:
+                self._build_from_batch(x, y)
+            self._build_training()
+        visible = tf.cast(visible, self.variable_dtype)
+        visible = tf.ensure_shape(visible, (None, self._visible_width))
+        if features is not None:
+            features = tf.cast(features, self.variable_dtype)
+            features = tf.ensure_shape(features, (None, *self._example_shape))
+        if sample_weight is None:
+            weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
+        else:
+            weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
+        if self.missing is not None:
+            known = is_known(visible)
+            weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
+            if self.missing == "absent":
+                features = tf.cast(known, self.variable_dtype)
+        return features, visible, weights, sample_weight
+
+    def _step(self, features, visible, weights, root_seed, forward_pass=None, **seeds):
+        """Returns the `rules.Step` of a batch."""
+        potentials = (forward_pass or self).potentials
+        if forward_pass is None:
+            potentials = self.potentials(features)
+        known = None if self.missing is None else is_known(visible)
+        visible = visible if known is None else filled(visible)
+        if self.visible.takes_means and not self.conditional:
+            visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
+        completion = random.fold_in(root_seed, _COMPLETION)
+        if self.missing == "latent":
+            visible = self._with_latent(potentials, visible, known, completion)
+        states, natural, positive = self._positive_phase(
+            potentials, visible, weights, completion
+        )
+        return rules.Step(
+            potentials,
+            states,
+            weights,
+            natural,
+            positive,
+            root_seed,
+            features=features,
+            inference=self.inference,
+            learner=self._learner,
+            known=known,
+            forward_pass=forward_pass,
+            **seeds,
+        )
+
+    def _with_latent(self, potentials, visible, known, seed):
+        """Returns states with a draw in the place of those that are not known."""
+
+        def drawn():
+            base = self._base_natural(potentials)
+            return complete(potentials, visible, known, base, seed, LATENT_SWEEPS)
+
+        return tf.cond(tf.reduce_all(known), lambda: visible, drawn)
+
+    def _base_natural(self, potentials):
+        """Returns natural parameters of the visible units without coupling."""
+        return potentials.visible.bias
+
+    def _drawn(self, visible, seed):
+        """Returns states (B, V) for data that may be means, such as gray levels."""
+
+        def drawn():
+            return self.visible.drawn(visible, random.uniform(tf.shape(visible), seed))
+
+        are_states = tf.reduce_all(self.visible.is_state(visible))
+        return tf.cond(are_states, lambda: visible, drawn)
+
+    def _positive_phase(self, potentials, visible, weights, seed):
+        """Returns states of the whole visible layer, given those that are data.
+
+        Args:
+            potentials: `Potentials`.
+            visible: tensor (B, V), states of the units that are data.
+            weights: tensor (B,), normalized over all replicas.
+            seed: seed tensor (2,), for what is drawn.
+
+        Returns:
+            `(states, hidden_natural, moments)`: tensors, and `Moments`.
+        """
+        natural = potentials.hidden_natural(visible)
+        moments = conditional_moments(potentials, visible, weights, natural)
+        return visible, natural, moments
+
+    def _scored(self, potentials, visible):
+        """Returns what the loss is of: potentials, states, and how many are data."""
+        return potentials, visible, self._visible_width
+
+    def _descend(self, gradients, centering):
+        """Descends along gradients of the variables, see `Step.descend`."""
+        self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
+        scale = self.optimizer.scale_loss(1.0)
+        if tf.is_tensor(scale) or scale != 1.0:
+            gradients = [gradient * scale for gradient in gradients]
+        variables = self.trainable_variables
+
+        def apply(gradients):
+            if centering is None:
+                self.optimizer.apply(gradients, variables)
+                stay_normalizable(self)
+                return
+            with tf.GradientTape(persistent=True) as tape:
+                before = self.potentials(dtype=self.variable_dtype)
+                biases = [before.visible.bias, before.hidden.bias]
+            kernel = tf.identity(before.kernel)
+            self.optimizer.apply(gradients, variables)
+            stay_normalizable(self)
+            change = self.potentials(dtype=self.variable_dtype).kernel - kernel
+            shifts = bias_changes(
+                self, tape, biases, [*centering.shifts(change).values()]
+            )
+            if self.missing == "absent":
+                shifts.append((self.kernel, centering.kernel_shift(change)))
+            if shifts:
+                add(*zip(*shifts, strict=True))
+
+        self._guard.if_sound(apply, gradients)
+
+    def _record(self, visible, weights):
+        """Records a batch's visible states, (B, V), with weights (B,)."""
+
+    def _predicted(self, features, step, given, visible):
+        """Returns the prediction for metrics: the rule's, or else the model's."""
+        if self._reports_predictions and given is None:
+            if self.missing is not None:
+                visible = filled(visible, step.visible)
+            return self._prediction(features, visible)
+        return given
+
+    def _results(self, features, visible, prediction, sample_weight):
+        if not self._reports_predictions:
+            return self.get_metrics_result()
+        x = features if self.conditional else visible
+        if self.missing is not None:
+            parts = entries(visible, prediction, sample_weight)
+            return self.compute_metrics(x, *parts)
+        return self.compute_metrics(x, visible, prediction, sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, tf.Tensor]:
+        features, visible, weights, sample_weight = self._step_inputs(data)
+        seed = self._test_seed()
+        step = self._step(features, visible, weights, seed, loss_seed=seed)
+        losses, prediction = self.rule.losses(step)
+        prediction = self._predicted(features, step, prediction, visible)
+        self._loss_tracker.update_state(losses, sample_weight=weights)
+        return as_logs(self._results(features, visible, prediction, sample_weight))
+
+    def _test_seed(self):
+        """Returns a new seed for each batch, without changing the generator."""
+        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
+        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
+        context = tf.distribute.get_replica_context()
+        return random.fold_in(seed, context.replica_id_in_sync_group)
+
     # Evaluation and prediction
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -625,15 +841,19 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     # Files
 
     def _state(self):
-        """Returns two dicts of the variables to save: required and optional."""
-        required = {variable.name: variable for variable in self._own_weights()}
-        required["seed_generator"] = self.seed_generator.state
-        variables = [] if self._learner is None else self._learner.variables
-        return required, {f"rule.{v.name}": v for v in variables}
+        """Returns two dicts of the variables to save: required and optional.
 
-    def _own_weights(self):
-        """Returns the weights without those of layers, which Keras saves."""
-        return self.weights
+        Keras saves the weights of layers, but not the seeds of their random numbers.
+        """
+        of_layers = {id(v) for layer in self.layers for v in layer.variables}
+        weights = [v for v in self.weights if id(v) not in of_layers]
+        required = {variable.name: variable for variable in weights}
+        required["seed_generator"] = self.seed_generator.state
+        kept = {id(variable) for variable in [*self.weights, *required.values()]}
+        seeds = [variable for variable in self.variables if id(variable) not in kept]
+        optional = {f"layers.seed_{i}": seed for i, seed in enumerate(seeds)}
+        rule = [] if self._learner is None else self._learner.variables
+        return required, optional | {f"rule.{v.name}": v for v in rule}
 
     def save_own_variables(self, store: Any) -> None:
         """Saves weights, random state and the rule's state under their names."""
@@ -642,3 +862,84 @@ class BoltzmannMachine(WithFiles, TrainingStep):
     def load_own_variables(self, store: Any) -> None:
         """Restores what `save_own_variables` saved; all shapes are checked first."""
         saving.load_state(self, store)
+
+    def save(
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Saves the model as `keras.Model.save` does.
+
+        The file is written under another name and then renamed: if writing fails, an
+        existing file is not changed.
+        """
+        saving.save(self, filepath, overwrite, zipped, **kwargs)
+
+    def save_weights(
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
+    ) -> None:
+        """Saves all variables, as `keras.Model.save_weights`, written as by `save`.
+
+        HDF5 keeps no checksum of them: a bit that has turned on a disk is not noticed.
+        A `.keras` file is checked when it is loaded.
+        """
+        saving.save_weights(self, filepath, overwrite, max_shard_size)
+
+    def load_weights(
+        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
+    ) -> None:
+        """Restores all variables, as `keras.Model.load_weights`, or none of them."""
+        self._assert_built("load_weights")
+        with saving.unchanged_unless_loaded([self], filepath):
+            super().load_weights(filepath, *args, **kwargs)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        *,
+        endpoint: str = "serving_default",
+        **kwargs: Any,
+    ) -> None:
+        """Exports the model to a format that is loaded without keras_rbm.
+
+        A SavedModel's endpoints take batches of any size and return dicts of tensors;
+        see the guide "Deploy a model" for those of each model. `sample` with a seed
+        returns the same as the model's own `sample` with that seed. `sample_stateful`
+        draws again at each call, with the same series of draws after each loading.
+        Written as by `save`.
+
+        Args:
+            filepath: str or path: a directory to write for a SavedModel, else a file
+                that ends in `.onnx`, `.tflite` or `.xml`.
+            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
+                `"openvino"` with one endpoint, if the installed Keras writes them.
+            verbose: as in Keras.
+            endpoint: str, the endpoint to write in the other formats, without random
+                numbers.
+            **kwargs: for the other formats, as in Keras (`input_signature`,
+                `opset_version`, `optimizations`, …).
+
+        Raises:
+            ValueError: if the model has no variables yet, or the format cannot hold the
+                endpoint; nothing is written then.
+            ImportError: if a package that writes the format is missing.
+        """
+        self._assert_built("export")
+        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Prints the variables with their shapes, by `print_fn` if there is one."""
+        (print_fn or print)(summary_of(self))

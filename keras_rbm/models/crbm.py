@@ -34,7 +34,6 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.training.defaults import is_rule
-from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.models.with_inference import WithInference
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.rules.rule import Rule
@@ -305,7 +304,10 @@ class CRBM(WithInference, WithBackbone):
         return rows
 
     def potentials(
-        self, features: tf.Tensor | None = None, dtype: str | None = None
+        self,
+        features: tf.Tensor | None = None,
+        dtype: str | None = None,
+        training: bool = False,
     ) -> inference_module.Potentials:
         """Returns the model given x as `Potentials`, biases of shapes (B, V), (B, H).
 
@@ -313,16 +315,11 @@ class CRBM(WithInference, WithBackbone):
             features: tensor (B, X), or the input of the backbone.
             dtype: str or `None`, type of the kernels, by default that of the model's
                 computations. Scores use `"float32"`.
+            training: bool, whether the backbone runs as in training.
 
         Raises:
             ValueError: if there are no features, or the model is not built.
         """
-        return self._potentials_of(features, dtype, training=False)
-
-    def _stay_normalizable(self):
-        stay_normalizable(self)
-
-    def _potentials_of(self, features, dtype, training):
         self._assert_built("potentials")
         if features is None:
             raise ValueError(
@@ -349,39 +346,10 @@ class CRBM(WithInference, WithBackbone):
             layer("hidden", self.hidden),
         )
 
-    def _gradients(self, features, positive, negative):
-        """Returns negative minus positive mean statistics, by variable name."""
-        gradients = {"kernel": negative.kernel - positive.kernel}
-        upstream = []
-        training_pass = self._passes.of(features)
-        if training_pass is not None:
-            features = tf.cast(training_pass.features, self.variable_dtype)
-        for side in ("visible", "hidden"):
-            rows = tf.nest.map_structure(
-                tf.subtract, _weighted(negative, side), _weighted(positive, side)
-            )
-            for name, values in rows._asdict().items():
-                gradients[f"{side}_{name}"] = tf.reduce_sum(values, 0)
-            kernel = getattr(self, f"{side}_kernel")
-            if kernel is None:
-                upstream.append(rows.bias)
-                continue
-            gradients[f"{side}_kernel"] = tf.matmul(
-                features, rows.bias, transpose_a=True
-            )
-            if training_pass is not None:
-                upstream.append(tf.matmul(rows.bias, kernel, transpose_b=True))
-        if training_pass is not None:
-            variables = self.backbone.trainable_variables
-            found = training_pass.gradients(variables, self.visible_kernel, *upstream)
-            keys = [str(id(variable)) for variable in variables]
-            gradients |= dict(zip(keys, found, strict=True))
-        return gradients
-
     def call(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        inputs = tf.ensure_shape(inputs, (None, *self._example_shape()))
+        inputs = tf.ensure_shape(inputs, (None, *self._example_shape))
         infer = self.inference.given(inputs)
-        potentials = self._potentials_of(inputs, None, training)
+        potentials = self.potentials(inputs, training=training)
         beliefs = infer(potentials, pairwise=None)
         return tf.cast(beliefs.visible, self.compute_dtype)
 
@@ -561,7 +529,7 @@ class CRBM(WithInference, WithBackbone):
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        shape = None, *self._example_shape()
+        shape = None, *self._example_shape
         x, v = tf.TensorSpec(shape, tf.float32, "x"), rows(self.num_visible, "v")
         predict = Endpoint(named("marginals", self.call), [x])
 
@@ -687,9 +655,3 @@ class CRBM(WithInference, WithBackbone):
             if self._default_features
             else keras.initializers.serialize(self._feature_initializer),
         }
-
-
-def _weighted(moments, side):
-    """Returns a side's statistics times the rows' weights, leaves (B, …)."""
-    weights = moments.weights[:, tf.newaxis]
-    return tf.nest.map_structure(lambda leaf: leaf * weights, getattr(moments, side))

@@ -153,7 +153,7 @@ class DBM(WithInference, GenerativeModel):
             getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
         ]
         self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
-        self._kernel_mask = layered.connections(self._rows)
+        self.kernel_mask = layered.connections(self._rows)
 
     def _each_layer(self):
         """Returns the parameters of all layers, from the data upwards."""
@@ -175,12 +175,15 @@ class DBM(WithInference, GenerativeModel):
         return self.kernels[0]
 
     def potentials(
-        self, features: tf.Tensor | None = None, dtype: str | None = None
+        self,
+        features: tf.Tensor | None = None,
+        dtype: str | None = None,
+        training: bool = False,
     ) -> inference_module.Potentials:
         """Returns the model as `Potentials`: even layers visible, odd ones hidden.
 
         Args:
-            features, dtype: as for `RBM.potentials`.
+            features, dtype, training: as for `RBM.potentials`.
         """
         self._assert_built("potentials")
         dtype = dtype or self.compute_dtype
@@ -216,22 +219,6 @@ class DBM(WithInference, GenerativeModel):
             joint.kernel[rows:], units.joined(layers[1::2]), hidden
         )
 
-    def _gradients(self, features, positive, negative):
-        """Returns negative minus positive mean statistics of the potentials."""
-        gradients = super()._gradients(features, positive, negative)
-        if self._kernel_mask is not None:
-            gradients["kernel"] *= self._kernel_mask
-        return gradients
-
-    def _by_variable(self, gradients):
-        """Returns the layers' gradients, given those of the potentials."""
-        return layered.by_layer(gradients, [self.visible, *self.hidden], self._rows)
-
-    def _bias_changes(self, visible, hidden):
-        layers = layered.both_sides(visible, hidden, self._rows)
-        names = (layered.template(layer).format("bias") for layer in range(len(layers)))
-        return dict(zip(names, layers, strict=True))
-
     def _states_with_gaps(self, x):
         """Returns v with NaN for the states of the other even layers, float32."""
         values = super()._states_with_gaps(x)
@@ -244,12 +231,6 @@ class DBM(WithInference, GenerativeModel):
         return tf.concat(
             [super()._mean_states(), *(layer.mean(layer.bias) for layer in even)], 0
         )
-
-    def _base_natural(self, potentials):
-        """Returns natural parameters of the even layers without coupling."""
-        below, *layers = self._each_layer()
-        data = below.natural_for_mean(super()._mean_states())
-        return tf.concat([data, *(layer.bias for layer in layers[1::2])], 0)
 
     def _complete(self, visible, seed):
         """Returns `(v, h_2, h_4, …)` by mean field, (B, V + H_2 + …).
@@ -268,24 +249,22 @@ class DBM(WithInference, GenerativeModel):
             return self.inference(posterior, pairwise=None)
         return inference_module.mean_field(posterior, pairwise=None)
 
-    def _positive(self, potentials, visible, weights, hidden_natural):
-        """Returns the `Moments` of completed states, by the model's inference."""
+    def _positive_phase(self, potentials, visible, weights, seed):
+        states = self._complete(visible, seed)
         if isinstance(self.inference, inference_module.MeanField):
-            return super()._positive(potentials, visible, weights, hidden_natural)
-        visible = visible[:, : self._sizes[0]]
+            return super()._positive_phase(potentials, states, weights, seed)
         beliefs = self.inference(self.posterior(visible), weights=weights)
         with_data = tf.matmul(
             visible * weights[:, tf.newaxis], beliefs.hidden, transpose_a=True
         )
-        kernel = tf.concat([with_data, beliefs.pairwise], 0)
-        if self._kernel_mask is not None:
-            kernel *= self._kernel_mask
-        states = tf.concat([visible, beliefs.visible], 1)
-        statistics = (
-            potentials.visible.statistics(states),
+        means = tf.concat([visible, beliefs.visible], 1)
+        moments = inference_module.Moments(
+            tf.concat([with_data, beliefs.pairwise], 0),
+            potentials.visible.statistics(means),
             potentials.hidden.statistics(beliefs.hidden),
+            weights,
         )
-        return inference_module.Moments(kernel, *statistics, weights)
+        return states, potentials.hidden_natural(states), moments
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,21 +26,23 @@ from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.errors import explained
+from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import (
     Endpoint,
     chain_endpoints,
+    export_model,
     named,
     number,
     rows,
 )
-from keras_rbm.models.files.with_files import WithFiles
+from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules.rule import Rule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DBN(WithFiles):
+class DBN(keras.Model):
     """Deep belief network: stacked RBMs, each trained on the features of the last [1].
 
     The top RBM is a prior of its visible layer's states, and the RBMs below it lead
@@ -424,8 +427,48 @@ class DBN(WithFiles):
         self._assert_built("to_classifier")
         return classifier(self.rbms, num_classes, dropout)
 
-    def _models_in_file(self):
-        return self.rbms
+    def save(
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Saves the model as `RBM.save` does."""
+        saving.save(self, filepath, overwrite, zipped, **kwargs)
+
+    def save_weights(
+        self,
+        filepath: str | os.PathLike,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
+    ) -> None:
+        """Saves all variables, as `RBM.save_weights` does."""
+        saving.save_weights(self, filepath, overwrite, max_shard_size)
+
+    def load_weights(
+        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
+    ) -> None:
+        """Restores all variables, as `RBM.load_weights` does."""
+        self._assert_built("load_weights")
+        with saving.unchanged_unless_loaded(self.rbms, filepath):
+            super().load_weights(filepath, *args, **kwargs)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Exports the model as `RBM.export` does."""
+        self._assert_built("export")
+        endpoint = kwargs.pop("endpoint", "serving_default")
+        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the variables with their shapes, as `RBM.summary` does."""
+        (kwargs.get("print_fn") or print)(summary_of(self))
 
     def get_config(self) -> dict[str, Any]:
         rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]

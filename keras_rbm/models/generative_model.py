@@ -1,16 +1,14 @@
 """The base class of models of p(v): their base rate, and partition function."""
 
-import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference, random
+from keras_rbm import inference
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
@@ -43,6 +41,9 @@ from keras_rbm.models.mass_of_rows import log_mass, may_exceed
 from keras_rbm.models.training.spread_chains import share_of_chains, spread
 from keras_rbm.rules import ParallelTempering
 
+#: Weight of data that no more examples outweigh.
+_ADAPTED = 1e30
+
 
 class GenerativeModel(BoltzmannMachine):
     """A Boltzmann machine without input: a model of p(v).
@@ -58,7 +59,6 @@ class GenerativeModel(BoltzmannMachine):
             `fit` saw. Annealing and sampling start from it.
     """
 
-    _examples_seen = None  # until it is built
     _prior_chains: Callable[..., Any] | None = None  # of an `RBMPrior` around it
 
     def _add_record(self, start):
@@ -75,30 +75,15 @@ class GenerativeModel(BoltzmannMachine):
             trainable=False,
             aggregation="only_first_replica",
         )
-        self._examples_seen = _Count((len(start),) if self.missing else ())
-
-    def _state(self):
-        required, optional = super()._state()
-        if self._examples_seen is not None:
-            optional["examples_seen"] = self._examples_seen.variable
-        return required, optional
-
-    def _state_of_a_step(self):
-        return [*super()._state_of_a_step(), *self._recorded()]
-
-    def _recorded(self):
-        """Returns the variables of the record."""
-        return [self.base_rate, self._examples_seen.variable]
-
-    def _drawn(self, visible, seed):
-        if not self.visible.takes_means:
-            return visible
-
-        def drawn():
-            return self.visible.drawn(visible, random.uniform(tf.shape(visible), seed))
-
-        are_states = tf.reduce_all(self.visible.is_state(visible))
-        return tf.cond(are_states, lambda: visible, drawn)
+        # The weight of the examples whose mean it is, with `missing` that of each row:
+        # `_ADAPTED` if `adapt` has set the mean, which `fit` then does not change.
+        self.examples_seen = self.add_weight(
+            name="examples_seen",
+            shape=(len(start),) if self.missing else (),
+            initializer="zeros",
+            trainable=False,
+            aggregation="only_first_replica",
+        )
 
     def _record(self, visible, weights):
         counted = weights
@@ -112,29 +97,21 @@ class GenerativeModel(BoltzmannMachine):
         total = tf.linalg.matvec(rows, weights, transpose_a=True)
         total, batch = all_sum((total, tf.reduce_sum(counted, 0)))
         batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
-        count = self._examples_seen.variable
-        seen = count + batch
+        seen = self.examples_seen + batch
         rate = tf.convert_to_tensor(self.base_rate)
         moved = rate + tf.math.divide_no_nan(total - batch * rate, seen)
         self.base_rate.assign(tf.where(batch > 0.0, moved, rate))
-        count.assign(seen)
+        self.examples_seen.assign(seen)
 
     def _knows_data(self):
         rate = np.asarray(self.base_rate)
-        seen = float(np.max(self._examples_seen.variable))
-        return seen > 0.0 or bool(np.any(rate != self._start_rate))
-
-    def _set_data_mean(self, mean):
-        self.base_rate.assign(mean)
+        return bool(np.any(self.examples_seen) or np.any(rate != self._start_rate))
 
     def _copy_record(self, model):
         """Copies another model's record of the data."""
         self.base_rate.assign(model.base_rate)
-        count = self._examples_seen.variable
-        other = np.asarray(model._examples_seen.variable)
-        shape = tuple(count.shape)
-        other = np.broadcast_to(other, shape) if shape else other.max()
-        count.assign(other)
+        shape, seen = tuple(self.examples_seen.shape), np.asarray(model.examples_seen)
+        self.examples_seen.assign(np.broadcast_to(seen, shape) if shape else seen.max())
 
     def _mean_states(self):
         """Returns the mean of the visible layer's encoded states, (rows,)."""
@@ -193,8 +170,7 @@ class GenerativeModel(BoltzmannMachine):
     def _start_at(self, mean, variance):
         """Fits the isolated visible units to moments of the encoded data."""
         self.base_rate.assign(mean)
-        count = self._examples_seen.variable
-        count.assign(np.full(count.shape, math.inf))
+        self.examples_seen.assign(np.full(self.examples_seen.shape, _ADAPTED))
         for name, value in self.visible.fitted(mean, variance).items():
             getattr(self, f"visible_{name}").assign(value)
         if self._learner is not None:
@@ -208,9 +184,6 @@ class GenerativeModel(BoltzmannMachine):
             yield chunk, own
         if chunk is None:  # an empty dataset or generator
             visible.check(tf.zeros((0, visible.width or 1)), "data")
-
-    def _gradients(self, features, positive, negative):
-        return mean_gradients(positive, negative)
 
     def _prediction(self, features, visible):
         """Returns what compiled metrics compare with v: its reconstruction.
@@ -461,33 +434,3 @@ class GenerativeModel(BoltzmannMachine):
                 f"Received: {log_partition!r}. Pass what log_partition() returned."
             )
         return tf.cast(value, tf.float64)
-
-
-def mean_gradients(positive: Any, negative: Any) -> dict[str, tf.Tensor]:
-    """Returns negative minus positive mean statistics, by the parameters' names."""
-    difference = tf.nest.map_structure(tf.subtract, negative.mean(), positive.mean())
-    sides = (("visible", difference.visible), ("hidden", difference.hidden))
-    return {"kernel": difference.kernel} | {
-        f"{side}_{name}": gradient
-        for side, statistics in sides
-        for name, gradient in statistics._asdict().items()
-    }
-
-
-class _Count:
-    """The weight of the examples whose mean `fit` has recorded.
-
-    Where entries may be missing, it is that of each row. It is saved with its model,
-    but is not one of its weights. Infinite if `adapt` has set the mean, which `fit`
-    then does not change.
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.variable = keras.Variable(
-            "zeros",
-            shape=shape,
-            dtype="float32",
-            trainable=False,
-            aggregation="only_first_replica",
-            name="examples_seen",
-        )

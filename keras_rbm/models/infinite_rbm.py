@@ -13,9 +13,8 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
-from keras_rbm.models.errors import by_name
 from keras_rbm.models.rbm import RBM
-from keras_rbm.rules import FrankWolfe, Phases
+from keras_rbm.rules import FrankWolfe
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
@@ -130,7 +129,10 @@ class InfiniteRBM(RBM):
         return self.hidden_units >= self.max_hidden_units
 
     def potentials(
-        self, features: tf.Tensor | None = None, dtype: str | None = None
+        self,
+        features: tf.Tensor | None = None,
+        dtype: str | None = None,
+        training: bool = False,
     ) -> inference.Potentials:
         """Returns the units in use as `keras_rbm.inference.Potentials`.
 
@@ -177,7 +179,6 @@ class InfiniteRBM(RBM):
     ) -> tuple[int | None, ...]:
         return (input_shape[0], max(self.hidden_units, 1))
 
-    @by_name
     def compile(
         self,
         optimizer: str | dict[str, Any] | keras.optimizers.Optimizer | None = None,
@@ -259,10 +260,7 @@ class InfiniteRBM(RBM):
     def _fit_callbacks(self, start, is_all):
         return [_Growing()]
 
-    def _phases(self, step):
-        return Phases(step.positive, None, step.default_losses())
-
-    def _update(self, step, phases):
+    def _grow(self, step):
         """Takes the step of `keras_rbm.inference.growing.growth.grow` with a batch."""
         count = tf.convert_to_tensor(self._in_use)
         growth = grow(
@@ -287,9 +285,6 @@ class InfiniteRBM(RBM):
         number = tf.convert_to_tensor(self._in_use)
         return growth.logs | {"hidden_units": number}
 
-    def _test_losses(self, step):
-        return step.default_losses(), None
-
     def _growing_potentials(self):
         """Returns the units in use as `grow` takes them, in full precision."""
         count = tf.convert_to_tensor(self._in_use)
@@ -300,10 +295,6 @@ class InfiniteRBM(RBM):
             units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
             FractionalParameters(self.hidden_bias[:columns], coefficients),
         )
-
-    def _state_of_a_step(self):
-        own = [*self.weights, *self.optimizer.variables]
-        return [*super()._state_of_a_step(), *own]
 
     def _chains(self, potentials):
         return None if self._samples is None else self._samples.read().chains

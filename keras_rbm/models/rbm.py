@@ -29,7 +29,6 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
-from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.units.partial_layer import partial
 
 if TYPE_CHECKING:
@@ -151,7 +150,10 @@ class RBM(GenerativeModel):
         return layer_parameters(self, "hidden_{}", self.hidden)
 
     def potentials(
-        self, features: tf.Tensor | None = None, dtype: str | None = None
+        self,
+        features: tf.Tensor | None = None,
+        dtype: str | None = None,
+        training: bool = False,
     ) -> inference.Potentials:
         """Returns the model as `keras_rbm.inference.Potentials`.
 
@@ -160,6 +162,7 @@ class RBM(GenerativeModel):
                 `missing="absent"`; otherwise ignored.
             dtype: str or `None`, type of the kernel, by default that of the model's
                 computations. Scores use `"float32"`.
+            training: bool, ignored: for models on a network, as in Keras.
         """
         self._assert_built("potentials")
         visible = self._visible_parameters()
@@ -170,9 +173,6 @@ class RBM(GenerativeModel):
             visible,
             self._hidden_parameters(),
         )
-
-    def _stay_normalizable(self):
-        stay_normalizable(self)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)

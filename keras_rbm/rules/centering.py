@@ -96,8 +96,7 @@ class Centering:
             )
             hidden = moments.hidden.bias - lam
             kernel -= mu[:, tf.newaxis] * tf.matmul(there, hidden, transpose_a=True)
-        mask = self._learner.kernel_mask
-        return kernel if mask is None else kernel * mask
+        return kernel
 
     def _of_units(self, rows):
         """Returns the sum of each unit's rows for each of them, (B, rows)."""

@@ -88,11 +88,15 @@ class FastPersistentContrastiveDivergence(PersistentContrastiveDivergence):
         return super().negative_phase(step._replace(potentials=accelerated))
 
     def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
-        gradients = super().update(step, phases)
+        gradients, _ = self._descend(step, phases.positive, phases.negative)
+        if step.learner.kernel_mask is not None:
+            gradients["kernel"] *= step.learner.kernel_mask
+        if self.centering is not None:
+            gradients = self.centering.ordinary(gradients)
         total = all_sum({name: gradients[name] for name in self.fast})
         for name, fast in self.fast.items():
             fast.assign(self.fast_decay * fast - self.fast_learning_rate * total[name])
-        return gradients
+        return {}
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.growing.unit_search import OBJECTIVES
 from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.step import Phases, Step
 
 _Schedule = keras.optimizers.schedules.LearningRateSchedule
 
@@ -127,6 +128,13 @@ class FrankWolfe(Rule):
         self.bias_steps = bias_steps
         self.lbfgs_iterations = lbfgs_iterations
         self.num_starts = num_starts
+
+    @property
+    def updates_in_parts(self) -> bool:
+        return True
+
+    def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
+        return step.learner.grow(step)
 
     def penalty(self, hidden_units: int | tf.Tensor) -> tf.Tensor:
         """Returns the penalty, a scalar, of a unit that is added to so many."""

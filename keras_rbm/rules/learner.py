@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from keras_rbm.inference.potentials import Moments, Potentials
+from keras_rbm.inference.potentials import Potentials
+from keras_rbm.rules.forward_pass import ForwardPass
 
 if TYPE_CHECKING:
     from keras_rbm.rules.centering import Centering
     from keras_rbm.rules.rule import Rule
+    from keras_rbm.rules.step import Step
 
 
 class Learner:
@@ -88,7 +90,11 @@ class Learner:
         Args:
             features: those of the step, or `None` for a model without input.
         """
-        return self.model._potentials_to_train(features)
+        return self.model.potentials(features)
+
+    def forward_pass(self, features: tf.Tensor | None = None) -> ForwardPass:
+        """Returns the same as a `ForwardPass`, with the way back to the variables."""
+        return ForwardPass(self.model, features)
 
     def base_natural(self, potentials: Potentials) -> tf.Tensor:
         """Returns visible natural parameters (V,) of the base-rate model.
@@ -112,42 +118,22 @@ class Learner:
     @property
     def kernel_mask(self) -> tf.Tensor | None:
         """Tensor (V, H), 1 where units are connected, or `None` if all are."""
-        return self.model._kernel_mask
+        return self.model.kernel_mask
 
     @property
     def frozen(self) -> set[str]:
         """Set of the names of the model's variables that are not trained."""
         return {variable.name for variable in self.model.non_trainable_variables}
 
-    def gradients(
-        self, features: tf.Tensor | None, positive: Moments, negative: Moments
-    ) -> dict[str, tf.Tensor]:
-        """Returns the gradient of minus the mean log-likelihood.
-
-        Args:
-            features: those of the step, or `None` for a model without input.
-            positive, negative: `Moments` of the data and of the model.
-
-        Returns:
-            dict of the name of a parameter (`kernel`, `visible_bias`, …) to its
-            gradient: expected statistics of the model minus those of the data.
-        """
-        return self.model._gradients(features, positive, negative)
-
     def descend(
-        self, gradients: dict[str, tf.Tensor], centering: "Centering | None" = None
+        self, gradients: list[tf.Tensor], centering: "Centering | None" = None
     ) -> None:
-        """Descends along gradients given by name, and those of regularizers.
-
-        Nothing happens if a gradient, or anything before it in this step, is not
-        finite.
-
-        Args:
-            gradients: dict of names of `gradients` to tensors.
-            centering: `Centering` whose parameters they are of, or `None` for the
-                ordinary ones.
-        """
+        """Descends along gradients of the model's variables, see `Step.descend`."""
         self.model._descend(gradients, centering)
+
+    def grow(self, step: "Step") -> dict[str, tf.Tensor]:
+        """Lets an `InfiniteRBM` grow by a step; returns logs, a dict of scalars."""
+        return self.model._grow(step)
 
     def recenter(self) -> None:
         """Moves the rule's offsets to the data's mean, after it has been set."""

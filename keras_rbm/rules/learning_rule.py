@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_rbm._checks import check_flags, check_numbers
-from keras_rbm.inference.potentials import Moments, Potentials
+from keras_rbm.inference.potentials import Moments, Potentials, difference
 from keras_rbm.rules.centering import Centering, check_sliding_factor
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
@@ -129,48 +129,50 @@ class LearningRule(Rule):
             f"{type(self).__name__} must implement negative_phase, or phases."
         )
 
-    def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """Returns what `fit` and `evaluate` report as `loss`, and a prediction.
-
-        By default `Step.default_losses`.
-
-        Returns:
-            `(losses, prediction)`: (B,), nats; and the model's prediction, if it has
-            been computed anyway, else `None`.
-        """
-        return step.default_losses(), None
-
     def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
-        """Descends along the difference of the phases; returns its gradients.
+        """Descends along the difference of the phases; returns no logs.
 
-        A rule that descends several times in a step has an attribute `inner_steps`, how
-        often.
+        A rule that descends several times, by `Step.descend`, has an attribute
+        `inner_steps`, how often.
 
         Args:
             step, phases: `Step`, and the `Phases` that the rule has computed from it.
+        """
+        self._descend(step, phases.positive, phases.negative)
+        return {}
+
+    def _descend(self, step, positive, negative, of_data=None):
+        """Descends along the difference of two phases.
+
+        Args:
+            step: `Step`.
+            positive, negative: `Moments`.
+            of_data: tensor (V, H), the centered kernel of the positive phase; by
+                default with the offsets as they are in this update.
 
         Returns:
-            dict of a parameter's name to its gradient, centered if the rule is.
+            `(gradients, of_data)`: a dict by the names of `difference`, and the kernel.
         """
-        positive, negative = phases.positive, phases.negative
-        gradients = step.learner.gradients(step.features, positive, negative)
+        gradients = difference(step.potentials, positive, negative)
         if self.centering is not None:
             self.centering.slide(positive)
-            kernel = self.centering.kernel(negative) - self.centering.kernel(positive)
-            gradients["kernel"] = kernel
-        step.learner.descend(self._sparse(gradients, positive), self.centering)
-        if self.centering is not None:
-            gradients = self.centering.ordinary(gradients)
-        return gradients
+            of_data = self.centering.kernel(positive) if of_data is None else of_data
+            gradients["kernel"] = self.centering.kernel(negative) - of_data
+        step.descend(gradients | self._sparse(gradients, positive), self.centering)
+        return gradients, of_data
 
     def _sparse(self, gradients, positive):
-        """Returns the gradients with the sparsity penalty added."""
+        """Returns the gradient of the hidden bias with the sparsity penalty added."""
         if not self.sparsity_cost:
-            return gradients
-        mean = positive.mean()
-        shortfall = self.sparsity_target * mean.weights - mean.hidden.bias
-        bias = gradients["hidden_bias"] - self.sparsity_cost * shortfall
-        return gradients | {"hidden_bias": bias}
+            return {}
+        mean, bias = positive.mean(), gradients["hidden_bias"]
+        change = self.sparsity_cost * (
+            mean.hidden.bias - self.sparsity_target * mean.weights
+        )
+        if bias.shape.rank == 2:  # each row's share of it
+            share = tf.math.divide_no_nan(positive.weights, mean.weights)
+            change *= share[:, tf.newaxis]
+        return {"hidden_bias": bias + change}
 
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         """Returns states (C, V) that the rule's chains have reached, or `None`."""

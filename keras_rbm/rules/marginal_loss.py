@@ -5,11 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_rbm.inference import Moments
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step
-from keras_rbm.units import BernoulliParameters
 from keras_rbm.units.bernoulli import are_binary
 
 _UNKNOWN = (
@@ -94,21 +92,18 @@ class MarginalLoss(LearningRule):
             )
 
     def phases(self, step: Step) -> Phases:
-        kernel, visible, hidden = tf.nest.flatten(step.potentials)
+        parameters = step.potentials.named()
         with tf.GradientTape() as tape:
-            tape.watch((kernel, visible, hidden))
+            tape.watch(parameters)
             losses, marginals = self.losses(step)
-            total = tf.reduce_sum(losses * step.weights) * visible.shape[-1]
-        found = tape.gradient(total, (kernel, visible, hidden))
-        # A gradient in the place of moments, of which the difference is descended.
-        gradient = Moments(
-            tf.cast(found[0], visible.dtype),
-            BernoulliParameters(found[1]),
-            BernoulliParameters(found[2]),
-            tf.ones_like(step.weights),
-        )
-        nothing = tf.nest.map_structure(tf.zeros_like, gradient)
-        return Phases(nothing, gradient, losses, marginals)
+            total = tf.reduce_sum(losses * step.weights) * step.visible.shape[-1]
+        gradients = tape.gradient(total, parameters)
+        gradients["kernel"] = tf.cast(gradients["kernel"], total.dtype)
+        return Phases(None, gradients, losses, marginals)
+
+    def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
+        step.descend(phases.negative)
+        return {}
 
     def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         infer = step.inference.given(step.features)

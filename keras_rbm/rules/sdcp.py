@@ -79,24 +79,18 @@ class SDCP(LearningRule):
         return Phases(step.positive, None, *self.losses(step))
 
     def update(self, step: Step, phases: Phases) -> dict[str, tf.Tensor]:
-        learner, positive, positive_kernel = step.learner, phases.positive, None
+        positive, of_data = phases.positive, None
         chains = ChainState(step.visible, step.hidden_natural)
         rows = step.visible.shape[0] or tf.shape(step.visible)[0]
         sweeps = self.inner_steps * self.gibbs_steps
         noise = ChainNoise(step.potentials, rows, step.seed, sweeps)
         for index in range(self.inner_steps):
-            potentials = learner.potentials(step.features)
+            step = step.again() if index else step
             chains, negative = self.inner_phase(
-                potentials, chains, step.weights, noise, index * self.gibbs_steps
+                step.potentials, chains, step.weights, noise, index * self.gibbs_steps
             )
-            gradients = learner.gradients(step.features, positive, negative)
-            if self.centering is not None:
-                self.centering.slide(positive)
-                if positive_kernel is None:
-                    positive_kernel = self.centering.kernel(positive)
-                gradients["kernel"] = self.centering.kernel(negative) - positive_kernel
-            learner.descend(self._sparse(gradients, positive), self.centering)
-        return gradients
+            _, of_data = self._descend(step, positive, negative, of_data)
+        return {}
 
     def inner_phase(
         self,

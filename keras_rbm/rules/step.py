@@ -1,6 +1,6 @@
 """What a model passes to its learning rule, and what it gets back."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 from numpy.typing import ArrayLike
@@ -12,7 +12,11 @@ from keras_rbm.inference.pseudo_likelihood import (
     reconstruction_log_likelihood,
     stochastic_pseudo_log_likelihood,
 )
+from keras_rbm.rules.forward_pass import ForwardPass
 from keras_rbm.rules.learner import Learner
+
+if TYPE_CHECKING:
+    from keras_rbm.rules.centering import Centering
 
 
 class Step(NamedTuple):
@@ -30,6 +34,7 @@ class Step(NamedTuple):
         inference: `Inference` that the model predicts with, or `None`.
         learner: `Learner`, what else the rule may ask of the model, or `None`.
         known: bool tensor (B, V), which states are data, where not all are, or `None`.
+        forward_pass: `ForwardPass` that made the potentials, or `None`.
     """
 
     potentials: Potentials
@@ -43,6 +48,7 @@ class Step(NamedTuple):
     inference: Inference | None = None
     learner: Learner | None = None
     known: tf.Tensor | None = None
+    forward_pass: ForwardPass | None = None
 
     @classmethod
     def of(
@@ -78,6 +84,29 @@ class Step(NamedTuple):
     def seed(self) -> tf.Tensor:
         """Seed tensor (2,), for the negative phase."""
         return random.fold_in(self.root_seed, 1)
+
+    def again(self) -> "Step":
+        """Returns the step with the model's parameters as they are now."""
+        forward_pass = self.learner.forward_pass(self.features)
+        return self._replace(
+            potentials=forward_pass.potentials, forward_pass=forward_pass
+        )
+
+    def descend(
+        self, gradients: dict[str, tf.Tensor], centering: "Centering | None" = None
+    ) -> None:
+        """Descends along gradients, and those of the losses of regularizers and layers.
+
+        Nothing happens if a gradient, or anything before it in this step, is not
+        finite.
+
+        Args:
+            gradients: dict of names of parameters of the potentials to tensors, see
+                `keras_rbm.inference.difference`.
+            centering: `Centering` whose parameters they are of, or `None` for the
+                ordinary ones.
+        """
+        self.learner.descend(self.forward_pass.gradients(gradients), centering)
 
     def scored(self) -> tuple[Potentials, tf.Tensor, int | None]:
         """Returns what the loss is computed from.
@@ -119,14 +148,14 @@ class Phases(NamedTuple):
     """What a rule computes from a step, before the update.
 
     Attributes:
-        positive, negative: `Moments`; the update descends along their difference.
-            `negative` is `None` for a rule whose `update` samples by itself.
+        positive, negative: `Moments`; the update descends along their difference. Where
+            a rule's own `update` takes something else, that, or `None`.
         losses: tensor (B,), what `fit` reports as `loss`.
         prediction: tensor (B, V), the model's prediction for the batch, if the rule has
             computed it anyway, else `None`.
     """
 
-    positive: Moments
-    negative: Moments | None
+    positive: Moments | None
+    negative: Any
     losses: tf.Tensor
     prediction: tf.Tensor | None = None

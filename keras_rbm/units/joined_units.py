@@ -28,6 +28,14 @@ class JoinedParameters(LayerParameters, _Fields):
     def bias(self) -> tf.Tensor:
         return _joined_biases([part.bias for part in self.parts])
 
+    def named(self) -> dict[str, tf.Tensor]:
+        fields = {
+            part_name(name, number): value
+            for number, part in enumerate(self.parts)
+            for name, value in part.named().items()
+        }
+        return fields | {"bias": self.bias}
+
     @property
     def finite(self) -> bool:
         return all(part.finite for part in self.parts)
@@ -310,17 +318,6 @@ def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
     if all(isinstance(layer, BernoulliParameters) for layer in layers):
         return BernoulliParameters(_joined_biases([layer.bias for layer in layers]))
     return layers[0] if len(layers) == 1 else JoinedParameters(tuple(layers))
-
-
-def joined_name(name: str, number: int, count: int) -> str:
-    """Returns the name in `joined` of a layer's statistic other than the bias.
-
-    Args:
-        name: str, the layer's own name of the statistic.
-        number: int, the layer's index.
-        count: int, the number of layers.
-    """
-    return name if count == 1 else part_name(name, number)
 
 
 def part_name(name: str, number: int) -> str:

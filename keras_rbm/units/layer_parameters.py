@@ -104,6 +104,10 @@ class LayerParameters:
         """The layer with all its units, where each example has only some of them."""
         return self
 
+    def named(self) -> dict[str, tf.Tensor]:
+        """Returns a dict of the fields, of which `statistics` has some."""
+        return self._asdict()
+
     def of_model(self, index: int | tf.Tensor) -> "LayerParameters":
         """Returns one of B layers."""
         return self if self.bias.shape.rank == 1 else self.with_bias(self.bias[index])

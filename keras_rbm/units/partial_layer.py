@@ -31,6 +31,9 @@ class PartialParameters(LayerParameters, _Fields):
     def bias(self) -> tf.Tensor:
         return self.units.bias * self.rows
 
+    def named(self) -> dict[str, tf.Tensor]:
+        return self.units.named() | {"bias": self.bias}
+
     @property
     def whole(self) -> LayerParameters:
         return self.units

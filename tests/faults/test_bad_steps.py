@@ -34,8 +34,6 @@ def state(model):
     """Returns the values of all that a step may change."""
     variables = [*model.weights, *model._learner.variables, model.seed_generator.state]
     variables += model.optimizer.variables
-    if not model.conditional:
-        variables.append(model._examples_seen.variable)
     return [np.array(variable) for variable in variables]
 
 

@@ -1,7 +1,9 @@
 """Steps of learning rules without a fit."""
 
 from keras_rbm import random
+from keras_rbm.inference.potentials import difference
 from keras_rbm.rules import Step
+from keras_rbm.rules.forward_pass import ForwardPass
 
 
 def step_of(potentials, visible, weights=None, seed=0, model=None, features=None):
@@ -18,11 +20,27 @@ def evaluated_losses(model, potentials, visible, seed=0):
     return model.rule.losses(step._replace(loss_seed=step.root_seed))
 
 
+def gradients_of(model, positive, negative, features=None):
+    """Returns the gradients of a model's variables, by name, given two phases."""
+    forward_pass = ForwardPass(model, features)
+    of_potentials = difference(forward_pass.potentials, positive, negative)
+    gradients = forward_pass.gradients(of_potentials)
+    names = [variable.name for variable in model.trainable_variables]
+    return dict(zip(names, gradients, strict=True))
+
+
 def take_step(model, visible, weights, features=None):
     """Lets a compiled model take one step, and returns the `Phases`."""
     seed = model._next_seed()
     loss_seed = random.fold_in(seed, 0)
-    step = model._step(features, visible, weights, seed, loss_seed)
+    step = model._step(
+        features,
+        visible,
+        weights,
+        seed,
+        ForwardPass(model, features),
+        loss_seed=loss_seed,
+    )
     phases = model.rule.phases(step)
     model.rule.update(step, phases)
     return phases

@@ -6,12 +6,13 @@ import pytest
 import tensorflow as tf
 from brute_force import binary_states
 from model_test_case import run_model_test, two_cpus
-from steps import step_of
+from steps import gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import DBM, inference, rules
 from keras_rbm.models.deep import layered
 from keras_rbm.models.deep.pretraining import TiedRBM
+from keras_rbm.rules.forward_pass import ForwardPass
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 5)).astype("float32")
 
@@ -64,7 +65,7 @@ def test_joint_kernel_and_layers_are_inverse(sizes):
     ]
     joint = layered.joint_kernel(kernels)
     assert joint.shape == (sum(sizes[0::2]), sum(sizes[1::2]))
-    for a, b in zip(kernels, layered.layer_kernels(joint, sizes), strict=True):
+    for a, b in zip(kernels, layer_kernels(joint, sizes), strict=True):
         np.testing.assert_array_equal(a, b)
     mask = layered.connections(sizes)
     if len(sizes) == 3:
@@ -131,10 +132,23 @@ def exact_positive_moments(dbm, data, weights):
     return means, products
 
 
-def positive_moments(dbm, states, weights):
-    potentials = dbm.potentials()
-    natural = potentials.hidden_natural(states)
-    return dbm._positive(potentials, states, weights, natural)
+def positive_phase(dbm, weights):
+    """Returns completed states, and their `Moments`."""
+    data = tf.constant(DATA), tf.constant(weights)
+    states, _, moments = dbm._positive_phase(dbm.potentials(), *data, 0)
+    return states, moments
+
+
+def layer_kernels(kernel, sizes):
+    """Returns the kernels between neighboring layers: undoes `joint_kernel`."""
+    starts = [sum(sizes[layer % 2 : layer : 2]) for layer in range(len(sizes))]
+    parts = []
+    for below in range(len(sizes) - 1):
+        even, odd = sorted([below, below + 1], key=lambda layer: layer % 2)
+        rows, columns = (slice(starts[i], starts[i] + sizes[i]) for i in (even, odd))
+        part = kernel[rows, columns]
+        parts.append(part if even < odd else tf.transpose(part))
+    return parts
 
 
 @pytest.mark.parametrize(
@@ -152,9 +166,8 @@ def test_belief_propagation_is_exact_on_trees(sizes):
     np.testing.assert_allclose(
         dbm.predict(DATA, verbose=0), np.concatenate(means[1:], 1), atol=1e-5
     )
-    states = dbm._complete(tf.constant(DATA), 0)
-    moments = positive_moments(dbm, states, tf.constant(weights))
-    kernels = layered.layer_kernels(moments.kernel, sizes)
+    _, moments = positive_phase(dbm, weights)
+    kernels = layer_kernels(moments.kernel, sizes)
     for got, want in zip(kernels, products, strict=True):
         np.testing.assert_allclose(got, want, atol=1e-5)
     layers = layered.both_sides(moments.visible.bias, moments.hidden.bias, list(sizes))
@@ -165,9 +178,7 @@ def test_belief_propagation_is_exact_on_trees(sizes):
 def test_mean_field_moments_are_those_of_its_fixed_point():
     mean_field = inference.MeanField(max_iterations=500, tolerance=1e-7)
     dbm = random_dbm(5, 3, 2, 2, inference=mean_field)
-    states = dbm._complete(tf.constant(DATA), 0)
-    weights = tf.fill([34], 1 / 34)
-    moments = positive_moments(dbm, states, weights)
+    states, moments = positive_phase(dbm, tf.fill([34], 1 / 34))
     features = np.split(dbm.predict(DATA, verbose=0), [3, 5], 1)
     np.testing.assert_allclose(
         moments.hidden.bias, np.concatenate(features[::2], 1), atol=1e-5
@@ -201,7 +212,7 @@ def test_exact_gradient_is_the_likelihoods():
     dbm = random_dbm(5, 1, 3, inference=inference.BeliefPropagation(tolerance=1e-7))
     weights = tf.fill([34], 1 / 34)
     potentials = dbm.potentials()
-    positive = positive_moments(dbm, dbm._complete(tf.constant(DATA), 0), weights)
+    _, positive = positive_phase(dbm, weights)
     states = tf.constant(binary_states(potentials.num_visible), tf.float32)
     p = tf.nn.softmax(-potentials.free_energy(states))
     negative = inference.conditional_moments(potentials, states, p)
@@ -210,7 +221,7 @@ def test_exact_gradient_is_the_likelihoods():
     dbm.compile(keras.optimizers.SGD(1.0), rule="pcd")
     dbm.optimizer.build(dbm.trainable_variables)
     dbm._guard.build()
-    dbm._learner.descend(dbm._gradients(None, positive, negative))
+    dbm._learner.descend([*gradients_of(dbm, positive, negative).values()])
     steps = {name: v.numpy() - before[name] for name, v in variables.items()}
     for name, v in variables.items():
         v.assign(before[name])
@@ -310,10 +321,11 @@ def test_centered_gradient_is_that_of_each_layer():
         means.append(
             [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
         )
-    gradients = dbm._gradients(None, *phases)
+    gradients = inference.potentials.difference(potentials, *phases)
     positive, negative = map(rule.centering.kernel, phases)
-    gradients = rule.centering.ordinary(gradients | {"kernel": negative - positive})
-    kernels = layered.layer_kernels(gradients["kernel"], sizes)
+    kernel = (negative - positive) * dbm.kernel_mask
+    gradients = rule.centering.ordinary(gradients | {"kernel": kernel})
+    kernels = layer_kernels(gradients["kernel"], sizes)
     biases = layered.both_sides(
         gradients["visible_bias"], gradients["hidden_bias"], list(sizes)
     )
@@ -353,7 +365,7 @@ def test_unconnected_layers_stay_so():
     rule = rules.FastPersistentContrastiveDivergence(2, 7, centered=True)
     dbm.compile("sgd", rule=rule)
     dbm.fit(DATA, verbose=0)
-    apart = dbm._kernel_mask.numpy() == 0
+    apart = dbm.kernel_mask.numpy() == 0
     assert apart.any() and not rule.fast["kernel"].numpy()[apart].any()
     assert rule.fast["kernel"].numpy()[~apart].all()
 
@@ -367,7 +379,7 @@ def test_pretraining_counts_twice():
     # Layers between two others count twice; their bias is the mean of both estimates.
     tied = [history.model for history in histories]
     copies = [(each.visible_copies, each.hidden_copies) for each in tied]
-    rbms = [each.rbm for each in tied]
+    rbms = [each for each in tied]
     assert copies == [(2, 1), (2, 2), (1, 2)]
     for layer, rbm in enumerate(rbms):
         np.testing.assert_array_equal(dbm.kernels[layer], rbm.kernel)
@@ -381,8 +393,8 @@ def test_pretraining_counts_twice():
 
 def random_tied(copies):
     """Returns an RBM of 5 visible and 3 hidden units, so many times each."""
-    rbm = keras_rbm.RBM(3, num_visible=5, seed=0)
-    tied = TiedRBM(rbm, visible_copies=copies[0], hidden_copies=copies[1])
+    sides = {"visible_copies": copies[0], "hidden_copies": copies[1]}
+    tied = TiedRBM(3, num_visible=5, seed=0, **sides)
     for variable in tied.trainable_variables:
         variable.assign(np.random.default_rng(0).normal(0, 1, variable.shape))
     return tied
@@ -392,20 +404,18 @@ def random_tied(copies):
 def test_tied_rbm_is_an_rbm_of_copies(copies):
     tied = random_tied(copies)
     features = tied.predict(DATA, verbose=0)
-    want = 1 / (
-        1 + np.exp(-(copies[0] * DATA @ tied.rbm.kernel + tied.rbm.hidden_bias))
-    )
+    want = 1 / (1 + np.exp(-(copies[0] * DATA @ tied.kernel + tied.hidden_bias)))
     np.testing.assert_allclose(features, want, atol=1e-6)
     potentials = tied.potentials()
     assert potentials.kernel.shape == (5 * copies[0], 3 * copies[1])
     down = potentials.visible_natural(tf.tile(features, (1, copies[1])))[:, :5]
-    want = copies[1] * features @ tied.rbm.kernel.numpy().T + tied.visible_bias
+    want = copies[1] * features @ tied.kernel.numpy().T + tied.visible_bias
     np.testing.assert_allclose(down, want, atol=1e-4)
     tied.compile(keras.optimizers.SGD(1.0), rule="cd")
     tied.optimizer.build(tied.trainable_variables)
     tied._guard.build()
-    before = tied.rbm.kernel.numpy()
-    after = (tied.rbm.visible_bias, tied.rbm.hidden_bias)
+    before = tied.kernel.numpy()
+    after = (tied.visible_bias, tied.hidden_bias)
     biases = [variable.numpy() for variable in after]
     rng = np.random.default_rng(1)
     gradient = rng.normal(size=potentials.kernel.shape)
@@ -416,7 +426,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         "hidden_bias": of_biases[1].reshape(-1),
     }
     gradients = {k: tf.constant(v, tf.float32) for k, v in gradients.items()}
-    tied._learner.descend(gradients)
+    tied._learner.descend(ForwardPass(tied, None).gradients(gradients))
     for old, new, parts in zip(biases, after, of_biases, strict=True):
         np.testing.assert_allclose(old - new, parts.sum(0), atol=1e-5)
     total = sum(
@@ -424,13 +434,13 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         for i in range(copies[0])
         for j in range(copies[1])
     )
-    np.testing.assert_allclose(before - tied.rbm.kernel, total, atol=1e-5)
+    np.testing.assert_allclose(before - tied.kernel, total, atol=1e-5)
 
 
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
 def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     tied = random_tied(copies)
-    joint, states = tied.potentials(), tied._complete(DATA, 0)
+    joint, states = tied.potentials(), tied._copied(DATA)
     merged, visible, count = tied._scored(joint, states)
     assert count == 5
     np.testing.assert_array_equal(visible, DATA)
@@ -439,7 +449,7 @@ def test_loss_of_pretraining_flips_all_copies_of_a_unit(copies):
     )
     tied.compile("sgd", rule="cd")
     rows = np.repeat(DATA[:1], 20_000, axis=0)
-    step = step_of(joint, tied._complete(rows, 0), model=tied)
+    step = step_of(joint, tied._copied(rows), model=tied)
     losses = tied.rule.losses(step)[0].numpy()
     error = losses.std() / np.sqrt(len(losses))
     want = -inference.pseudo_log_likelihood(merged, DATA[:1])[0]
@@ -457,7 +467,7 @@ def test_saved_layer_of_pretraining_keeps_its_copies(tmp_path):
     score = keras_rbm.callbacks.LogLikelihood(DATA, betas=10)
     with pytest.raises(TypeError, match="a model of p"):
         DBM([4, 3], seed=0).pretrain(DATA, callbacks=[score], verbose=0)
-    assert not hasattr(rbm, "sample") and not hasattr(rbm, "log_partition")
+    assert rbm.sample is None and rbm.log_partition is None
 
 
 @pytest.mark.slow

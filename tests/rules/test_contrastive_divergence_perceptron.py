@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, tempered_sweep
-from steps import evaluated_losses, step_of
+from steps import evaluated_losses, gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import inference, random, rules
@@ -40,7 +40,7 @@ def pairs(count=30):
 def gradients(crbm, x, v, weights, seed=SEED):
     """Returns the rule's gradients and losses."""
     phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, seed, model=crbm))
-    return crbm._gradients(x, phases.positive, phases.negative), phases.losses
+    return gradients_of(crbm, phases.positive, phases.negative, x), phases.losses
 
 
 def rivals_of(rule, potentials, v):

@@ -13,6 +13,7 @@ from brute_force import (
     rbm_like,
 )
 from model_test_case import assert_same_state, two_cpus
+from steps import gradients_of as phase_gradients
 from steps import step_of, take_step
 
 import keras_rbm
@@ -381,7 +382,7 @@ def gradients_of(crbm, x, y, weights):
     def gradients(rule, seed):
         potentials = crbm.potentials(x)
         step = step_of(potentials, y, weights, seed)
-        of_names = crbm._gradients(x, step.positive, rule.negative_phase(step))
+        of_names = phase_gradients(crbm, step.positive, rule.negative_phase(step), x)
         return tf.concat([tf.reshape(of_names[n], [-1]) for n in sorted(of_names)], 0)
 
     return gradients

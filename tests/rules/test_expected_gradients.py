@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
-from steps import step_of
+from steps import gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -86,7 +86,7 @@ def test_gradients_are_the_derivative_of_the_log_likelihood():
     states = tf.constant(Enumerated(potentials).v, tf.float32)
     p = tf.nn.softmax(-potentials.free_energy(states))
     negative = inference.conditional_moments(potentials, states, p)
-    got = rbm._gradients(None, positive, negative)
+    got = gradients_of(rbm, positive, negative)
     parameters = list(potentials[:1]) + [
         potentials.visible_bias,
         potentials.hidden_bias,
@@ -115,7 +115,7 @@ def test_gradient_of_gaussian_units():
     moments = inference.exact_moments(potentials)
     row = tf.nest.map_structure(lambda x: tf.cast(x, tf.float32)[None], moments)
     negative = row._replace(kernel=row.kernel[0], weights=tf.ones(1))
-    got = rbm._gradients(None, positive, negative)
+    got = gradients_of(rbm, positive, negative)
     with tf.GradientTape() as tape:
         potentials = rbm.potentials()
         log_z = tf.cast(inference.exact_log_partition(potentials), tf.float32)
@@ -132,5 +132,5 @@ def test_phases_are_averaged_separately():
     many = inference.conditional_moments(
         potentials, tf.ones((70, 5)), tf.fill([70], 1 / 70)
     )
-    for gradient in rbm._gradients(None, short, many).values():
+    for gradient in gradients_of(rbm, short, many).values():
         np.testing.assert_allclose(gradient, 0, atol=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, binary_states
-from steps import evaluated_losses, step_of
+from steps import evaluated_losses, gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -117,7 +117,7 @@ def finite_differences(p, x, v, weights, method, step=1e-5):
 def gradients(crbm, x, v, weights):
     """Returns the rule's gradients and losses."""
     phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, SEED, model=crbm))
-    return crbm._gradients(x, phases.positive, phases.negative), phases.losses
+    return gradients_of(crbm, phases.positive, phases.negative, x), phases.losses
 
 
 def has_a_margin(p, x, v, method):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states, random_potentials, rbm_like
-from steps import evaluated_losses, step_of
+from steps import evaluated_losses, gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -92,7 +92,7 @@ def gradients(model, x, v, weights):
     phases = model.rule.phases(
         step_of(model.potentials(x), v, weights, SEED, model=model)
     )
-    return model._gradients(x, phases.positive, phases.negative), phases
+    return gradients_of(model, phases.positive, phases.negative, x), phases
 
 
 def assert_equal(got, want):

@@ -120,7 +120,8 @@ def test_chains_move_and_are_not_weights():
     assert (rule.chains.numpy() != before).any()
     assert set(np.unique(rule.chains)) <= {0.0, 1.0}
     names = [weight.name for weight in rbm.weights]
-    assert names == ["kernel", "visible_bias", "hidden_bias", "base_rate"]
+    record = ["base_rate", "examples_seen"]
+    assert names == ["kernel", "visible_bias", "hidden_bias", *record]
 
 
 @pytest.mark.parametrize(

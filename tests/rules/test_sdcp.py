@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, binary_states, random_potentials, rbm_like
 from model_test_case import assert_same_state
-from steps import step_of, take_step
+from steps import gradients_of, step_of, take_step
 
 import keras_rbm
 from keras_rbm import rules
@@ -161,7 +161,7 @@ def test_inner_steps_go_on_with_chains_and_keep_the_positive_phase():
     rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     take_step(rbm, tf.constant(DATA), tf.fill([34], 1 / 34))
     ((begin, positive),) = rule.positives
-    positive = rbm._gradients(None, positive, _nothing_like(positive))
+    positive = gradients_of(rbm, positive, _nothing_like(positive))
     assert len(rule.inner) == 4
     chains, model = DATA, parameters(rbm_like(potentials))
     np.testing.assert_array_equal(begin.kernel, model["kernel"])
@@ -172,7 +172,7 @@ def test_inner_steps_go_on_with_chains_and_keep_the_positive_phase():
             np.testing.assert_allclose(getattr(now, name), value, atol=1e-6)
         again = conditional_moments(now, after, tf.fill([34], 1 / 34))
         np.testing.assert_array_equal(moments.kernel, again.kernel)
-        negative = rbm._gradients(None, moments, _nothing_like(moments))
+        negative = gradients_of(rbm, moments, _nothing_like(moments))
         for name in NAMES:
             model[name] = model[name] - rate * (positive[name] - negative[name])
         chains = after.numpy()

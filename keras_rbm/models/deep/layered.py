@@ -7,8 +7,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
-from keras_rbm.units.joined_units import joined_name
-from keras_rbm.units.unit import Unit
 
 
 def checked_sizes(hidden_units: Any) -> list[int]:
@@ -49,27 +47,6 @@ def joint_kernel(kernels: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.concat(list(rows), 0)
 
 
-def layer_kernels(kernel: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
-    """Returns the kernels between neighboring layers: the inverse of `joint_kernel`.
-
-    Args:
-        kernel: tensor as `joint_kernel` returns it.
-        sizes: list of L + 1 ints, the layers' units.
-    """
-    starts = _starts(sizes)
-
-    def block(even, odd):
-        row, column = starts[even], starts[odd]
-        return kernel[row : row + sizes[even], column : column + sizes[odd]]
-
-    return [
-        block(layer, layer + 1)
-        if layer % 2 == 0
-        else tf.transpose(block(layer + 1, layer))
-        for layer in range(len(sizes) - 1)
-    ]
-
-
 def connections(sizes: Sequence[int]) -> tf.Tensor | None:
     """Returns 1 where a joint kernel is not 0, or `None` if all units are connected."""
     if len(sizes) <= 3:
@@ -91,35 +68,3 @@ def both_sides(
 def template(layer: int) -> str:
     """Returns a layer's variable names, with `{}` for the unit's name of a variable."""
     return "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"
-
-
-def by_layer(
-    gradients: dict[str, tf.Tensor], types: Sequence[Unit], sizes: Sequence[int]
-) -> dict[str, tf.Tensor]:
-    """Returns gradients of the layers' variables, given those of the two sides.
-
-    Args:
-        gradients: dict of the sides' names, `kernel`, `visible_bias`, … to tensors.
-        types: list of `Unit`, the layers' types from the data upwards.
-        sizes: list of ints, the layers' rows.
-    """
-    biases = both_sides(gradients["visible_bias"], gradients["hidden_bias"], sizes)
-    kernels = layer_kernels(gradients["kernel"], sizes)
-    named = {f"kernel_{number}": own for number, own in enumerate(kernels, 1)}
-    for layer, (unit, bias) in enumerate(zip(types, biases, strict=True)):
-        side, own = ("visible", "hidden")[layer % 2], template(layer)
-        named[own.format("bias")] = bias
-        for name, (_, trainable) in unit.variables().items():
-            if trainable and name != "bias":
-                count = len(types[layer % 2 :: 2])
-                joint = joined_name(name, layer // 2, count)
-                named[own.format(name)] = gradients[f"{side}_{joint}"]
-    return named
-
-
-def _starts(sizes):
-    """Returns where each layer begins on its side."""
-    starts = [0] * len(sizes)
-    for layer in range(2, len(sizes)):
-        starts[layer] = starts[layer - 2] + sizes[layer - 2]
-    return starts

@@ -97,6 +97,33 @@ def _kind_of(model):
     return f"{own.__name__} of {visible} and {hidden} units"
 
 
+def save(
+    model: keras.Model,
+    filepath: str | os.PathLike,
+    overwrite: bool,
+    zipped: bool | None,
+    **kwargs: Any,
+) -> None:
+    """Saves a whole model as `keras.Model.save` does, all of it or nothing."""
+    suffix = None if zipped is False else ".keras"
+    with written_whole(filepath, suffix, "save", overwrite) as place:
+        keras.Model.save(model, place, overwrite, zipped, **kwargs)
+
+
+def save_weights(
+    model: keras.Model,
+    filepath: str | os.PathLike,
+    overwrite: bool,
+    max_shard_size: float | None,
+) -> None:
+    """Saves a model's variables as `keras.Model.save_weights` does, all or nothing."""
+    if max_shard_size is not None:
+        keras.Model.save_weights(model, filepath, overwrite, max_shard_size)
+        return
+    with written_whole(filepath, ".weights.h5", "save_weights", overwrite) as place:
+        keras.Model.save_weights(model, place, overwrite)
+
+
 @contextlib.contextmanager
 def unchanged_unless_loaded(
     models: Sequence[keras.Model], filepath: str | os.PathLike

@@ -36,7 +36,8 @@ def is_new(model: keras.Model) -> bool:
         return False
     units = _variables(model).values()
     untouched = all(np.all(np.asarray(own) == start((1,))) for own, start in units)
-    return not model._knows_data() and untouched and not _has_set_kernel(model)
+    knows_data = not model.conditional and model._knows_data()
+    return untouched and not knows_data and not _has_set_kernel(model)
 
 
 def _has_set_kernel(model):
@@ -97,7 +98,8 @@ def _start_at_data(model, batches):
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
         parameters = layer_parameters(model, "visible_{}", unit)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
-    model._set_data_mean(mean)
+    if not model.conditional:
+        model.base_rate.assign(mean)
     if regressions is not None:
         model.visible_kernel.assign(regressions[0])
         model.visible_bias.assign(regressions[1])

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import tree
 
-from keras_rbm.models.training.resume import gradients_given, inner_steps
+from keras_rbm.models.training.resume import gradients_given
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.regularizers.normal_prior import NormalPrior
 
@@ -72,14 +72,14 @@ class FitLength(keras.callbacks.Callback):
         if not steps:
             rate.hold(1.0 - epoch / self._epochs)
             return
-        updates = steps * inner_steps(self.model.rule)
+        updates = steps * self.model.rule.inner_steps
         rate.fall(self._given - epoch * updates, self._epochs * updates)
         self._falls = True
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._rows is None:
             updates = gradients_given(self.model.optimizer) - self._given
-            self._rows = self._size * updates / inner_steps(self.model.rule)
+            self._rows = self._size * updates / self.model.rule.inner_steps
             self._count()
 
     def end(self, model: keras.Model) -> None:

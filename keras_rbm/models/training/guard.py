@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_rbm._replicas import all_sum, must_meet, num_replicas
 from keras_rbm.models.errors import END, MARK, explained
-from keras_rbm.models.training.resume import gradients_given, inner_steps
+from keras_rbm.models.training.resume import gradients_given
 
 #: First bits of the reason: of the step's data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
@@ -189,13 +189,13 @@ def _error(model, reason):
 
     bad = named(DATA_BIT, [*model._form.names, "sample_weight"])
     not_finite = named(LOSS_BIT, ["the loss"])
-    own = {id(variable) for variable in model._own_weights()}
+    of_layers = {id(v) for layer in model.layers for v in layer.weights}
     gradients = [
-        f"the gradient of {v.name if id(v) in own else v.path}"
+        f"the gradient of {v.path if id(v) in of_layers else v.name}"
         for v in model.trainable_variables
     ]
     not_finite += named(GRADIENT_BIT, gradients)
-    step = gradients_given(model.optimizer) // inner_steps(model.rule) + 1
+    step = gradients_given(model.optimizer) // model.rule.inner_steps + 1
     if bad:
         states = model.visible.description
         return ValueError(

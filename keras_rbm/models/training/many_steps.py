@@ -12,7 +12,6 @@ from keras_rbm.datasets.in_memory import gather, hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
 from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.models.training.defaults import is_auto
-from keras_rbm.models.training.resume import inner_steps
 from keras_rbm.models.training.shared_programs import program_for
 from keras_rbm.rules.learning_rule import LearningRule
 
@@ -222,7 +221,7 @@ def steps_of_a_moment(
     sweeps += _ITERATION * getattr(infers, "max_iterations", 0)
     rows = 2 * batch_size + 2 * sweeps * max(batch_size, *chains, 0)
     products = rows * sum(math.prod(each.shape) for each in model.trainable_variables)
-    seconds = inner_steps(rule) * (_STEP + _PRODUCT * products)
+    seconds = rule.inner_steps * (_STEP + _PRODUCT * products)
     most = min(_SECONDS / seconds, num_steps, _MOST_BYTES / batch_bytes)
     return 2 ** max(0, math.ceil(math.log2(most)))
 

@@ -25,6 +25,8 @@ def stay_normalizable(model: Any) -> None:
     Args:
         model: `RBM` or `CRBM`.
     """
+    if isinstance(model.hidden, list):
+        return  # of several layers, which `fit` only watches
     visible = layer_parameters(model, "visible_{}", model.visible).curvature
     hidden = layer_parameters(model, "hidden_{}", model.hidden).curvature
     if model.kernel.trainable and _can_be_finite(visible) and _can_be_finite(hidden):

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_rbm.rules.rule import Rule
-
 
 class FitStart(NamedTuple):
     """Where the last `fit` began.
@@ -29,11 +27,6 @@ def gradients_given(optimizer: keras.optimizers.Optimizer) -> int:
     `optimizer.iterations` counts only the updates, where it accumulates gradients.
     """
     return int(getattr(optimizer, "inner_optimizer", optimizer)._iterations.numpy())
-
-
-def inner_steps(rule: Rule) -> int:
-    """Returns how many updates a rule makes in a step: S-DCP makes several."""
-    return getattr(rule, "inner_steps", 1)
 
 
 class EpochKey(keras.callbacks.Callback):
@@ -80,7 +73,7 @@ class ResumeCheck(keras.callbacks.Callback):
         if not steps or start.steps not in (0, steps):
             return
         count = gradients_given(model.optimizer) - start.count
-        epochs = count / (steps * inner_steps(model.rule))
+        epochs = count / (steps * model.rule.inner_steps)
         recorded = (restored or self.initial_epoch) - self.initial_epoch
         ahead = epochs == recorded + 1
         alone = restored is None and epochs == int(epochs) > 0
