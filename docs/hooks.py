@@ -1,4 +1,4 @@
-"""What the site's build adds: MathJax, links to the published project, gallery cards.
+"""What the site's build adds: MathJax, the changelog, the project's links, the cards.
 
 MathJax is an npm package: the built site needs no network, and the package is not in
 the repository.
@@ -13,11 +13,13 @@ import tarfile
 import tempfile
 
 import tomllib
+from mkdocs.structure.files import File
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import formulas  # noqa: E402, F401  # which docstrings.py then finds loaded
 from gallery_cards import Gallery  # noqa: E402
 
+_ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "mathjax@3.2.2"
 _SCRIPT = pathlib.Path(__file__).parent / "javascripts" / "tex-svg.js"
 #: What TensorFlow says when a tutorial starts.
@@ -46,8 +48,16 @@ def on_config(config):
 
 def _urls():
     """Returns `[project.urls]`, which whoever publishes the project fills in."""
-    project = pathlib.Path(__file__).parent.parent / "pyproject.toml"
-    return tomllib.loads(project.read_text())["project"].get("urls", {})
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+    return project.get("urls", {})
+
+
+def on_files(files, config):
+    """Makes the changelog a page; its links start at the repository's root."""
+    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    page = text.replace("](docs/", "](")
+    files.append(File.generated(config, "changelog.md", content=page))
+    return files
 
 
 def on_page_markdown(markdown, page, config, **_):
