@@ -1,28 +1,26 @@
-"""What the site's build adds: MathJax, links to the published project, gallery cards.
+"""What the site's build adds: MathJax, the changelog, the project's links, pictures.
 
 MathJax is an npm package: the built site needs no network, and the package is not in
 the repository.
 """
 
+import base64
 import os
 import pathlib
 import re
+import shutil
 import subprocess
-import sys
-import tarfile
 import tempfile
 
 import tomllib
+from mkdocs.structure.files import File
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import formulas  # noqa: E402, F401  # which docstrings.py then finds loaded
-from gallery_cards import Gallery  # noqa: E402
-
+_ROOT = pathlib.Path(__file__).parent.parent
 _PACKAGE = "mathjax@3.2.2"
 _SCRIPT = pathlib.Path(__file__).parent / "javascripts" / "tex-svg.js"
 #: What TensorFlow says when a tutorial starts.
 _LOGGED = re.compile(r'<div [^>]*mime-type="[^"]*stderr"[^>]*>.*?</div>', re.DOTALL)
-_gallery = Gallery()
+_PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
 
 def on_config(config):
@@ -30,14 +28,9 @@ def on_config(config):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the tutorials
     if not _SCRIPT.exists():
         with tempfile.TemporaryDirectory() as folder:
-            command = ["npm", "pack", "--silent", _PACKAGE]
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-            (archive,) = pathlib.Path(folder).glob("*.tgz")
-            with tarfile.open(archive) as package:
-                content = package.extractfile("package/es5/tex-svg.js").read()
-        part = _SCRIPT.with_suffix(".part")
-        part.write_bytes(content)
-        part.replace(_SCRIPT)
+            command = ["npm", "install", "--silent", "--prefix", folder, _PACKAGE]
+            subprocess.run(command, check=True)
+            shutil.copy(f"{folder}/node_modules/mathjax/es5/tex-svg.js", _SCRIPT)
     urls = _urls()
     config.repo_url = urls.get("Repository")
     config.site_url = urls.get("Documentation")
@@ -46,13 +39,20 @@ def on_config(config):
 
 def _urls():
     """Returns `[project.urls]`, which whoever publishes the project fills in."""
-    project = pathlib.Path(__file__).parent.parent / "pyproject.toml"
-    return tomllib.loads(project.read_text())["project"].get("urls", {})
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+    return project.get("urls", {})
+
+
+def on_files(files, config):
+    """Makes the changelog a page; its links start at the repository's root."""
+    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    page = text.replace("](docs/", "](")
+    files.append(File.generated(config, "changelog.md", content=page))
+    return files
 
 
 def on_page_markdown(markdown, page, config, **_):
-    """Starts the clock of a page, and says on the first one what to clone."""
-    _gallery.begin()
+    """Says on the first page what to clone."""
     if page.is_homepage and config.repo_url:
         install = 'pip install -e ".[examples]"'
         clone = f"git clone {config.repo_url} keras-rbm && cd keras-rbm\n{install}"
@@ -60,14 +60,12 @@ def on_page_markdown(markdown, page, config, **_):
     return markdown
 
 
-def on_page_content(html, page, **_):
-    """Keeps the card of a tutorial, which has just run, and drops its log lines."""
-    if page.file.src_uri.startswith("tutorials/"):
-        _gallery.add(page, html)
-        return _LOGGED.sub("", html)
-    return html
-
-
-def on_page_context(context, page, nav, **_):
-    """Puts the cards in their place; by now every page is rendered."""
-    page.content = page.content.replace("<!-- cards -->", _gallery.html(nav.pages))
+def on_page_content(html, page, config, **_):
+    """Drops what a tutorial logs, and keeps its richest picture for the gallery."""
+    if not page.file.src_uri.startswith("tutorials/"):
+        return html
+    if pictures := _PICTURE.findall(html):
+        path = pathlib.Path(config.site_dir, page.url, "picture.png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(max(pictures, key=len)))
+    return _LOGGED.sub("", html)

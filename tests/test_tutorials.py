@@ -1,4 +1,4 @@
-"""Tutorials run from end to end; their links lead to pages."""
+"""Tutorials run from end to end, and have cards; their links lead to pages."""
 
 import pathlib
 import re
@@ -19,6 +19,13 @@ def test_links_are_those_of_the_built_site(path):
     for link in re.findall(r"\]\(([^)]+)\)", "\n".join(words)):
         page = (DOCS / "tutorials" / path.stem / link).resolve()
         assert page.with_suffix(".md").exists() or page.with_suffix(".py").exists()
+
+
+@BY_NAME
+def test_has_a_card(path):
+    gallery = (DOCS / "gallery.md").read_text()
+    assert f"](tutorials/{path.name})" in gallery
+    assert f"/{path.stem}/picture.png" in gallery
 
 
 @pytest.mark.slow
