@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from keras_rbm.models.files import saving
-from keras_rbm.models.files.exporting import export_model
+from keras_rbm.models.files.exporting import export_saved_model
 from keras_rbm.models.files.summary import summary_of
 
 
@@ -65,8 +65,6 @@ class WithFiles(keras.Model):
         filepath: str | os.PathLike,
         format: str = "tf_saved_model",
         verbose: bool | None = None,
-        *,
-        endpoint: str = "serving_default",
         **kwargs: Any,
     ) -> None:
         """Exports the model to a format that is loaded without keras_rbm.
@@ -78,23 +76,21 @@ class WithFiles(keras.Model):
         Written as by `save`.
 
         Args:
-            filepath: str or path: a directory to write for a SavedModel, else a file
-                that ends in `.onnx`, `.tflite` or `.xml`.
-            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
-                `"openvino"` with one endpoint, if the installed Keras writes them.
+            filepath: str or path of a directory to write for a SavedModel, else of a
+                file.
+            format: `"tf_saved_model"` with all endpoints, or what `keras.Model.export`
+                writes of the model as a layer (`"onnx"`, …).
             verbose: as in Keras.
-            endpoint: str, the endpoint to write in the other formats, without random
-                numbers.
-            **kwargs: for the other formats, as in Keras (`input_signature`,
-                `opset_version`, `optimizations`, …).
+            **kwargs: for the other formats, as in Keras.
 
         Raises:
-            ValueError: if the model has no variables yet, or the format cannot hold the
-                endpoint; nothing is written then.
-            ImportError: if a package that writes the format is missing.
+            ValueError: if the model has no variables yet.
         """
         self._assert_built("export")
-        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+        if format == "tf_saved_model":
+            export_saved_model(self, filepath, verbose, **kwargs)
+        else:
+            super().export(filepath, format, verbose, **kwargs)
 
     def summary(
         self,
