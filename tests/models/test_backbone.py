@@ -89,11 +89,11 @@ def test_sampled_gradients_agree_in_expectation():
         np.testing.assert_allclose(old - variable, gradient, atol=5 / np.sqrt(len(x)))
 
 
-@pytest.mark.parametrize("rule", ["cd", "sdcp", "max_margin", "pop_cd"])
+@pytest.mark.parametrize("rule", ["cd", "sdcp", "max_margin", "pcd"])
 def test_rules_train_it(rule):
     crbm = made(inference="max_product" if rule == "max_margin" else None)
-    crbm.compile("sgd", rule=rule) if rule != "pop_cd" else None
-    if rule == "pop_cd":
+    crbm.compile("sgd", rule=rule) if rule != "pcd" else None
+    if rule == "pcd":
         with pytest.raises(ValueError, match="without input"):
             crbm.compile("sgd", rule=rule)
         return

@@ -39,11 +39,6 @@ RULES = {
         True,
     ),
     "SDCP": ("mean_field", lambda: rules.SDCP(2, 1), True),
-    "ACD": (
-        "mean_field",
-        lambda: rules.AverageContrastiveDivergence(num_chains=3),
-        True,
-    ),
 }
 
 

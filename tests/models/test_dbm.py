@@ -264,7 +264,7 @@ def test_models_of_two_hidden_layers():
     [
         "sdcp",
         "parallel_tempering",
-        *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("cd", "acd")),
+        pytest.param("cd", marks=pytest.mark.slow),
     ],
 )
 def test_any_sampling_rule(rule):

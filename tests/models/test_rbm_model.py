@@ -29,8 +29,6 @@ RULES = {
     ),
     "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
     "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
-    "pop-cd": lambda: rules.PopulationContrastiveDivergence(2),
-    "acd": lambda: rules.AverageContrastiveDivergence(num_chains=3),
 }
 
 

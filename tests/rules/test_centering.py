@@ -182,8 +182,6 @@ RULES = {
         2, num_chains=7, num_replicas=3, num_ladders=2, **k
     ),
     "fpcd": lambda **k: rules.FastPersistentContrastiveDivergence(num_chains=7, **k),
-    "pop-cd": lambda **k: rules.PopulationContrastiveDivergence(2, **k),
-    "acd": lambda **k: rules.AverageContrastiveDivergence(num_chains=3, **k),
     "sdcp": lambda **k: rules.SDCP(1, 2, **k),
     "maximum likelihood": lambda **k: rules.MaximumLikelihood("exact", **k),
 }
@@ -280,7 +278,7 @@ def test_offsets_slide_by_the_batches_means(sliding_factor):
         np.testing.assert_allclose(offsets(rbm.rule)[1], lam, atol=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["cd", "pcd", "sdcp", "fpcd", "pop-cd", "acd"])
+@pytest.mark.parametrize("rule", ["cd", "pcd", "sdcp", "fpcd"])
 def test_a_batch_without_weight_teaches_nothing(rule):
     rule = RULES[rule](centered=True, sliding_factor=0.3)
     rbm = with_rule(rbm_like(random_potentials(5, 3)), rule)
@@ -340,7 +338,7 @@ def test_sliding_factors_out_of_range(sliding_factor):
         rules.SDCP(centered=True, sliding_factor=sliding_factor)
 
 
-@pytest.mark.parametrize("name", ["cd", "sdcp", "acd", "maximum likelihood"])
+@pytest.mark.parametrize("name", ["cd", "sdcp", "maximum likelihood"])
 def test_models_with_input_are_not_centered(name):
     crbm = keras_rbm.CRBM(3, inference="exact", num_visible=5, num_features=2, seed=0)
     rule = RULES[name](centered=True)

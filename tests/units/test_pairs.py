@@ -245,10 +245,10 @@ RULES = [
     ("joined", "double_rectified", "pcd", ()),
     ("categorical", "double_rectified", "cd", SLOW),
     ("categorical", "rectified", "sdcp", SLOW),
-    ("categorical", "spin", "pop_cd", SLOW),
+    ("categorical", "spin", "pcd", SLOW),
     ("joined", "rectified", "fpcd", SLOW),
     ("joined", "joined", "parallel_tempering", SLOW),
-    ("binomial", "double_rectified", "acd", SLOW),
+    ("binomial", "double_rectified", "cd", SLOW),
 ]
 
 

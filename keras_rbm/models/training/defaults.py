@@ -88,7 +88,7 @@ def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Opt
 
 def is_rule(identifier: Any) -> bool:
     """Returns whether an argument is a learning rule, or the name of one."""
-    named = isinstance(identifier, str) and rules.is_name(identifier)
+    named = isinstance(identifier, str) and identifier.lower() in rules._BY_NAME
     return named or isinstance(identifier, Rule)
 
 
