@@ -161,7 +161,7 @@ def _compiled(model, **kwargs):
 
 def _grown():
     model = kr.InfiniteRBM(4, num_visible=WIDTH, seed=0)
-    rule = kr.rules.FrankWolfe(num_samples=20, lbfgs_iterations=2, bias_steps=1)
+    rule = kr.rules.FrankWolfe(num_samples=20)
     model.insert_unit(np.ones(WIDTH), -1.0)
     return _compiled(model, rule=rule)
 
