@@ -151,7 +151,6 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         rule: str | dict[str, Any] | Rule | None = None,
         loss: None = None,
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
-        weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
         run_eagerly: bool = False,
         steps_per_execution: int | str = "auto",
         jit_compile: bool | str = "auto",
@@ -170,8 +169,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 `missing="absent"` contrastive divergence. A rule object belongs to one
                 model.
             loss: not supported, except by `CRBM`; the rule takes its place.
-            metrics, weighted_metrics: lists of Keras metrics, called with the
-                visible states and the model's prediction of them: means, for several
+            metrics: list of Keras metrics, called with the visible states and the model's prediction of them: means, for several
                 categorical units the likeliest categories, for one the probabilities.
                 `"accuracy"` is the share of units whose state is predicted. With
                 `missing` each known entry is an example, with its row's weight.
@@ -195,7 +193,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
             )
         modes = run_eagerly, steps_per_execution, jit_compile
-        check_compile_options([metrics, weighted_metrics], *modes)
+        check_compile_options(metrics, *modes)
         rule = default_rule(self.missing) if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
@@ -209,13 +207,11 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
         if self.visible.encodes or self.visible.takes_means:
-            metrics, weighted_metrics = map(without_names, (metrics, weighted_metrics))
-        if self.missing is not None and metrics:  # only weights leave entries out
-            metrics, weighted_metrics = None, [*metrics, *(weighted_metrics or [])]
+            metrics = without_names(metrics)
         super().compile(
             optimizer=optimizer,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
+            # Only weights leave entries out.
+            **{"metrics" if self.missing is None else "weighted_metrics": metrics},
             run_eagerly=run_eagerly,
             steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
@@ -225,7 +221,7 @@ class BoltzmannMachine(WithFiles, TrainingStep):
         if isinstance(name, str) and not named:
             warn_of_rate(name, optimizer)
         self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
-        self._reports_predictions = bool(metrics or weighted_metrics)
+        self._reports_predictions = bool(metrics)
         self.rule = rule
         self._learner = rule.learner = learner
         self._diagnosis = Diagnosis()
@@ -265,7 +261,9 @@ class BoltzmannMachine(WithFiles, TrainingStep):
             return config
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
+        weighted = config.pop("weighted_metrics", None)
         own = {
+            "metrics": config.get("metrics") or weighted,
             "rule": rules.serialize(self.rule),
             "jit_compile": self._requested_jit,
             "steps_per_execution": self._requested_steps,

@@ -26,7 +26,7 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
-from keras_rbm.models.initializers import keras_part, normal, reseeded
+from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
@@ -77,14 +77,11 @@ class CRBM(WithInference, WithBackbone):
         seed: int or `None`. Seeds initial weights, sampling and shuffling, but not the
             weights of a backbone.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
-        feature_initializer: Keras initializer of `visible_kernel` and
-            `hidden_kernel`. With `None` they are normal, 0.01, and without a backbone
-            the first `fit` sets `visible_kernel` to the logistic regressions of binary
-            visible units on x, with the penalty of the `NormalPrior` below (of 0.55 if
-            there is none), if `visible_bias_initializer` is `None`, both are trainable,
-            and a step takes less than about a second.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
-            `fit` sets the bias to where the data's mean is.
+            `fit` sets the bias to where the data's mean is. Without a backbone it then
+            also sets `visible_kernel`, to the logistic regressions of binary visible
+            units on x, with the penalty of the `NormalPrior` below (of 0.55 if there is
+            none), if both are trainable, and a step takes less than about a second.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
             part of the update, not of the reported loss. `"auto"` is
             `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55; the first
@@ -149,7 +146,6 @@ class CRBM(WithInference, WithBackbone):
         backbone: keras.layers.Layer | dict[str, Any] | None = None,
         seed: int | None = None,
         kernel_initializer: str | Callable[..., Any] | None = None,
-        feature_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
         kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         missing: str | None = None,
@@ -186,19 +182,14 @@ class CRBM(WithInference, WithBackbone):
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
-        self._default_features = feature_initializer is None
-        if feature_initializer is None:
-            feature_initializer = reseeded(normal(self.seed))
-        self._feature_initializer = keras_part(
-            keras.initializers.get, "feature_initializer", feature_initializer
-        )
+        self._feature_initializer = reseeded(normal(self.seed))
         known = num_visible is not None and num_features is not None
         if known and self.backbone is None:
             self.build((None, self.num_features))
 
     @property
     def _starts_at_regressions(self):
-        return self._default_features and self.backbone is None
+        return self.backbone is None
 
     def _add_variables(self, width):
         if self.num_visible is None:
@@ -285,8 +276,8 @@ class CRBM(WithInference, WithBackbone):
             rule = MarginalLoss(loss)
         rule = "maximum_likelihood" if rule is None else rule
         super().compile(optimizer, rule=rule, **kwargs)
-        metrics = [kwargs.get("metrics"), kwargs.get("weighted_metrics")]
-        observers = [m for m in tf.nest.flatten(metrics) if hasattr(m, "observe")]
+        metrics = tf.nest.flatten(kwargs.get("metrics"))
+        observers = [m for m in metrics if hasattr(m, "observe")]
         self._observers = lambda: observers  # Keras would track a list again
 
     @property
@@ -683,9 +674,6 @@ class CRBM(WithInference, WithBackbone):
             else keras.saving.serialize_keras_object(self.backbone),
             "seed": self.seed,
             "missing": self.missing,
-            "feature_initializer": None
-            if self._default_features
-            else keras.initializers.serialize(self._feature_initializer),
         }
 
 

@@ -92,8 +92,7 @@ METHODS = {
     | _PAIRS
     | {
         "CRBM": {"hidden_units": 3, "inference": "mean_field", "num_features": WIDTH}
-        | _NEW
-        | {"feature_initializer": None},
+        | _NEW,
         "predict_map": _ROWS | {"batch_size": 5},
         "impute": _XV | {"method": "mean", "steps": 2, "seed": 0},
         "sample": _ROWS | _SAMPLE,

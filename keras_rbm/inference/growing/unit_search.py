@@ -123,7 +123,7 @@ def minimize(
     max_iterations: int,
     tolerance: float = 1e-4,
 ) -> tuple[HiddenUnits, tf.Tensor]:
-    """Minimizes `penalized_loss` of a hidden unit by L-BFGS from several starts at once.
+    """Minimizes `penalized_loss` by L-BFGS from several starts at once.
 
     Args:
         phases: `DataAndSamples`.
