@@ -169,10 +169,11 @@ class BoltzmannMachine(WithFiles, TrainingStep):
                 `missing="absent"` contrastive divergence. A rule object belongs to one
                 model.
             loss: not supported, except by `CRBM`; the rule takes its place.
-            metrics: list of Keras metrics, called with the visible states and the model's prediction of them: means, for several
-                categorical units the likeliest categories, for one the probabilities.
-                `"accuracy"` is the share of units whose state is predicted. With
-                `missing` each known entry is an example, with its row's weight.
+            metrics: list of Keras metrics, called with the visible states and the
+                model's prediction of them: means, for several categorical units the
+                likeliest categories, for one the probabilities. `"accuracy"` is the
+                share of units whose state is predicted. With `missing` each known entry
+                is an example, with its row's weight.
             run_eagerly: as in Keras.
             steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
                 as take about a tenth of a second, or 1 if a callback is called at each

@@ -276,9 +276,6 @@ class CRBM(WithInference, WithBackbone):
             rule = MarginalLoss(loss)
         rule = "maximum_likelihood" if rule is None else rule
         super().compile(optimizer, rule=rule, **kwargs)
-        metrics = tf.nest.flatten(kwargs.get("metrics"))
-        observers = [m for m in metrics if hasattr(m, "observe")]
-        self._observers = lambda: observers  # Keras would track a list again
 
     @property
     def _form(self):
@@ -389,21 +386,6 @@ class CRBM(WithInference, WithBackbone):
         return self.potentials(features).visible.compared(
             tf.cast(self(features), self.variable_dtype)
         )
-
-    def compute_metrics(
-        self,
-        x: tf.Tensor | None,
-        y: tf.Tensor,
-        y_pred: tf.Tensor,
-        sample_weight: tf.Tensor | None = None,
-    ) -> dict[str, Any]:
-        """Updates compiled metrics with targets and the marginals given x.
-
-        A metric with a method `observe` is given x first.
-        """
-        for metric in self._observers():
-            metric.observe(x)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_map(self, x: ArrayLike, batch_size: int = 1000) -> tf.Tensor:
         """Predicts one state of the visible units.
