@@ -16,7 +16,7 @@ from keras_rbm.inference.messages.enumerated_states import has_few_states
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
-from keras_rbm.models.data.form import DataForm, flattened
+from keras_rbm.models.data.form import DataForm
 from keras_rbm.models.data.rows import (
     ROWS_AT_ONCE,
     as_rows,
@@ -551,7 +551,6 @@ class CRBM(WithInference, WithBackbone):
         *,
         steps: int = 1000,
         initial_visible: ArrayLike | None = None,
-        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states given x by block Gibbs sampling, one for each row.
@@ -560,34 +559,22 @@ class CRBM(WithInference, WithBackbone):
             x: array (B, X).
             steps: int ≥ 0, sweeps of each chain.
             initial_visible: array (B, V) to start from; by default drawn from the
-                model without coupling, `sigmoid(A' x + b)`.
-            clamp: bool array (V,), (B, V) or of B pictures, units that keep the value
-                they start with (completion).
+                model without coupling, `sigmoid(A' x + b)`. If some of it is NaN, all
+                that is not keeps its value (completion).
             seed: int; by default drawn from the model's generator.
 
         Returns:
             tensor (B, V).
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` is given without
-                `initial_visible`.
+            ValueError: if a count or shape is wrong.
         """
         rows = as_rows(self._feature_rows(x, "sample"))
-        if clamp is not None:
-            clamp = flattened(clamp if tf.is_tensor(clamp) else np.asarray(clamp))
         potentials = self.potentials(rows)
         base = potentials.visible_bias
         count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]
-        return draw(
-            self,
-            potentials,
-            base,
-            (count, self.num_visible),
-            steps,
-            initial_visible,
-            clamp,
-            seed,
-        )
+        shape = count, self.num_visible
+        return draw(self, potentials, base, shape, steps, initial_visible, seed)
 
     def impute(
         self,

@@ -326,7 +326,7 @@ class DBN(WithFiles):
             num_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
             seed: int; by default drawn from the top RBM's generator.
-            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
+            **kwargs: `method`, `betas`, `initial_visible` of the chains, as in
                 `RBM.sample` of the top RBM.
 
         Returns:
