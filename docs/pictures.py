@@ -121,8 +121,8 @@ def digits():
 
     known = np.arange(784) < 392
     hidden_half = np.where(known, test, 0.4)
-    start = np.where(known, test, rbm.sample(10, steps=0, seed=0))
-    completed = rbm.sample(10, initial_visible=start, clamp=known, steps=2000, seed=1)
+    start = np.where(known, test, np.nan)
+    completed = rbm.sample(10, initial_visible=start, steps=2000, seed=1)
     completed = np.where(known, test, rbm.reconstruct(completed))
 
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@
 The table is scikit-learn's diabetes study: 442 people, with a bool (male), a category
 (weight class by body-mass index), a count (age) and measurements. Its columns name the
 units of one visible layer. The RBM's log-likelihood of held-out rows says how much the
-columns tell about each other; low values are anomalies; clamped samples fill gaps.
+columns tell about each other; low values are anomalies; samples fill gaps.
 """
 
 import argparse
@@ -91,9 +91,10 @@ def main():
     print(kr.units.to_dataframe(new, frame).round(1).to_string(index=False))
 
     known = np.array(frame.columns) != "progression"
+    gaps = np.where(known, test, np.nan)
     guesses = np.mean(
         [
-            rbm.sample(len(test), steps=50, initial_visible=test, clamp=known, seed=s)
+            rbm.sample(len(test), steps=50, initial_visible=gaps, seed=s)
             for s in range(20)
         ],
         axis=0,

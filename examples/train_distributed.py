@@ -59,7 +59,6 @@ def main():
         callbacks=[keras.callbacks.ModelCheckpoint(path)] if chief else [],
         verbose=0,
     )
-    # Each replica anneals a share of the chains: all workers must call this.
     z = rbm.log_partition("ais", num_chains=100, betas=1000)
     if chief:
         score = float(np.mean(rbm.log_likelihood(images, log_partition=z)))

@@ -64,11 +64,9 @@ def test_public_names():
         "units",
     }
     assert public(keras_rbm.metrics) == {
-        "ChangedPixelError",
         "ExactMatch",
         "PixelError",
         "StateAccuracy",
-        "changed_pixel_error",
         "pixel_error",
         "state_accuracy",
     }

@@ -47,8 +47,8 @@ kr.plots.comparison(rows)
 # %% [markdown]
 # ## Complete
 #
-# An RBM needs no pairs. Known pixels are *clamped*: they keep their values while Gibbs
-# sampling draws the others. Each chain gives one of many possible answers.
+# An RBM needs no pairs. Known pixels keep their values, while Gibbs sampling draws the
+# others, which are NaN. Each chain gives one of many possible answers.
 
 # %%
 rbm = kr.RBM(200, seed=0)
@@ -59,8 +59,8 @@ known = np.arange(784) < 392  # the upper half
 hidden = np.where(known, test[:10], 0.5)
 rows = {"hidden": hidden}
 for number in range(3):
-    start = np.where(known, test[:10], rng.integers(0, 2, (10, 784)))
-    drawn = rbm.sample(10, initial_visible=start, clamp=known, steps=500, seed=number)
+    start = np.where(known, test[:10], np.nan)
+    drawn = rbm.sample(10, initial_visible=start, steps=500, seed=number)
     rows[f"answer {number + 1}"] = np.where(known, test[:10], rbm.reconstruct(drawn))
 kr.plots.comparison(rows)
 

@@ -42,4 +42,4 @@ kr.plots.samples(
 )
 
 # %% [markdown]
-# **Next:** [deploy a model](../../guides/deploy/), also to ONNX, LiteRT and OpenVINO.
+# **Next:** [deploy a model](../../guides/deploy/), its features also to ONNX.

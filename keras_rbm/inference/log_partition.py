@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,6 @@ def estimate_log_partition(
     seed: int | tf.Tensor = 0,
     search: bool = True,
     progress: bool = False,
-    spread: Callable[..., tf.Tensor] | None = None,
 ) -> LogPartition:
     """Computes or estimates log Z by a named method.
 
@@ -107,9 +106,6 @@ def estimate_log_partition(
             start at `base`, or zeros, at equally spaced temperatures.
         seed: int or integer tensor of shape (2,).
         progress: bool. Show progress bars of annealing.
-        spread: function `(anneal, work, seed) -> log weights` that calls
-            `anneal(share, seed)` on several devices, or `None`. `work` is the states to
-            anneal back, or an int, the number of chains to anneal forwards.
 
     Returns:
         `LogPartition`, nats. If chains cannot tell an end of its interval, a warning
@@ -144,7 +140,6 @@ def estimate_log_partition(
         seed=seed,
         search=search,
         progress=progress,
-        spread=spread,
     )[method]
 
 

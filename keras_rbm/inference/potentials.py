@@ -85,7 +85,7 @@ class Potentials(_Fields):
         return None
 
     def named(self) -> dict[str, tf.Tensor]:
-        """Returns a dict of all parameters by name: `kernel`, `visible_bias` and so on."""
+        """Returns a dict of all parameters by name, such as `visible_bias`."""
         layers = {"visible": self.visible, "hidden": self.hidden}
         return {"kernel": self.kernel} | {
             f"{side}_{name}": value

@@ -18,6 +18,9 @@ class PixelError(keras.metrics.Mean):
     `100 · mean[(y_pred > threshold) != (y_true > threshold)]`, over all pixels of all
     examples.
 
+    Of corrupted images, the share of the changed pixels alone [1] has the pixels that
+    the noise has changed as `sample_weight`: an image that is left as it came has 100.
+
     Args:
         threshold: float, above which a pixel counts as on.
         name: str, the name in the logs.
@@ -34,6 +37,12 @@ class PixelError(keras.metrics.Mean):
     >>> metric.update_state([[0.0, 1.0, 1.0, 1.0]], [[0.2, 0.7, 0.4, 0.9]])
     >>> float(metric.result())
     25.0
+
+    >>> changed = keras_rbm.metrics.PixelError()
+    >>> noisy, clean = np.float32([[1, 0, 1, 0]]), np.float32([[0, 1, 1, 0]])
+    >>> changed.update_state(clean, [[0.2, 0.4, 0.9, 0.7]], noisy != clean)
+    >>> float(changed.result())
+    50.0
 
     References:
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured

@@ -39,7 +39,7 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.models.errors import explained, lies_in
 from keras_rbm.models.files import saving
-from keras_rbm.models.files.exporting import export_model
+from keras_rbm.models.files.exporting import export_saved_model
 from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
@@ -164,7 +164,6 @@ class BoltzmannMachine(keras.Model):
         rule: str | dict[str, Any] | Rule | None = None,
         loss: None = None,
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
-        weighted_metrics: Sequence[str | keras.metrics.Metric] | None = None,
         run_eagerly: bool = False,
         steps_per_execution: int | str = "auto",
         jit_compile: bool | str = "auto",
@@ -183,11 +182,11 @@ class BoltzmannMachine(keras.Model):
                 `missing="absent"` contrastive divergence. A rule object belongs to one
                 model.
             loss: not supported, except by `CRBM`; the rule takes its place.
-            metrics, weighted_metrics: lists of Keras metrics, called with the
-                visible states and the model's prediction of them: means, for several
-                categorical units the likeliest categories, for one the probabilities.
-                `"accuracy"` is the share of units whose state is predicted. With
-                `missing` each known entry is an example, with its row's weight.
+            metrics: list of Keras metrics, called with the visible states and the
+                model's prediction of them: means, for several categorical units the
+                likeliest categories, for one the probabilities. `"accuracy"` is the
+                share of units whose state is predicted. With `missing` each known entry
+                is an example, with its row's weight.
             run_eagerly: as in Keras.
             steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
                 as take about a tenth of a second, or 1 if a callback is called at each
@@ -208,7 +207,7 @@ class BoltzmannMachine(keras.Model):
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
             )
         modes = run_eagerly, steps_per_execution, jit_compile
-        check_compile_options([metrics, weighted_metrics], *modes)
+        check_compile_options(metrics, *modes)
         rule = default_rule(self.missing) if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
@@ -222,13 +221,11 @@ class BoltzmannMachine(keras.Model):
                 f"jit_compile={jit_compile}, steps_per_execution={steps_per_execution}."
             )
         if self.visible.encodes or self.visible.takes_means:
-            metrics, weighted_metrics = map(without_names, (metrics, weighted_metrics))
-        if self.missing is not None and metrics:  # only weights leave entries out
-            metrics, weighted_metrics = None, [*metrics, *(weighted_metrics or [])]
+            metrics = without_names(metrics)
         super().compile(
             optimizer=optimizer,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
+            # Only weights leave entries out.
+            **{"metrics" if self.missing is None else "weighted_metrics": metrics},
             run_eagerly=run_eagerly,
             steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
@@ -238,7 +235,7 @@ class BoltzmannMachine(keras.Model):
         if isinstance(name, str) and not named:
             warn_of_rate(name, optimizer)
         self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
-        self._reports_predictions = bool(metrics or weighted_metrics)
+        self._reports_predictions = bool(metrics)
         self.rule = rule
         self._learner = rule.learner = learner
         self._diagnosis = Diagnosis()
@@ -278,7 +275,9 @@ class BoltzmannMachine(keras.Model):
             return config
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
+        weighted = config.pop("weighted_metrics", None)
         own = {
+            "metrics": config.get("metrics") or weighted,
             "rule": rules.serialize(self.rule),
             "jit_compile": self._requested_jit,
             "steps_per_execution": self._requested_steps,
@@ -903,8 +902,6 @@ class BoltzmannMachine(keras.Model):
         filepath: str | os.PathLike,
         format: str = "tf_saved_model",
         verbose: bool | None = None,
-        *,
-        endpoint: str = "serving_default",
         **kwargs: Any,
     ) -> None:
         """Exports the model to a format that is loaded without keras_rbm.
@@ -916,23 +913,21 @@ class BoltzmannMachine(keras.Model):
         Written as by `save`.
 
         Args:
-            filepath: str or path: a directory to write for a SavedModel, else a file
-                that ends in `.onnx`, `.tflite` or `.xml`.
-            format: `"tf_saved_model"` with all endpoints, or `"onnx"`, `"litert"` or
-                `"openvino"` with one endpoint, if the installed Keras writes them.
+            filepath: str or path of a directory to write for a SavedModel, else of a
+                file.
+            format: `"tf_saved_model"` with all endpoints, or what `keras.Model.export`
+                writes of the model as a layer (`"onnx"`, …).
             verbose: as in Keras.
-            endpoint: str, the endpoint to write in the other formats, without random
-                numbers.
-            **kwargs: for the other formats, as in Keras (`input_signature`,
-                `opset_version`, `optimizations`, …).
+            **kwargs: for the other formats, as in Keras.
 
         Raises:
-            ValueError: if the model has no variables yet, or the format cannot hold the
-                endpoint; nothing is written then.
-            ImportError: if a package that writes the format is missing.
+            ValueError: if the model has no variables yet.
         """
         self._assert_built("export")
-        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+        if format == "tf_saved_model":
+            export_saved_model(self, filepath, verbose, **kwargs)
+        else:
+            super().export(filepath, format, verbose, **kwargs)
 
     def summary(
         self,

@@ -16,7 +16,7 @@ from keras_rbm.inference.messages.enumerated_states import has_few_states
 from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
-from keras_rbm.models.data.form import DataForm, flattened
+from keras_rbm.models.data.form import DataForm
 from keras_rbm.models.data.rows import (
     ROWS_AT_ONCE,
     as_rows,
@@ -26,7 +26,7 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
-from keras_rbm.models.initializers import keras_part, normal, reseeded
+from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
@@ -76,14 +76,11 @@ class CRBM(WithInference, WithBackbone):
         seed: int or `None`. Seeds initial weights, sampling and shuffling, but not the
             weights of a backbone.
         kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
-        feature_initializer: Keras initializer of `visible_kernel` and
-            `hidden_kernel`. With `None` they are normal, 0.01, and without a backbone
-            the first `fit` sets `visible_kernel` to the logistic regressions of binary
-            visible units on x, with the penalty of the `NormalPrior` below (of 0.55 if
-            there is none), if `visible_bias_initializer` is `None`, both are trainable,
-            and a step takes less than about a second.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
-            `fit` sets the bias to where the data's mean is.
+            `fit` sets the bias to where the data's mean is. Without a backbone it then
+            also sets `visible_kernel`, to the logistic regressions of binary visible
+            units on x, with the penalty of the `NormalPrior` below (of 0.55 if there is
+            none), if both are trainable, and a step takes less than about a second.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
             part of the update, not of the reported loss. `"auto"` is
             `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55; the first
@@ -148,7 +145,6 @@ class CRBM(WithInference, WithBackbone):
         backbone: keras.layers.Layer | dict[str, Any] | None = None,
         seed: int | None = None,
         kernel_initializer: str | Callable[..., Any] | None = None,
-        feature_initializer: str | Callable[..., Any] | None = None,
         visible_bias_initializer: str | Callable[..., Any] | None = None,
         kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         missing: str | None = None,
@@ -185,19 +181,14 @@ class CRBM(WithInference, WithBackbone):
         self._set_start(
             kernel_initializer, kernel_regularizer, visible_bias_initializer
         )
-        self._default_features = feature_initializer is None
-        if feature_initializer is None:
-            feature_initializer = reseeded(normal(self.seed))
-        self._feature_initializer = keras_part(
-            keras.initializers.get, "feature_initializer", feature_initializer
-        )
+        self._feature_initializer = reseeded(normal(self.seed))
         known = num_visible is not None and num_features is not None
         if known and self.backbone is None:
             self.build((None, self.num_features))
 
     @property
     def _starts_at_regressions(self):
-        return self._default_features and self.backbone is None
+        return self.backbone is None
 
     def _add_variables(self, width):
         if self.num_visible is None:
@@ -284,9 +275,6 @@ class CRBM(WithInference, WithBackbone):
             rule = MarginalLoss(loss)
         rule = "maximum_likelihood" if rule is None else rule
         super().compile(optimizer, rule=rule, **kwargs)
-        metrics = [kwargs.get("metrics"), kwargs.get("weighted_metrics")]
-        observers = [m for m in tf.nest.flatten(metrics) if hasattr(m, "observe")]
-        self._observers = lambda: observers  # Keras would track a list again
 
     @property
     def _form(self):
@@ -366,21 +354,6 @@ class CRBM(WithInference, WithBackbone):
         return self.potentials(features).visible.compared(
             tf.cast(self(features), self.variable_dtype)
         )
-
-    def compute_metrics(
-        self,
-        x: tf.Tensor | None,
-        y: tf.Tensor,
-        y_pred: tf.Tensor,
-        sample_weight: tf.Tensor | None = None,
-    ) -> dict[str, Any]:
-        """Updates compiled metrics with targets and the marginals given x.
-
-        A metric with a method `observe` is given x first.
-        """
-        for metric in self._observers():
-            metric.observe(x)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_map(self, x: ArrayLike, batch_size: int = 1000) -> tf.Tensor:
         """Predicts one state of the visible units.
@@ -546,7 +519,6 @@ class CRBM(WithInference, WithBackbone):
         *,
         steps: int = 1000,
         initial_visible: ArrayLike | None = None,
-        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states given x by block Gibbs sampling, one for each row.
@@ -555,34 +527,22 @@ class CRBM(WithInference, WithBackbone):
             x: array (B, X).
             steps: int ≥ 0, sweeps of each chain.
             initial_visible: array (B, V) to start from; by default drawn from the
-                model without coupling, `sigmoid(A' x + b)`.
-            clamp: bool array (V,), (B, V) or of B pictures, units that keep the value
-                they start with (completion).
+                model without coupling, `sigmoid(A' x + b)`. If some of it is NaN, all
+                that is not keeps its value (completion).
             seed: int; by default drawn from the model's generator.
 
         Returns:
             tensor (B, V).
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` is given without
-                `initial_visible`.
+            ValueError: if a count or shape is wrong.
         """
         rows = as_rows(self._feature_rows(x, "sample"))
-        if clamp is not None:
-            clamp = flattened(clamp if tf.is_tensor(clamp) else np.asarray(clamp))
         potentials = self.potentials(rows)
         base = potentials.visible_bias
         count = tf.shape(base)[0] if base.shape[0] is None else base.shape[0]
-        return draw(
-            self,
-            potentials,
-            base,
-            (count, self.num_visible),
-            steps,
-            initial_visible,
-            clamp,
-            seed,
-        )
+        shape = count, self.num_visible
+        return draw(self, potentials, base, shape, steps, initial_visible, seed)
 
     def impute(
         self,
@@ -651,7 +611,4 @@ class CRBM(WithInference, WithBackbone):
             else keras.saving.serialize_keras_object(self.backbone),
             "seed": self.seed,
             "missing": self.missing,
-            "feature_initializer": None
-            if self._default_features
-            else keras.initializers.serialize(self._feature_initializer),
         }

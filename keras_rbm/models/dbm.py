@@ -347,7 +347,6 @@ class DBM(WithInference, GenerativeModel):
         *,
         steps: int = 1000,
         initial_visible: ArrayLike | None = None,
-        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling of all layers.
@@ -356,17 +355,15 @@ class DBM(WithInference, GenerativeModel):
             num_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
             initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate. The hidden layers start at mean field given it.
-            clamp: bool array (V,) or (num_samples, V), units that keep the value
-                they start with (completion).
+                from the base rate. If some of it is NaN, all that is not keeps its
+                value. The hidden layers start at mean field given it.
             seed: int; by default drawn from the model's generator.
 
         Returns:
             tensor (num_samples, V).
 
         Raises:
-            ValueError: if a count or shape is wrong, or `clamp` is given without
-                `initial_visible`.
+            ValueError: if a count or shape is wrong.
         """
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
@@ -374,7 +371,7 @@ class DBM(WithInference, GenerativeModel):
         below = self._visible_parameters()
         natural = below.natural_for_mean(tf.convert_to_tensor(self.base_rate))
         visible, clamp, seed = checked_chains(
-            self, below, natural, shape, steps, initial_visible, clamp, seed
+            self, below, natural, shape, steps, initial_visible, seed
         )
         if visible is None:
             natural = tf.broadcast_to(natural, (num_samples, self._rows[0]))
@@ -382,7 +379,6 @@ class DBM(WithInference, GenerativeModel):
         states = self._complete(visible, random.fold_in(seed, -2))
         if clamp is not None:
             free = tf.shape(states)[1] - self._sizes[0]
-            clamp = tf.broadcast_to(clamp, shape)
             clamp = tf.pad(clamp, [[0, 0], [0, free]])
         potentials = self.potentials()
         chains = gibbs_chain(potentials, states, seed, num_sweeps=steps, clamp=clamp)

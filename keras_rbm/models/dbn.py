@@ -30,7 +30,7 @@ from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import (
     Endpoint,
     chain_endpoints,
-    export_model,
+    export_saved_model,
     named,
     number,
     rows,
@@ -329,7 +329,7 @@ class DBN(keras.Model):
             num_samples: int ≥ 1, number of independent chains.
             steps: int ≥ 0, sweeps of each chain.
             seed: int; by default drawn from the top RBM's generator.
-            **kwargs: `method`, `betas`, `initial_visible`, `clamp` of the chains, as in
+            **kwargs: `method`, `betas`, `initial_visible` of the chains, as in
                 `RBM.sample` of the top RBM.
 
         Returns:
@@ -463,8 +463,10 @@ class DBN(keras.Model):
     ) -> None:
         """Exports the model as `RBM.export` does."""
         self._assert_built("export")
-        endpoint = kwargs.pop("endpoint", "serving_default")
-        export_model(self, filepath, format, verbose, endpoint, **kwargs)
+        if format == "tf_saved_model":
+            export_saved_model(self, filepath, verbose, **kwargs)
+        else:
+            super().export(filepath, format, verbose, **kwargs)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the variables with their shapes, as `RBM.summary` does."""

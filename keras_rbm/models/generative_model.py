@@ -38,7 +38,6 @@ from keras_rbm.models.gaps import (
     states_given,
 )
 from keras_rbm.models.mass_of_rows import log_mass, may_exceed
-from keras_rbm.models.training.spread_chains import share_of_chains, spread
 from keras_rbm.rules import ParallelTempering
 
 #: Weight of data that no more examples outweigh.
@@ -354,9 +353,6 @@ class GenerativeModel(BoltzmannMachine):
                 1024 states. With `missing="absent"` it is log Z of the units that are
                 not NaN, the row's own model.
 
-        Under a distribution strategy each replica anneals a share of the chains,
-        without a progress bar.
-
         Returns:
             `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,).
 
@@ -392,10 +388,6 @@ class GenerativeModel(BoltzmannMachine):
             options["initial_visible"] = initial_visible
         options["base"] = self._known_base(potentials)
         options["chains"] = self._chains(potentials)
-        if self.distribute_strategy.num_replicas_in_sync > 1:
-            chains = share_of_chains(self, options["num_chains"], initial_visible)
-            options |= {"num_chains": chains, "progress": False}
-            options["spread"] = spread(self.distribute_strategy)
         return {"potentials": potentials} | options
 
     def _log_likelihood(self, values, log_partition):

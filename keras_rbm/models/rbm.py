@@ -317,7 +317,6 @@ class RBM(GenerativeModel):
         method: str = "gibbs",
         betas: ArrayLike | None = None,
         initial_visible: ArrayLike | None = None,
-        clamp: ArrayLike | None = None,
         seed: int | None = None,
     ) -> tf.Tensor:
         """Draws visible states by block Gibbs sampling or parallel tempering.
@@ -334,9 +333,8 @@ class RBM(GenerativeModel):
                 are 11, equally spaced.
             initial_visible: array (num_samples, V) to start from; by default drawn
                 from the base rate, or the states of the rule's ladder. If some of it is
-                NaN, all that is not keeps its value, and the rest is drawn given it.
-            clamp: bool array (V,) or (num_samples, V), units that keep the value
-                they start with (completion).
+                NaN, all that is not keeps its value, and the rest is drawn given it
+                (completion).
             seed: int; by default drawn from the model's generator.
 
         Returns:
@@ -344,18 +342,14 @@ class RBM(GenerativeModel):
 
         Raises:
             ValueError: if a count or shape is wrong, the method is unknown or has no
-                betas, or `clamp` is given without `initial_visible`.
+                betas.
         """
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
         potentials = self.potentials()
         shape = (num_samples, potentials.num_visible)
         base = self._base_natural(potentials)
-        chains: dict[str, Any] = {
-            "initial_visible": initial_visible,
-            "clamp": clamp,
-            "seed": seed,
-        }
+        chains: dict[str, Any] = {"initial_visible": initial_visible, "seed": seed}
         named = isinstance(method, str)
         if named and method == "gibbs":
             if betas is not None:

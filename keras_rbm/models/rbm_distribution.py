@@ -113,7 +113,7 @@ class RBMDistribution(tfp.distributions.Distribution):
         potentials = self._potentials()
         shape = count, self._rbm._visible_width
         base = self._rbm._base_natural(potentials)
-        return draw(self._rbm, potentials, base, shape, self._steps, None, None, seed)
+        return draw(self._rbm, potentials, base, shape, self._steps, None, seed)
 
     def _mean(self):
         """Returns the mean of E[v | h] over the last states of chains."""

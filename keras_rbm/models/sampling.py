@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference, random
 from keras_rbm.inference.annealing.tempering import go_on, started
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
-from keras_rbm.inference.gibbs import chain_in_parts, checked_mask
+from keras_rbm.inference.gibbs import chain_in_parts
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import as_rows, as_values
@@ -27,12 +27,11 @@ def draw(
     shape: tuple[int, int],
     steps: int,
     initial_visible: ArrayLike | None,
-    clamp: ArrayLike | None,
     seed: int | None,
 ) -> tf.Tensor:
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
     initial_visible, clamp, seed = checked_chains(
-        model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
+        model, potentials.visible, base, shape, steps, initial_visible, seed
     )
     check_normalizable(potentials)
     count = None if tf.is_tensor(shape[0]) else int(shape[0])
@@ -57,7 +56,6 @@ def draw_tempered(
     steps: int,
     betas: ArrayLike | None,
     initial_visible: ArrayLike | None,
-    clamp: ArrayLike | None,
     seed: int | None,
 ) -> tf.Tensor:
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
@@ -66,7 +64,7 @@ def draw_tempered(
     if ladder is None:
         betas = inference.temperatures(_REPLICAS if betas is None else betas)
     initial_visible, clamp, seed = checked_chains(
-        model, potentials.visible, base, shape, steps, initial_visible, clamp, seed
+        model, potentials.visible, base, shape, steps, initial_visible, seed
     )
     if ladder is None:
         chains = inference.parallel_tempering(
@@ -107,38 +105,33 @@ def checked_chains(
     shape: tuple[int, int],
     steps: int,
     initial_visible: ArrayLike | None,
-    clamp: ArrayLike | None,
     seed: int | None,
 ) -> tuple[tf.Tensor | None, tf.Tensor | None, tf.Tensor]:
-    """Returns the states to start from, the mask and the seed, all checked.
+    """Returns the states to start from, which of them to keep, and the seed, checked.
 
     NaN among the states to start from is drawn from the base, and all other values are
-    then kept.
+    then kept, also in rows without NaN.
     """
     check_sizes(0, steps=steps)
-    if clamp is not None and initial_visible is None:
+    if initial_visible is None:
+        return None, None, _seed(model, seed)
+    part = model._form.visible._replace(has_gaps=True)
+    fill = model._form.visible.fill
+    initial_visible = as_rows(part.rows(as_values(initial_visible, fill)))
+    part.check(initial_visible, "initial_visible")
+    if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
         raise ValueError(
-            "Expected initial_visible to go with clamp: it holds the clamped "
-            "values. Received: initial_visible=None."
+            f"Expected initial_visible of shape {shape}. Received: shape "
+            f"{tuple(initial_visible.shape)}."
         )
-    if initial_visible is not None:
-        part = model._form.visible._replace(has_gaps=True)
-        fill = model._form.visible.fill
-        initial_visible = as_rows(part.rows(as_values(initial_visible, fill)))
-        part.check(initial_visible, "initial_visible")
-        if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:
-            raise ValueError(
-                f"Expected initial_visible of shape {shape}. Received: shape "
-                f"{tuple(initial_visible.shape)}."
-            )
-    if clamp is not None:
-        clamp = checked_mask(clamp, shape)
-    seed = model._next_seed() if seed is None else random.as_seed(seed)
-    if initial_visible is not None and tf.executing_eagerly():
-        known = is_known(initial_visible)
-        if not np.all(known):
-            natural = tf.broadcast_to(base, (len(known), units.num_rows))
-            start = units.draw(natural, random.fold_in(seed, -1))
-            initial_visible = filled(initial_visible, start)
-            clamp = known  # of all rows, also those without gaps
-    return initial_visible, clamp, seed
+    seed, known = _seed(model, seed), is_known(initial_visible)
+    if tf.executing_eagerly() and np.all(known):
+        return initial_visible, None, seed
+    natural = tf.broadcast_to(base, (shape[0], units.num_rows))
+    start = units.draw(natural, random.fold_in(seed, -1))
+    kept = known & tf.reduce_any(~known)
+    return filled(initial_visible, start), kept, seed
+
+
+def _seed(model, seed):
+    return model._next_seed() if seed is None else random.as_seed(seed)

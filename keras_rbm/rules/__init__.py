@@ -5,9 +5,6 @@ from typing import Any as _Any
 import keras
 
 from keras_rbm._serializable import find as _find
-from keras_rbm.rules.average_contrastive_divergence import (
-    AverageContrastiveDivergence as AverageContrastiveDivergence,
-)
 from keras_rbm.rules.contrastive_divergence import (
     ContrastiveDivergence as ContrastiveDivergence,
 )
@@ -30,16 +27,12 @@ from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTemp
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence as PersistentContrastiveDivergence,
 )
-from keras_rbm.rules.population_contrastive_divergence import (
-    PopulationContrastiveDivergence as PopulationContrastiveDivergence,
-)
 from keras_rbm.rules.rule import Rule as Rule
 from keras_rbm.rules.sdcp import SDCP as SDCP
 from keras_rbm.rules.step import Phases as Phases
 from keras_rbm.rules.step import Step as Step
 
 _BY_NAME = {
-    "acd": AverageContrastiveDivergence,
     "cd": ContrastiveDivergence,
     "cd_perceptron": ContrastiveDivergencePerceptron,
     "frank_wolfe": FrankWolfe,
@@ -49,7 +42,6 @@ _BY_NAME = {
     "maximum_likelihood": MaximumLikelihood,
     "parallel_tempering": ParallelTempering,
     "pcd": PersistentContrastiveDivergence,
-    "pop_cd": PopulationContrastiveDivergence,
     "sdcp": SDCP,
 }
 
@@ -59,9 +51,9 @@ def get(identifier: str | dict[str, _Any] | Rule) -> Rule:
 
     Args:
         identifier: str (`"cd"`, `"pcd"`, `"sdcp"`, `"parallel_tempering"`,
-            `"fpcd"`, `"pop_cd"`, `"acd"`, `"maximum_likelihood"`,
-            `"max_margin"`, `"cd_perceptron"`, `"hybrid_discriminative"`,
-            `"frank_wolfe"`), a serialized config, or a `Rule`.
+            `"fpcd"`, `"maximum_likelihood"`, `"max_margin"`, `"cd_perceptron"`,
+            `"hybrid_discriminative"`, `"frank_wolfe"`), a serialized config, or a
+            `Rule`.
 
     Raises:
         ValueError: if the identifier is unknown.
@@ -78,11 +70,6 @@ def get(identifier: str | dict[str, _Any] | Rule) -> Rule:
         "a learning rule",
         "keras_rbm.rules.ContrastiveDivergence(gibbs_steps=5)",
     )
-
-
-def is_name(identifier: str) -> bool:
-    """Returns whether a str is the name of a learning rule."""
-    return identifier.lower() in _BY_NAME
 
 
 def serialize(rule: Rule) -> dict[str, _Any]:

@@ -26,25 +26,19 @@ class Centering:
     so moving the offsets does not change the model. Before each update
     `mu <- (1 - nu) mu + nu <v>+`, and lambda likewise: `dd_s^b` in [1].
 
-    Args:
-        sliding_factor: float in [0, 1], nu.
-
-    Raises:
-        ValueError: if `sliding_factor` is outside of [0, 1].
-
     References:
         1. Melchior, Fischer, Wiskott. How to center deep Boltzmann machines.
            JMLR 2016.
     """
 
+    #: nu, how fast the offsets follow the batches' means.
+    sliding_factor = 0.01
     visible_offset: keras.Variable | None
     hidden_offset: keras.Variable | None
     _learner: Learner | None
     _unit_of_row: np.ndarray | None = None  # where categorical units may be absent
 
-    def __init__(self, sliding_factor: float) -> None:
-        check_sliding_factor(sliding_factor)
-        self.sliding_factor = sliding_factor
+    def __init__(self) -> None:
         self.visible_offset = self.hidden_offset = self._learner = None
 
     def build(self, learner: Learner) -> None:
@@ -135,15 +129,6 @@ class Centering:
         visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
         hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden
-
-
-def check_sliding_factor(sliding_factor: float) -> None:
-    """Raises a ValueError unless the factor is in [0, 1]."""
-    if not 0.0 <= sliding_factor <= 1.0:
-        raise ValueError(
-            "Expected sliding_factor between 0 and 1. Received: "
-            f"sliding_factor={sliding_factor}."
-        )
 
 
 def _starts(learner):

@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.growing.unit_search import OBJECTIVES
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases, Step
 
@@ -23,8 +22,8 @@ class FrankWolfe(Rule):
     the unit `(w, d)` that most improves the batch's penalized likelihood
     `J = mean log p - l2/2 sum_i |w_i, d_i|^2`. It adds the unit, and moves the
     visible biases until the visible means equal the batch's up to chance. The published
-    search is the whole training set as one batch with `objective="linearized"`. Exact
-    gain, held-out chains, rejections, fitted biases and smaller batches are additions.
+    search has the whole training set as one batch, and a linearized gain. Exact gain,
+    held-out chains, rejections, fitted biases and smaller batches are additions.
 
     Held-out chains then validate the unit: they estimate its gain while they move from
     model to model by sequential Monte Carlo [2]. They pass through models in
@@ -63,12 +62,6 @@ class FrankWolfe(Rule):
         num_samples: int ≥ 2, S, number of chains of the search; half as many more,
             at least 20, validate. About `V / 2S` nats of the gain in a search are
             chance: if units gain less, use more chains.
-        gibbs_steps: int ≥ 1, sweeps of the chains before a search; 20 times as many
-            when they start, at examples of the first batch.
-        objective: `"likelihood"`, the exact gain under the samples, or
-            `"linearized"`, the paper's first-order step, which overshoots.
-        bias_steps: int ≥ 1, maximum number of sweeps for the biases.
-        lbfgs_iterations: int ≥ 1, most iterations of a search.
         num_starts: int ≥ 1, starts of a search: near an example, and every second
             one a small random unit. One is faster and enough for images such as MNIST.
 
@@ -93,11 +86,6 @@ class FrankWolfe(Rule):
         self,
         l2: float | keras.optimizers.schedules.LearningRateSchedule = 0.02,
         num_samples: int = 5000,
-        gibbs_steps: int = 5,
-        *,
-        objective: str = "likelihood",
-        bias_steps: int = 10,
-        lbfgs_iterations: int = 30,
         num_starts: int = 2,
     ) -> None:
         super().__init__()
@@ -110,23 +98,9 @@ class FrankWolfe(Rule):
                 f"l2={l2!r}."
             )
         check_counts(2, num_samples=num_samples)
-        check_counts(
-            gibbs_steps=gibbs_steps,
-            bias_steps=bias_steps,
-            lbfgs_iterations=lbfgs_iterations,
-            num_starts=num_starts,
-        )
-        if objective not in tuple(OBJECTIVES):
-            raise ValueError(
-                "Expected objective 'likelihood' or 'linearized'. Received: "
-                f"objective={objective!r}."
-            )
+        check_counts(num_starts=num_starts)
         self.l2 = l2
         self.num_samples = num_samples
-        self.gibbs_steps = gibbs_steps
-        self.objective = objective
-        self.bias_steps = bias_steps
-        self.lbfgs_iterations = lbfgs_iterations
         self.num_starts = num_starts
 
     @property
@@ -149,9 +123,5 @@ class FrankWolfe(Rule):
         return {
             "l2": l2,
             "num_samples": self.num_samples,
-            "gibbs_steps": self.gibbs_steps,
-            "objective": self.objective,
-            "bias_steps": self.bias_steps,
-            "lbfgs_iterations": self.lbfgs_iterations,
             "num_starts": self.num_starts,
         }

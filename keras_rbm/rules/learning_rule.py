@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.inference.potentials import Moments, Potentials, difference
-from keras_rbm.rules.centering import Centering, check_sliding_factor
+from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
 from keras_rbm.rules.step import Phases, Step
@@ -30,8 +30,6 @@ class LearningRule(Rule):
         centered: bool or `None`, whether the update is the centered gradient, for which
             it makes no difference if 0 and 1 are exchanged in the data. `None`: for
             models without input, which is where it is defined.
-        sliding_factor: float in [0, 1], how fast the centering offsets follow the
-            batches' means.
 
     Attributes:
         conditional: bool or `None`, whether the rule is only for models with input
@@ -61,10 +59,9 @@ class LearningRule(Rule):
         sparsity_target: float | None = None,
         sparsity_cost: float = 0.0,
         centered: bool | None = None,
-        sliding_factor: float = 0.01,
     ) -> None:
         super().__init__()
-        check_numbers(sparsity_cost=sparsity_cost, sliding_factor=sliding_factor)
+        check_numbers(sparsity_cost=sparsity_cost)
         if sparsity_target is not None:
             check_numbers(sparsity_target=sparsity_target)
         if centered is not None:
@@ -86,8 +83,6 @@ class LearningRule(Rule):
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
         self.centered = None if centered is None else bool(centered)
-        check_sliding_factor(sliding_factor)
-        self.sliding_factor = sliding_factor
         self.centering: Centering | None = None
 
     def check(self, learner: Learner) -> None:
@@ -112,7 +107,7 @@ class LearningRule(Rule):
     def build(self, learner: Learner) -> None:
         default = self.centered is None and not learner.model.conditional
         if self.centered or default:
-            self.centering = Centering(self.sliding_factor)
+            self.centering = Centering()
             self.centering.build(learner)
 
     def phases(self, step: Step) -> Phases:
@@ -184,5 +179,4 @@ class LearningRule(Rule):
             "sparsity_target": self.sparsity_target,
             "sparsity_cost": self.sparsity_cost,
             "centered": self.centered,
-            "sliding_factor": self.sliding_factor,
         }

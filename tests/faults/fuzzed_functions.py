@@ -110,10 +110,8 @@ def _loaded(**arguments):
         return _consumed(kr.datasets.load(data_dir=folder, **arguments))
 
 
-def _metric(cls, threshold, y_true, y_pred, sample_weight, x=None):
+def _metric(cls, threshold, y_true, y_pred, sample_weight):
     metric = cls(threshold)
-    if x is not None:
-        metric.observe(x)
     metric.update_state(y_true, y_pred, sample_weight)
     return float(metric.result())
 
@@ -226,10 +224,6 @@ OTHERS = {
     "metrics.PixelError": (
         functools.partial(_metric, kr.metrics.PixelError),
         _METRIC,
-    ),
-    "metrics.ChangedPixelError": (
-        functools.partial(_metric, kr.metrics.ChangedPixelError),
-        _METRIC | {"x": DATA},
     ),
     "InfiniteRBM.from_rbm": (
         kr.InfiniteRBM.from_rbm,

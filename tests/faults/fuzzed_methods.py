@@ -10,8 +10,8 @@ _ROWS = {"x": DATA}
 _PAIR = {"x": DATA, "y": DATA}
 _XV = {"x": DATA, "v": DATA}
 ANNEAL = {"num_chains": 10, "betas": 5, "seed": 0}
-_SAMPLE = {"steps": 2, "initial_visible": None, "clamp": None, "seed": 0}
-_MASK = np.arange(WIDTH) < 2
+_SAMPLE = {"steps": 2, "initial_visible": None, "seed": 0}
+_GAPS = np.where(np.arange(WIDTH) < 2, DATA, np.nan)
 
 #: Keras' part of these are its own matter: `verbose`, `callbacks`, loaders' workers.
 _FIT = {
@@ -48,9 +48,7 @@ _UNCONDITIONAL = {
     "anneal": {"steps": None, "search": False} | ANNEAL,
     "log_partition": {"method": "exact", "steps": None, "search": True} | ANNEAL,
     "sample": {"num_samples": 3} | _SAMPLE,
-    "sample, clamped": {"num_samples": ROWS}
-    | _SAMPLE
-    | {"initial_visible": DATA, "clamp": _MASK},
+    "sample, clamped": {"num_samples": ROWS} | _SAMPLE | {"initial_visible": _GAPS},
     "save": {"filepath": "model.keras"},
     "save_weights": {"filepath": "model.weights.h5"},
     "export": {"filepath": "served"},
@@ -92,12 +90,11 @@ METHODS = {
     | _PAIRS
     | {
         "CRBM": {"hidden_units": 3, "inference": "mean_field", "num_features": WIDTH}
-        | _NEW
-        | {"feature_initializer": None},
+        | _NEW,
         "predict_map": _ROWS | {"batch_size": 5},
         "impute": _XV | {"method": "mean", "steps": 2, "seed": 0},
         "sample": _ROWS | _SAMPLE,
-        "sample, clamped": _ROWS | _SAMPLE | {"initial_visible": DATA, "clamp": _MASK},
+        "sample, clamped": _ROWS | _SAMPLE | {"initial_visible": _GAPS},
         "free_energy": _XV,
         "log_partition": _ROWS | {"method": "mean_field", "steps": None} | ANNEAL,
         "log_likelihood": _XV | {"log_partition": "exact"},
@@ -161,7 +158,7 @@ def _compiled(model, **kwargs):
 
 def _grown():
     model = kr.InfiniteRBM(4, num_visible=WIDTH, seed=0)
-    rule = kr.rules.FrankWolfe(num_samples=20, lbfgs_iterations=2, bias_steps=1)
+    rule = kr.rules.FrankWolfe(num_samples=20)
     model.insert_unit(np.ones(WIDTH), -1.0)
     return _compiled(model, rule=rule)
 

@@ -36,9 +36,7 @@ def _dbm():
 
 def _growing():
     model = kr.InfiniteRBM(2 * EPOCHS, num_visible=6, seed=1)
-    model.compile(
-        rule=rules.FrankWolfe(num_samples=50, lbfgs_iterations=3, bias_steps=2)
-    )
+    model.compile(rule=rules.FrankWolfe(num_samples=50))
     return model
 
 

@@ -135,7 +135,7 @@ MODELS = {
     "DBM": (lambda: DBM([4, 3], kernel_regularizer=None, seed=0), "pcd"),
     "InfiniteRBM": (
         lambda: InfiniteRBM(8, seed=0),
-        lambda: rules.FrankWolfe(num_samples=50, lbfgs_iterations=3, bias_steps=2),
+        lambda: rules.FrankWolfe(num_samples=50),
     ),
 }
 

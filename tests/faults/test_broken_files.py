@@ -39,7 +39,7 @@ def _dbm():
 
 
 def _grown():
-    rule = rules.FrankWolfe(num_samples=50, lbfgs_iterations=3, bias_steps=2)
+    rule = rules.FrankWolfe(num_samples=50)
     model = InfiniteRBM(4, num_visible=6, seed=1)
     model.compile(rule=rule)
     return model

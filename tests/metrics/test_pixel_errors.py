@@ -1,23 +1,32 @@
-"""Both errors against NumPy, over batches, weights and replicas."""
+"""Wrong pixels against NumPy, over batches, weights and replicas."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_rbm.metrics import ChangedPixelError, PixelError
+from keras_rbm.metrics import PixelError
 
 #: Rounding of a float32 sum of a few hundred terms.
 ROUNDING = 1e-5
-
-
-@pytest.fixture
-def states():
-    """Noisy inputs, clean targets, predicted probabilities and weights."""
-    generator = np.random.default_rng(0)
-    noisy, clean = generator.integers(0, 2, (2, 23, 9)).astype("float32")
-    predicted = generator.uniform(size=clean.shape).astype("float32")
-    return noisy, clean, predicted, generator.uniform(size=23).astype("float32")
+#: Noisy states, clean targets, predicted probabilities and weights of rows.
+GENERATOR = np.random.default_rng(0)
+NOISY, CLEAN = GENERATOR.integers(0, 2, (2, 23, 9)).astype("float32")
+PREDICTED = GENERATOR.uniform(size=CLEAN.shape).astype("float32")
+WEIGHT = GENERATOR.uniform(size=23).astype("float32")
+ONE = np.eye(23)[0]
+OF_PIXELS = WEIGHT[:, None] * (NOISY != CLEAN)
+#: Threshold, targets, predictions and weights.
+CASES = {
+    "all pixels": (0.5, CLEAN, PREDICTED, np.ones(23)),
+    "a threshold": (0.2, CLEAN, PREDICTED, np.ones(23)),
+    "weights of rows": (0.5, CLEAN, PREDICTED, WEIGHT),
+    "one row alone": (0.5, CLEAN, PREDICTED, ONE),
+    "changed pixels": (0.5, CLEAN, PREDICTED, OF_PIXELS),
+    "returned as it came": (0.5, CLEAN, NOISY, OF_PIXELS),
+    "types": (0.5, CLEAN.astype("int32"), PREDICTED.astype("float64"), WEIGHT),
+    "bools": (0.5, CLEAN.astype(bool), NOISY.astype(bool), NOISY != CLEAN),
+}
 
 
 def batches(*arrays):
@@ -25,152 +34,63 @@ def batches(*arrays):
     return zip(*(np.split(array, [3, 13]) for array in arrays), strict=True)
 
 
-def update(metric, x, y_true, y_pred, sample_weight=None):
-    if isinstance(metric, ChangedPixelError):
-        metric.observe(x)
-    metric.update_state(y_true, y_pred, sample_weight)
-
-
-def expected(metric, x, y_true, y_pred, weight=1.0):
-    wrong = (y_pred > metric.threshold) != (y_true > metric.threshold)
-    counted = np.broadcast_to(weight, y_true.shape[:1])[:, None] * np.ones_like(y_true)
-    if isinstance(metric, ChangedPixelError):
-        counted = counted * ((x > metric.threshold) != (y_true > metric.threshold))
+def expected(threshold, y_true, y_pred, weight):
+    wrong = (y_pred > threshold) != (y_true > threshold)
+    counted = weight.reshape(len(weight), -1) * np.ones_like(CLEAN)
     return 100 * (counted * wrong).sum() / counted.sum()
 
 
-@pytest.mark.parametrize("metric_class", [PixelError, ChangedPixelError])
-class TestBoth:
-    @pytest.mark.parametrize("threshold", [0.5, 0.2])
-    def test_equals_numpy_over_uneven_batches(self, metric_class, threshold, states):
-        """A mean of the batches' ratios would be another number."""
-        x, y_true, y_pred, _ = states
-        metric = metric_class(threshold)
-        for batch in batches(x, y_true, y_pred):
-            update(metric, *batch)
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, x, y_true, y_pred), rtol=ROUNDING
-        )
-
-    def test_weights(self, metric_class, states):
-        metric = metric_class()
-        for batch in batches(*states):
-            update(metric, *batch)
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, *states), rtol=ROUNDING
-        )
-
-    def test_an_example_without_weight_does_not_count(self, metric_class, states):
-        x, y_true, y_pred, _ = states
-        metric = metric_class()
-        update(metric, x, y_true, y_pred, [1.0] + 22 * [0.0])
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, x[:1], y_true[:1], y_pred[:1]), ROUNDING
-        )
-
-    def test_weights_of_pixels(self, metric_class, states):
-        x, y_true, y_pred, weight = states
-        of_examples, of_pixels = metric_class(), metric_class()
-        update(of_examples, x, y_true, y_pred, weight)
-        update(of_pixels, x, y_true, y_pred, np.repeat(weight[:, None], 9, axis=1))
-        np.testing.assert_allclose(of_pixels.result(), of_examples.result(), ROUNDING)
-
-    def test_types_of_states(self, metric_class, states):
-        x, y_true, y_pred, _ = states
-        metric = metric_class()
-        update(metric, x.astype(bool), y_true.astype("int32"), y_pred.astype("float64"))
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, x, y_true, y_pred), rtol=ROUNDING
-        )
-
-    @pytest.mark.parametrize("jit_compile", [False, True])
-    def test_traced(self, metric_class, jit_compile, states):
-        x, y_true, y_pred, _ = states
-        metric = metric_class()
-        step = tf.function(
-            lambda *batch: update(metric, *batch), jit_compile=jit_compile
-        )
-        for batch in batches(x, y_true, y_pred):
-            step(*batch)
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, x, y_true, y_pred), rtol=ROUNDING
-        )
-
-    def test_two_replicas(self, metric_class, states):
-        """Every replica observes its own share of a batch."""
-        arrays = [array[:22] for array in states[:3]]
-        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-        with strategy.scope():
-            metric = metric_class()
-        shares = tf.data.Dataset.from_tensor_slices(tuple(arrays)).batch(22)
-        step = tf.function(
-            lambda batch: strategy.run(lambda *share: update(metric, *share), batch)
-        )
-        for batch in strategy.experimental_distribute_dataset(shares):
-            step(batch)
-        np.testing.assert_allclose(
-            metric.result(), expected(metric, *arrays), rtol=ROUNDING
-        )
-
-    def test_reset_state(self, metric_class, states):
-        metric = metric_class()
-        update(metric, *states[:3])
-        metric.reset_state()
-        assert metric.result() == 0
-
-    def test_config_round_trip(self, metric_class):
-        metric = metric_class(threshold=0.25, name="restored")
-        copy = keras.metrics.deserialize(keras.metrics.serialize(metric))
-        assert type(copy) is metric_class
-        assert copy.get_config() == metric.get_config()
-        assert (copy.threshold, copy.name) == (0.25, "restored")
-
-    def test_less_is_better(self, metric_class):
-        assert metric_class()._direction == "down"
-
-    @pytest.mark.parametrize("threshold", [None, "0.5", np.nan, np.inf])
-    def test_bad_threshold(self, metric_class, threshold):
-        with pytest.raises(ValueError, match=f"Received: threshold={threshold!r}"):
-            metric_class(threshold)
-
-    def test_bad_shape_of_predictions(self, metric_class):
-        with pytest.raises(ValueError, match=r"y_pred.shape=\(2, 1\), y_true.shape="):
-            update(metric_class(), np.zeros((2, 4)), np.zeros((2, 4)), np.zeros((2, 1)))
+@pytest.mark.parametrize("threshold, y_true, y_pred, weight", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("jit_compile", [None, False, True])
+def test_equals_numpy_over_uneven_batches(
+    threshold, y_true, y_pred, weight, jit_compile
+):
+    """A mean of the batches' ratios would be another number."""
+    metric = PixelError(threshold)
+    update = metric.update_state
+    if jit_compile is not None:
+        update = tf.function(update, jit_compile=jit_compile)
+    for batch in batches(y_true, y_pred, weight):
+        update(*map(tf.constant, batch))
+    want = expected(threshold, y_true, y_pred, weight)
+    np.testing.assert_allclose(metric.result(), want, rtol=ROUNDING)
+    metric.reset_state()
+    assert metric.result() == 0
+    metric.update_state(y_true, y_pred, 0.0 * weight)
+    assert metric.result() == 0
 
 
-class TestPixelError:
-    def test_in_compile(self, states):
-        _, clean, _, weight = states
-        model = keras.Sequential([keras.Input((9,)), keras.layers.Activation("linear")])
-        model.compile(loss="mse", weighted_metrics=[PixelError()])
-        logs = model.evaluate(
-            1 - clean, clean, sample_weight=weight, verbose=0, return_dict=True
-        )
-        np.testing.assert_allclose(logs["pixel_error"], 100, rtol=ROUNDING)
+def test_what_came_back_as_it_was_is_100():
+    assert expected(*CASES["returned as it came"]) == 100
 
 
-class TestChangedPixelError:
-    def test_nothing_restored_and_nothing_changed(self, states):
-        x, y_true, _, _ = states
-        metric = ChangedPixelError()
-        update(metric, x, y_true, x)
-        np.testing.assert_allclose(metric.result(), 100, rtol=ROUNDING)
-        metric.reset_state()
-        update(metric, y_true, y_true, x)
-        assert metric.result() == 0
+def test_two_replicas():
+    arrays = [array[:22] for array in (CLEAN, PREDICTED, WEIGHT)]
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        metric = PixelError()
+    shares = tf.data.Dataset.from_tensor_slices(tuple(arrays)).batch(22)
+    step = tf.function(lambda batch: strategy.run(metric.update_state, batch))
+    for batch in strategy.experimental_distribute_dataset(shares):
+        step(batch)
+    want = expected(0.5, CLEAN, PREDICTED, np.append(WEIGHT[:22], 0.0))
+    np.testing.assert_allclose(metric.result(), want, rtol=ROUNDING)
 
-    def test_every_update_needs_its_own_inputs(self, states):
-        x, y_true, y_pred, _ = states
-        metric = ChangedPixelError()
-        for _ in range(2):
-            with pytest.raises(ValueError, match=r"call metric.observe\(noisy\)"):
-                metric.update_state(y_true, y_pred)
-            update(metric, x, y_true, y_pred)
 
-    def test_inputs_of_another_width(self, states):
-        _, y_true, y_pred, _ = states
-        with pytest.raises(ValueError, match=r"x.shape=\(23, 4\), y_true.shape="):
-            update(ChangedPixelError(), np.zeros((23, 4)), y_true, y_pred)
+def test_config_round_trip():
+    metric = PixelError(threshold=0.25, name="restored")
+    copy = keras.metrics.deserialize(keras.metrics.serialize(metric))
+    assert type(copy) is PixelError and copy.get_config() == metric.get_config()
+    assert (copy.threshold, copy.name, copy._direction) == (0.25, "restored", "down")
+
+
+def test_in_compile():
+    model = keras.Sequential([keras.Input((9,)), keras.layers.Activation("linear")])
+    model.compile(loss="mse", weighted_metrics=[PixelError()])
+    logs = model.evaluate(
+        1 - CLEAN, CLEAN, sample_weight=WEIGHT, verbose=0, return_dict=True
+    )
+    np.testing.assert_allclose(logs["pixel_error"], 100, rtol=ROUNDING)
 
 
 def test_nan_is_wrong():
@@ -187,16 +107,29 @@ def test_batch_size_known_of_one_alone():
     assert float(metric.result()) == pytest.approx(100 / 6)
 
 
-@pytest.mark.parametrize("metric", [PixelError, ChangedPixelError])
-def test_what_cannot_be_compared(metric):
+@pytest.mark.parametrize("threshold", [None, "0.5", np.nan, np.inf])
+def test_bad_threshold(threshold):
+    with pytest.raises(ValueError, match=f"Received: threshold={threshold!r}"):
+        PixelError(threshold)
+
+
+Y = np.zeros((5, 3))
+
+
+@pytest.mark.parametrize(
+    "y_pred, weight, error, message",
+    [
+        (np.zeros((5, 1)), None, ValueError, r"y_pred.shape=\(5, 1\), y_true.shape="),
+        ("text", None, TypeError, "Expected y_pred as a dense.*Received"),
+        (None, None, TypeError, "Expected y_pred as a dense.*Received"),
+        ({"a": Y}, None, TypeError, "Expected y_pred as a dense.*Received"),
+        (Y.astype(str), None, TypeError, "Expected y_pred as a dense.*Received"),
+        ([[0.0], [0.0, 1.0]], None, TypeError, "Expected y_pred as a dense.*Received"),
+        (Y, "text", TypeError, "Expected sample_weight"),
+        (Y, np.ones(4), ValueError, "Expected sample_weight"),
+    ],
+)
+def test_what_cannot_be_compared(y_pred, weight, error, message):
     """It ended in TensorFlow, with a message that names no argument."""
-    states = np.zeros((5, 3))
-    for wrong in ("text", None, {"a": states}, states.astype(str), [[0.0], [0.0, 1.0]]):
-        with pytest.raises(TypeError, match="Expected y_pred as a dense.*Received"):
-            update(metric(), states, states, wrong)
-    for weights, error in (("text", TypeError), (np.ones(4), ValueError)):
-        with pytest.raises(error, match="Expected sample_weight"):
-            one = metric()
-            if metric is ChangedPixelError:
-                one.observe(states)
-            one.update_state(states, states, weights)
+    with pytest.raises(error, match=message):
+        PixelError().update_state(Y, y_pred, weight)

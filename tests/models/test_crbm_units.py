@@ -117,9 +117,9 @@ def test_predictions_samples_files(name, tmp_path):
     np.testing.assert_allclose(means, beliefs.visible, atol=1e-4)
     assert means.shape == crbm.compute_output_shape(X.shape)
     assert crbm.visible.is_state(crbm.predict_map(X).numpy()).all()
-    clamp = np.array([True] + [False] * (targets.shape[1] - 1))
+    gaps = np.where(np.arange(targets.shape[1]) < 1, targets, np.nan)
     options = {"steps": 5, "seed": 0}
-    states = crbm.sample(X, initial_visible=targets, clamp=clamp, **options)
+    states = crbm.sample(X, initial_visible=gaps, **options)
     assert crbm.visible.is_state(states.numpy()).all()
     np.testing.assert_array_equal(states[:, 0], targets[:, 0])
     crbm.save(tmp_path / "crbm.keras")

@@ -108,10 +108,12 @@ def test_sample():
     np.testing.assert_array_equal(*again)
     start = rbm.sample(34, steps=0, initial_visible=DATA)
     np.testing.assert_array_equal(start, DATA)
-    clamp = np.array([True] * 3 + [False] * 3)
-    completed = rbm.sample(34, steps=20, initial_visible=DATA, clamp=clamp)
+    gaps = np.where(np.arange(6) < 3, DATA, np.nan)
+    completed = rbm.sample(34, steps=20, initial_visible=gaps, seed=1)
     np.testing.assert_array_equal(completed[:, :3], DATA[:, :3])
-    assert (completed != DATA).numpy().any()
+    assert set(np.unique(completed)) == {0.0, 1.0}
+    traced = tf.function(lambda x: rbm.sample(34, steps=20, initial_visible=x, seed=1))
+    np.testing.assert_array_equal(traced(gaps.astype("float32")), completed)
 
 
 def test_as_a_layer_it_fine_tunes(recwarn):
@@ -149,19 +151,11 @@ def test_layer_file_round_trip(tmp_path):
 
 
 def test_compiled_metrics_see_reconstructions():
-    rbm = compiled(
-        metrics=["mse"], weighted_metrics=[keras.metrics.MeanAbsoluteError()]
-    )
+    rbm = compiled(metrics=["mse"])
     rbm.fit(DATA, validation_data=DATA, verbose=0)
     result = rbm.evaluate(DATA, verbose=0, return_dict=True)
     error = np.mean((rbm.reconstruct(DATA) - DATA) ** 2)
     np.testing.assert_allclose(result["mse"], error, rtol=1e-5)
-    weights = np.arange(34, dtype="float32")
-    result = rbm.evaluate(DATA, sample_weight=weights, verbose=0, return_dict=True)
-    error = np.average(
-        abs(rbm.reconstruct(DATA) - DATA).numpy().mean(1), weights=weights
-    )
-    np.testing.assert_allclose(result["mean_absolute_error"], error, rtol=1e-5)
 
 
 def test_loss_is_the_pseudo_likelihood():

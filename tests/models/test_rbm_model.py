@@ -24,13 +24,9 @@ RULES = {
         3, sparsity_target=0.1, sparsity_cost=0.1
     ),
     "pcd": lambda: rules.PersistentContrastiveDivergence(2, num_chains=7),
-    "centered-cd": lambda: rules.ContrastiveDivergence(
-        centered=True, sliding_factor=0.2
-    ),
-    "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True, sliding_factor=0.2),
+    "centered-cd": lambda: rules.ContrastiveDivergence(centered=True),
+    "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True),
     "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
-    "pop-cd": lambda: rules.PopulationContrastiveDivergence(2),
-    "acd": lambda: rules.AverageContrastiveDivergence(num_chains=3),
 }
 
 
@@ -56,7 +52,7 @@ def test_exact_gradient(centered):
     with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
         run_model_test(
             lambda: keras_rbm.RBM(4, num_visible=6, kernel_regularizer=None, seed=1),
-            lambda: ExactGradient(centered=centered, sliding_factor=0.2),
+            lambda: ExactGradient(centered=centered),
             BINARY,
             stochastic=False,
             weights_everywhere=True,

@@ -264,7 +264,7 @@ def test_training_lowers_the_loss_and_removes_noise(method):
     rng = np.random.default_rng(0)
     v = np.repeat(rng.integers(0, 2, (40, 2)), 3, 1).astype("float32")
     x = abs(v - (rng.random((40, 6)) < 0.1))
-    options = {"feature_initializer": "zeros", "kernel_regularizer": None}
+    options = {"visible_bias_initializer": "zeros", "kernel_regularizer": None}
     crbm = keras_rbm.CRBM(4, inference=method, seed=0, **options)
     crbm.compile(keras.optimizers.SGD(0.1), rule="max_margin")
     losses = crbm.fit(x, v, epochs=30, verbose=0).history["loss"]

@@ -158,8 +158,8 @@ def test_samples_go_on_from_the_ladder():
     )
     betas = [0.0, *rule.betas.numpy()[1:].astype(float)]
     assert (draw(100, steps=0, betas=betas) != start[np.arange(100) % 70]).numpy().any()
-    kept = draw(2, steps=4, initial_visible=np.ones((2, 5)), clamp=np.ones(5, bool))
-    np.testing.assert_array_equal(kept, np.ones((2, 5)))
+    kept = draw(2, steps=4, initial_visible=np.float32([[1, 1, 1, 1, np.nan]] * 2))
+    np.testing.assert_array_equal(kept[:, :4], np.ones((2, 4)))
 
 
 def test_chains_take_turns_on_the_ladders(monkeypatch):

@@ -68,8 +68,7 @@ def test_bad_sparsity(arguments, message):
     [
         ("sparsity_cost", "1"),
         ("sparsity_target", ""),
-        ("sliding_factor", None),
-        ("sliding_factor", True),
+        ("sparsity_cost", True),
         ("centered", "False"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -124,14 +124,12 @@ def anneal(
     seed: int | tf.Tensor = 0,
     search: bool = True,
     progress: bool = False,
-    spread: Callable[..., tf.Tensor] | None = None,
 ) -> Annealing:
     """Searches for a model's mass, and anneals chains to the model and back, once.
 
     Args:
         potentials: `Potentials`.
-        base, chains, num_chains, steps, seed, progress, spread: see
-            `estimate_log_partition`.
+        base, chains, num_chains, steps, seed, progress: see `estimate_log_partition`.
         betas: as there, by default 1000.
         initial_visible: tensor (C, V), model samples to anneal back; then no chains are
             annealed forward. By default those of the search.
@@ -156,7 +154,7 @@ def anneal(
     """
     options = {"base": base, "chains": chains, "num_chains": num_chains, "seed": seed}
     options |= {"initial_visible": initial_visible, "steps": steps, "search": search}
-    options |= {"progress": progress, "spread": spread}
+    options |= {"progress": progress}
     return next(annealings(potentials, [betas], **options))  # type: ignore[arg-type]
 
 
@@ -172,7 +170,6 @@ def annealings(
     seed: int | tf.Tensor = 0,
     search: bool = True,
     progress: bool = False,
-    spread: Callable[..., tf.Tensor] | None = None,
 ) -> Iterator[Annealing]:
     """Yields what `anneal` returns for each of several `betas`, by one search."""
     check_flags(search=search)
@@ -213,8 +210,7 @@ def annealings(
     def log_weights(run, work, seed):
         if work is None:
             return None
-        own = run(work, seed) if spread is None else spread(run, work, seed)
-        return per_model(own, potentials)
+        return per_model(run(work, seed), potentials)
 
     for each in betas:
         path = start.base, start.temperatures(each)

@@ -26,8 +26,10 @@ from keras_rbm.units import BernoulliParameters
 
 #: Fewest held-out chains: with fewer, their error would be too random.
 _LEAST_HELD_OUT = 20
-#: Factor of the number of sweeps when chains start.
-_BURN_IN = 20
+#: Sweeps of the chains before a search, and their factor when chains start.
+_SWEEPS, _BURN_IN = 5, 20
+#: Most sweeps for the visible biases.
+_BIAS_SWEEPS = 10
 #: Most searches of a step before it ends without a unit.
 _TRIES = 3
 #: Relative ESS of held-out chains below which the next search has a stronger penalty.
@@ -184,8 +186,8 @@ def grow(
     """
     mean = weighted_mean(visible, weights)
     usable = (tf.reduce_sum(weights) > 0.0) & tf.reduce_all(tf.math.is_finite(mean))
-    moving = random.fold_in(seed, 1), settings.gibbs_steps
-    moved = _moved(potentials, samples, visible, weights, mean, *moving)
+    moving = random.fold_in(seed, 1)
+    moved = _moved(potentials, samples, visible, weights, mean, moving)
     bias, samples = _select(usable, moved, (potentials.visible_bias, samples))
     potentials = potentials._replace(visible=BernoulliParameters(bias))
     num_samples = samples.of_search.shape[0]
@@ -227,7 +229,7 @@ def _select(condition, new, old):
     return tf.nest.map_structure(lambda a, b: tf.where(condition, a, b), new, old)
 
 
-def _moved(potentials, samples, visible, weights, mean, seed, gibbs_steps):
+def _moved(potentials, samples, visible, weights, mean, seed):
     """Returns visible biases and samples after the sweeps that precede a search.
 
     As long as no unit is in use, the biases are fitted, and log Z is known. Chains of a
@@ -245,7 +247,7 @@ def _moved(potentials, samples, visible, weights, mean, seed, gibbs_steps):
         potentials._replace(visible=BernoulliParameters(bias)),
         tf.where(started, samples.chains, rows),
         random.fold_in(seed, 1),
-        gibbs_steps * tf.where(started, 1, _BURN_IN),
+        _SWEEPS * tf.where(started, 1, _BURN_IN),
     )
     own = tf.range(samples.lineages.shape[0])
     error = samples.log_partition_error
@@ -270,10 +272,8 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
     unit = find_unit(
         phases,
         random.fold_in(seed, 0),
-        objective=settings.objective,
         l2=l2,
         num_starts=settings.num_starts,
-        lbfgs_iterations=settings.lbfgs_iterations,
     )
     seed = random.fold_in(seed, 1)
 
@@ -287,7 +287,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
         phases.samples,
         effect(phases.samples),
         random.fold_in(seed, 0),
-        max_sweeps=settings.bias_steps,
+        max_sweeps=_BIAS_SWEEPS,
         drift=mean - samples.fitted_means,
     )
     fitted = with_unit._replace(visible=BernoulliParameters(matched.bias))
@@ -304,7 +304,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
         _extended(potentials, unit, 0.0),
         fitted,
         random.fold_in(seed, 1),
-        num_sweeps=settings.gibbs_steps,
+        num_sweeps=_SWEEPS,
         is_large=gain - tf.reduce_mean(change(held_out.visible)) > _LARGE_GAIN,
     )
     log_partition = samples.log_partition + moved.log_ratio

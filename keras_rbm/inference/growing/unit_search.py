@@ -9,7 +9,6 @@ exactly, where the second mean is over the model before the change and is estima
 its samples.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -25,6 +24,8 @@ from keras_rbm.inference.resampling import (
 _START = 0.01
 #: Input to a unit that starts near an example, at that example; minus this at the mean.
 _STEEPNESS = 2.0
+#: Most iterations of a search.
+_ITERATIONS = 30
 
 
 class DataAndSamples(NamedTuple):
@@ -61,25 +62,7 @@ class HiddenUnits(NamedTuple):
         return tf.reduce_sum(tf.square(self.weights), -1) + tf.square(self.bias)
 
 
-def linearized_objective(
-    units: HiddenUnits, phases: DataAndSamples, l2: float | tf.Tensor
-) -> tf.Tensor:
-    """Returns `l2/2 |w, d|^2 + mean_model sp(a) - mean_data sp(a)` [1, eq. 9], (R,).
-
-    Minus the first-order change of `J = mean log p - l2/2 sum_i |w_i, d_i|^2`.
-    Equation 6 divides that penalty by alpha, the number of units, so in equation 8
-    alpha multiplies the difference of the means; equation 9, which this follows, has no
-    alpha.
-
-    References:
-        1. Ping, Liu, Ihler. Learning infinite RBMs with Frank-Wolfe. NIPS 2016.
-    """
-    data = weighted_mean(units.softplus(phases.visible), phases.weights)
-    model = weighted_mean(units.softplus(phases.samples), phases.sample_weights)
-    return 0.5 * l2 * units.square() + model - data
-
-
-def likelihood_objective(
+def penalized_loss(
     units: HiddenUnits, phases: DataAndSamples, l2: float | tf.Tensor
 ) -> tf.Tensor:
     """Returns `l2/2 |w, d|^2 - Delta L`, (R,): exact up to the samples."""
@@ -88,32 +71,23 @@ def likelihood_objective(
     return 0.5 * l2 * units.square() + growth - data
 
 
-#: The objective of a search, by the name that `FrankWolfe` gives it.
-OBJECTIVES = {"likelihood": likelihood_objective, "linearized": linearized_objective}
-
-
 def find_unit(
     phases: DataAndSamples,
     seed: int | tf.Tensor,
     *,
-    objective: str,
     l2: float | tf.Tensor,
     num_starts: int,
-    lbfgs_iterations: int,
 ) -> HiddenUnits:
     """Returns the best unit of a search, `HiddenUnits` with R = 1.
 
     Args:
         phases: `DataAndSamples`.
         seed: int or integer tensor of shape (2,).
-        objective: str, a key of `OBJECTIVES`.
         l2: scalar, the penalty's weight.
-        num_starts, lbfgs_iterations: ints ≥ 1.
+        num_starts: int ≥ 1.
     """
     starts = _starts(phases, num_starts, seed)
-    units, values = minimize(
-        phases, starts, l2, OBJECTIVES[objective], lbfgs_iterations
-    )
+    units, values = minimize(phases, starts, l2, _ITERATIONS)
     best = tf.argmin(tf.where(tf.math.is_finite(values), values, float("inf")))
     return HiddenUnits(*(tf.gather(part, best)[tf.newaxis] for part in units))
 
@@ -146,29 +120,27 @@ def minimize(
     phases: DataAndSamples,
     starts: HiddenUnits,
     l2: float | tf.Tensor,
-    objective: Callable[..., tf.Tensor],
     max_iterations: int,
     tolerance: float = 1e-4,
 ) -> tuple[HiddenUnits, tf.Tensor]:
-    """Minimizes an objective of a hidden unit by L-BFGS from several starts at once.
+    """Minimizes `penalized_loss` by L-BFGS from several starts at once.
 
     Args:
         phases: `DataAndSamples`.
-        starts: `HiddenUnits`, R of them. 0 is a saddle point of both objectives.
+        starts: `HiddenUnits`, R of them. 0 is a saddle point.
         l2: float, the penalty's weight.
-        objective: `linearized_objective` or `likelihood_objective`.
         max_iterations: int.
         tolerance: float, of the gradient's largest component.
 
     Returns:
-        `(units, values)`: `HiddenUnits` and their objectives (R,).
+        `(units, values)`: `HiddenUnits` and their losses (R,).
     """
     import tensorflow_probability as tfp
 
     @tf.function(autograph=False)  # L-BFGS calls it in ten places: trace it once
     def value_and_gradient(position):
         def value(position):
-            return objective(_split(position), phases, l2)
+            return penalized_loss(_split(position), phases, l2)
 
         return tfp.math.value_and_gradient(value, position)
 

@@ -1,4 +1,4 @@
-"""Export of models: SavedModels with named endpoints, or one in another format."""
+"""Export of models as SavedModels with named endpoints."""
 
 import inspect
 import os
@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_rbm.models.files.portable import check_portable, export_portable
-from keras_rbm.models.files.saving import files_beside, written_whole
+from keras_rbm.models.files.saving import written_whole
 
 
 class Endpoint(NamedTuple):
@@ -24,35 +23,10 @@ class Endpoint(NamedTuple):
     signature: list[tf.TensorSpec]
 
 
-def export_model(
-    model: keras.Model,
-    filepath: str | os.PathLike,
-    format: str,
-    verbose: bool | None,
-    endpoint: str,
-    **kwargs: Any,
+def export_saved_model(
+    model: keras.Model, filepath: str | os.PathLike, verbose: bool | None
 ) -> None:
-    """Writes a model's endpoints, or one of them; arguments as for `export`."""
-    if format != "tf_saved_model":
-        function = check_portable(model, filepath, format, endpoint)
-        with files_beside(filepath) as place:
-            export_portable(model, place, format, endpoint, function, verbose, **kwargs)
-        return
-    if endpoint != "serving_default":
-        raise ValueError(
-            "Expected no endpoint: a SavedModel has all of them. Received: "
-            f"endpoint={endpoint!r}. Leave it out, or pass format='onnx'."
-        )
-    if kwargs:
-        raise ValueError(
-            "Expected no further arguments: the endpoints' signatures are given. "
-            f"Received: {', '.join(kwargs)}."
-        )
-    with written_whole(filepath) as place:
-        _export_saved_model(model, place, verbose)
-
-
-def _export_saved_model(model, filepath, verbose):
+    """Writes a model's endpoints as a SavedModel, whole or not at all."""
     archive = keras.export.ExportArchive()
     archive.track(model)
     inference = getattr(model, "inference", None)
@@ -64,7 +38,8 @@ def _export_saved_model(model, filepath, verbose):
     # `keras.layers.TFSMLayer` calls it by default: it returns one tensor, as the model.
     signature = endpoints["serving_default"].signature
     archive.add_endpoint("serve", _with_names(model.call, signature), signature)
-    archive.write_out(filepath, verbose=bool(verbose))
+    with written_whole(filepath) as place:
+        archive.write_out(place, verbose=bool(verbose))
 
 
 def _with_names(function, signature):

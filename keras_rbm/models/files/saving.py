@@ -207,20 +207,6 @@ def written_whole(
         _remove(beside)
 
 
-@contextlib.contextmanager
-def files_beside(filepath: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """Yields a path in a new folder; its files are then moved beside `filepath`."""
-    place = as_path(filepath)
-    folder = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
-    folder.mkdir()
-    try:
-        yield folder / place.name
-        for file in sorted(folder.iterdir()):  # OpenVINO's .bin before its .xml
-            _replace(file, place.with_name(file.name))
-    finally:
-        _remove(folder)
-
-
 def _replace(beside, place):
     """Renames a file or directory, and replaces an existing one."""
     if not place.is_dir():

@@ -88,7 +88,7 @@ def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Opt
 
 def is_rule(identifier: Any) -> bool:
     """Returns whether an argument is a learning rule, or the name of one."""
-    named = isinstance(identifier, str) and rules.is_name(identifier)
+    named = isinstance(identifier, str) and identifier.lower() in rules._BY_NAME
     return named or isinstance(identifier, Rule)
 
 
@@ -129,15 +129,13 @@ def check_compile_options(
     """Raises an error unless the other arguments of `compile` are valid.
 
     Args:
-        metrics: list of the arguments `metrics` and `weighted_metrics`.
-        run_eagerly, steps_per_execution, jit_compile: as for `compile`.
+        metrics, run_eagerly, steps_per_execution, jit_compile: as for `compile`.
     """
-    for given in metrics:
-        if given is not None and not isinstance(given, (list, tuple, dict)):
-            raise TypeError(
-                "Expected metrics as a list. Received: metrics of type "
-                f"{type(given).__name__}. Pass [metric]."
-            )
+    if metrics is not None and not isinstance(metrics, (list, tuple, dict)):
+        raise TypeError(
+            "Expected metrics as a list. Received: metrics of type "
+            f"{type(metrics).__name__}. Pass [metric]."
+        )
     if not is_auto(steps_per_execution):
         check_counts(steps_per_execution=steps_per_execution)
     check_flags(run_eagerly=run_eagerly)

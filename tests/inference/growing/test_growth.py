@@ -14,7 +14,7 @@ STATES = binary_states(6).astype("float32")
 COUNT = 20_000
 
 
-SETTINGS = FrankWolfe(num_samples=COUNT, gibbs_steps=5, bias_steps=20)
+SETTINGS = FrankWolfe(num_samples=COUNT)
 
 
 def fractional(potentials, bias=None):

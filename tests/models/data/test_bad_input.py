@@ -85,18 +85,6 @@ CALLS = {
         lambda m: m.sample(3, initial_visible=DATA),
         r"initial_visible of shape \(3, 6\).*\(20, 6\)",
     ),
-    "clamp alone": (
-        lambda m: m.sample(3, clamp=np.ones(6, bool)),
-        "initial_visible to go with clamp",
-    ),
-    "clamp type": (
-        lambda m: m.sample(20, initial_visible=DATA, clamp=np.ones(6)),
-        "clamp to be a bool array.*float64",
-    ),
-    "clamp shape": (
-        lambda m: m.sample(20, initial_visible=DATA, clamp=np.ones(5, bool)),
-        r"clamp to be a bool array of shape \(6,\).*\(5,\)",
-    ),
     "seed": (lambda m: m.sample(2, seed="a"), "seed to be an int.*seed='a'"),
     "method": (
         lambda m: m.log_partition("magic"),

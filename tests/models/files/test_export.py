@@ -191,8 +191,10 @@ def test_export_comes_before_any_call_and_after_fit(tmp_path):
         RBM(4).export(tmp_path / "no")
     with pytest.raises(ValueError, match="built model in export"):
         DBN([RBM(4)]).export(tmp_path / "no")
-    with pytest.raises(ValueError, match="no further arguments.*input_signature"):
+    with pytest.raises(TypeError, match="input_signature"):
         RBM(4, num_visible=6).export(tmp_path / "no", input_signature=[])
+    with pytest.raises(ValueError, match="format=pmml"):
+        fitted_rbm().export(tmp_path / "no", "pmml")
     assert not (tmp_path / "no").exists()
 
 
@@ -206,3 +208,21 @@ def test_loaded_file_can_be_exported(tmp_path):
     np.testing.assert_allclose(
         served.predict(X)["marginals"], model.predict(X, verbose=0), atol=1e-6
     )
+
+
+@pytest.mark.filterwarnings("ignore")  # of the converter, about itself
+def test_a_dense_layer_that_equals_the_features_in_onnx(tmp_path):
+    """So says the guide "Deploy a model"; Keras also writes the model itself."""
+    for package in ("onnx", "tf2onnx"):
+        pytest.importorskip(package)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    rbm = fitted_rbm()
+    dense = keras.layers.Dense(4, activation="sigmoid")
+    features = keras.Sequential([keras.Input((6,)), dense])
+    dense.set_weights([rbm.kernel, rbm.hidden_bias])
+    np.testing.assert_allclose(features(X), rbm(X), atol=1e-6)
+    for model in (features, rbm):
+        model.export(tmp_path / "model.onnx", format="onnx", verbose=False)
+        session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+        (answer,) = session.run(None, {session.get_inputs()[0].name: X})
+        np.testing.assert_allclose(answer, rbm(X), atol=1e-6)

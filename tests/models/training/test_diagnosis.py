@@ -146,7 +146,7 @@ def test_a_model_without_a_finite_sum_ends_fit():
 def test_a_model_that_overfits():
     held_out = X[200:], Y[200:]
     options = {"validation": held_out, "epochs": 40, "hidden_units": 30}
-    free = {"kernel_regularizer": None, "feature_initializer": "zeros"}
+    free = {"kernel_regularizer": None, "visible_bias_initializer": "zeros"}
     (message,) = told_of_pairs(X[:40], Y[:40], **options, **free)
     assert "overfits" in message and "EarlyStopping" in message
 

@@ -76,7 +76,6 @@ def test_the_prior_counts_the_rows_that_are_taken(monkeypatch):
 @pytest.mark.parametrize(
     "kwargs",
     [
-        {"feature_initializer": "zeros"},
         {"visible_bias_initializer": "zeros"},
         {"visible": "gaussian"},
     ],
