@@ -169,6 +169,31 @@ class Potentials(_Fields):
         hidden = self.hidden.log_partition(hidden_natural)
         return -own_log_weight(self.visible, visible) - tf.reduce_sum(hidden, -1)
 
+    def gradients(
+        self, positive: "Moments", negative: "Moments"
+    ) -> dict[str, tf.Tensor]:
+        """Returns the gradient of minus the mean log-likelihood by the parameters.
+
+        Args:
+            positive, negative: `Moments` of the data and of the model. Where biases have
+                a batch dimension, both have as many rows.
+
+        Returns:
+            dict of names of `named` to expected statistics of the model minus those of
+            the data, in the shape of each parameter that is learned.
+        """
+        gradients = {"kernel": negative.kernel - positive.kernel}
+        of_model, of_data = negative.mean(), positive.mean()
+        layers = {"visible": self.visible, "hidden": self.hidden}
+        for side, layer in layers.items():
+            for name in getattr(positive, side)._fields:
+                phases = of_model, of_data
+                if name == "bias" and layer.bias.shape.rank == 2:
+                    phases = negative, positive
+                one, two = (_weighted(phase, side, name) for phase in phases)
+                gradients[f"{side}_{name}"] = one - two
+        return gradients
+
     def _product(self, states, transpose):
         product = tf.matmul(
             tf.cast(states, self.kernel.dtype), self.kernel, transpose_b=transpose
@@ -240,33 +265,6 @@ def conditional_moments(
     if dtype != v.bias.dtype:
         kernel *= scale
     return Moments(kernel, v, h, weights)
-
-
-def difference(
-    potentials: Potentials, positive: Moments, negative: Moments
-) -> dict[str, tf.Tensor]:
-    """Returns the gradient of minus the mean log-likelihood by the potentials.
-
-    Args:
-        potentials: `Potentials` of the model, or of B models with biases of their own.
-        positive, negative: `Moments` of the data and of the model; of B models of as
-            many rows.
-
-    Returns:
-        dict of names of `Potentials.named` to expected statistics of the model minus
-        those of the data, for each parameter that is learned: (V, H), (rows,), or
-        (B, rows).
-    """
-    gradients = {"kernel": negative.kernel - positive.kernel}
-    of_model, of_data = negative.mean(), positive.mean()
-    for side in ("visible", "hidden"):
-        for name in getattr(positive, side)._fields:
-            phases = of_model, of_data
-            if name == "bias" and getattr(potentials, side).bias.shape.rank == 2:
-                phases = negative, positive
-            one, two = (_weighted(phase, side, name) for phase in phases)
-            gradients[f"{side}_{name}"] = one - two
-    return gradients
 
 
 def _weighted(moments, side, name):

@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_rbm._checks import check_flags, check_numbers
-from keras_rbm.inference.potentials import Moments, Potentials, difference
+from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.rule import Rule
@@ -146,9 +146,9 @@ class LearningRule(Rule):
                 default with the offsets as they are in this update.
 
         Returns:
-            `(gradients, of_data)`: a dict by the names of `difference`, and the kernel.
+            `(gradients, of_data)`: a dict, see `Potentials.gradients`, and the kernel.
         """
-        gradients = difference(step.potentials, positive, negative)
+        gradients = step.potentials.gradients(positive, negative)
         if self.centering is not None:
             self.centering.slide(positive)
             of_data = self.centering.kernel(positive) if of_data is None else of_data

@@ -101,8 +101,8 @@ class Step(NamedTuple):
         finite.
 
         Args:
-            gradients: dict of names of parameters of the potentials to tensors, see
-                `keras_rbm.inference.difference`.
+            gradients: dict of the names of parameters to tensors, as
+                `Potentials.gradients` returns it.
             centering: `Centering` whose parameters they are of, or `None` for the
                 ordinary ones.
         """

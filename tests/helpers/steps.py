@@ -1,7 +1,6 @@
 """Steps of learning rules without a fit."""
 
 from keras_rbm import random
-from keras_rbm.inference.potentials import difference
 from keras_rbm.rules import Step
 from keras_rbm.rules.forward_pass import ForwardPass
 
@@ -23,7 +22,7 @@ def evaluated_losses(model, potentials, visible, seed=0):
 def gradients_of(model, positive, negative, features=None):
     """Returns the gradients of a model's variables, by name, given two phases."""
     forward_pass = ForwardPass(model, features)
-    of_potentials = difference(forward_pass.potentials, positive, negative)
+    of_potentials = forward_pass.potentials.gradients(positive, negative)
     gradients = forward_pass.gradients(of_potentials)
     names = [variable.name for variable in model.trainable_variables]
     return dict(zip(names, gradients, strict=True))

@@ -319,7 +319,7 @@ def test_centered_gradient_is_that_of_each_layer():
         means.append(
             [np.asarray(m) for m in layered.both_sides(states, odd, list(sizes))]
         )
-    gradients = inference.potentials.difference(potentials, *phases)
+    gradients = potentials.gradients(*phases)
     positive, negative = map(rule.centering.kernel, phases)
     kernel = (negative - positive) * dbm.kernel_mask
     gradients = rule.centering.ordinary(gradients | {"kernel": kernel})
