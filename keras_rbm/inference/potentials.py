@@ -175,8 +175,8 @@ class Potentials(_Fields):
         """Returns the gradient of minus the mean log-likelihood by the parameters.
 
         Args:
-            positive, negative: `Moments` of the data and of the model. Where biases have
-                a batch dimension, both have as many rows.
+            positive, negative: `Moments` of the data and of the model. Of B models
+                both have B rows.
 
         Returns:
             dict of names of `named` to expected statistics of the model minus those of

@@ -45,22 +45,15 @@ from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
 from keras_rbm.models.training.defaults import (
     LATENT_SWEEPS,
-    awaits_rate,
     check_compile_options,
-    default_rate,
+    choose_rate,
     default_rule,
-    has_default_rate,
     is_auto,
     optimizer_for,
     warn_of_rate,
 )
 from keras_rbm.models.training.diagnosis import Diagnosis
 from keras_rbm.models.training.first_fit import FirstFit, is_new
-from keras_rbm.models.training.fit_length import (
-    FitLength,
-    check_rate_is_free,
-    falling_rate,
-)
 from keras_rbm.models.training.guard import (
     DATA_BIT,
     GRADIENT_BIT,
@@ -70,12 +63,12 @@ from keras_rbm.models.training.guard import (
 )
 from keras_rbm.models.training.many_steps import ManySteps
 from keras_rbm.models.training.normalizable import stay_normalizable
-from keras_rbm.models.training.resume import (
+from keras_rbm.models.training.progress import (
     EpochKey,
-    FitStart,
-    ResumeCheck,
+    FitState,
+    Progress,
+    check_rate_is_free,
     extended,
-    gradients_given,
 )
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.forward_pass import ForwardPass, bias_changes
@@ -118,7 +111,7 @@ class BoltzmannMachine(keras.Model):
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
     kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
-    _chooses_prior = False  # whether the first `fit` may set its deviation
+    _chooses_prior = False  # whether its deviation is left to `fit`
     _cure_unbuilt = (
         "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
     )
@@ -151,9 +144,8 @@ class BoltzmannMachine(keras.Model):
         self._learner: Learner | None = None
         self._guard = StepGuard()
         self._many_steps: ManySteps | None = None
-        self._named_optimizer: str | None = None  # whose rate is chosen by the model
         self._visible_width = None  # columns of visible states, once built
-        self._fit_start = FitStart()
+        self.fit_state = FitState()
 
     # Configuration
 
@@ -230,9 +222,7 @@ class BoltzmannMachine(keras.Model):
             steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
         )
-        named = isinstance(name, str) and has_default_rate(name)
-        self._named_optimizer = name if named else None
-        if isinstance(name, str) and not named:
+        if isinstance(name, str):
             warn_of_rate(name, optimizer)
         self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
         self._reports_predictions = bool(metrics)
@@ -276,15 +266,12 @@ class BoltzmannMachine(keras.Model):
         for name in _KERAS_LOSS_ARGUMENTS:
             config.pop(name, None)
         weighted = config.pop("weighted_metrics", None)
-        own = {
+        return config | {
             "metrics": config.get("metrics") or weighted,
             "rule": rules.serialize(self.rule),
             "jit_compile": self._requested_jit,
             "steps_per_execution": self._requested_steps,
         }
-        if awaits_rate(self):
-            own["optimizer"] = self._named_optimizer
-        return config | own
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Is refused as by a Keras layer that has none; a network passes it over."""
@@ -306,6 +293,17 @@ class BoltzmannMachine(keras.Model):
         name = "kernel_regularizer"
         self._kernel_regularizer = keras_part(regularizers, name, regularizer)
 
+    @property
+    def _prior_is_open(self):
+        """Whether the first `fit` is to choose the prior's deviation."""
+        return self._chooses_prior and not self.fit_state.stddev
+
+    def _set_prior(self):
+        """Has the prior the deviation that a `fit` has chosen, if it was to choose."""
+        if self._chooses_prior:
+            default = NormalPrior().stddev
+            self._kernel_regularizer.stddev = self.fit_state.stddev or default
+
     def _start_config(self):
         """Returns the constructor's arguments that `_set_start` has set."""
         serialize = keras.initializers.serialize
@@ -314,7 +312,7 @@ class BoltzmannMachine(keras.Model):
             "kernel_initializer": serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
             "kernel_regularizer": "auto"
-            if self._chooses_prior
+            if self._prior_is_open
             else keras.regularizers.serialize(self._kernel_regularizer),
         }
 
@@ -349,15 +347,10 @@ class BoltzmannMachine(keras.Model):
         with self._strategy_scope():
             self._learner.build()
             if not self.optimizer.built:
-                if awaits_rate(self):
-                    has_network = self.backbone is not None
-                    width = self._visible_width
-                    if width == 1 and self.conditional:  # a label of many features
-                        width = self.num_features
-                    sizes = width, has_network
-                    rate = default_rate(self._named_optimizer, *sizes)
-                    rate *= self.rule.rate_share
-                    falling_rate(self.optimizer).initial_learning_rate = rate
+                width = self._visible_width
+                if width == 1 and self.conditional:  # a label of many features
+                    width = self.num_features
+                choose_rate(self, width)
                 self.optimizer.build(self.trainable_variables)
             self._guard.build()
 
@@ -471,7 +464,6 @@ class BoltzmannMachine(keras.Model):
         check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
         check_flags(shuffle=shuffle)
         check_rate_is_free(self.optimizer, callbacks)
-        epoch_key = EpochKey()
         split = validation_split, validation_data
         data = TrainingData.of(
             self._form, x, y, sample_weight, batch_size, *split, is_new(self)
@@ -490,13 +482,13 @@ class BoltzmannMachine(keras.Model):
         is_all = is_array(data.x)
         if is_all:
             batch_size = self._batch_size_for(len(data.x), batch_size)
-        self._initial_epoch = None  # from an earlier backup
-        self._fit_start = FitStart(gradients_given(self.optimizer))
         count, rows = len(data.start[0][0]), None
         if is_all:
             rows = count if given is None else int(np.count_nonzero(given))
-        length = FitLength(epochs, count, rows)
-        own = [ResumeCheck(initial_epoch), epoch_key, length]
+        epoch_key = EpochKey()
+        progress = Progress(epochs, initial_epoch, count, rows)
+        progress.begin(self)
+        own = [epoch_key, progress]
         own += self._fit_callbacks(data.start, is_all)
         callbacks = extended(callbacks, *own)
         read = epoch_key.read if shuffle else None
@@ -532,7 +524,7 @@ class BoltzmannMachine(keras.Model):
         finally:
             if self._many_steps is not None:
                 self._many_steps.end()
-            length.end(self)
+            progress.end(self)
 
     def _batch_size_for(self, count, wanted):
         """Returns the size of batches of an array with `count` rows."""

@@ -3,9 +3,13 @@
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_numbers
+
+#: A fit so long that its rate does not fall.
+_LONG = 1e30
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -22,7 +26,8 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
     `train_on_batch`, and in models of other libraries, it does not fall.
 
     Args:
-        initial_learning_rate: float > 0.
+        initial_learning_rate: float > 0, or `None`: a model of this library chooses it
+            when it is built, see `RBM.compile`.
 
     Raises:
         TypeError, ValueError: if it is not a number > 0.
@@ -35,38 +40,33 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
     >>> history = rbm.fit(np.eye(6, dtype="float32"), epochs=20, verbose=0)
     """
 
-    def __init__(self, initial_learning_rate: float) -> None:
-        check_numbers(initial_learning_rate=initial_learning_rate)
-        if not initial_learning_rate > 0.0:
-            raise ValueError(
-                "Expected initial_learning_rate > 0. Received: "
-                f"initial_learning_rate={initial_learning_rate}."
-            )
-        self.initial_learning_rate = float(initial_learning_rate)
+    def __init__(self, initial_learning_rate: float | None) -> None:
+        if initial_learning_rate is not None:
+            check_numbers(initial_learning_rate=initial_learning_rate)
+            if not initial_learning_rate > 0.0:
+                raise ValueError(
+                    "Expected initial_learning_rate > 0. Received: "
+                    f"initial_learning_rate={initial_learning_rate}."
+                )
+            initial_learning_rate = float(initial_learning_rate)
+        self.initial_learning_rate = initial_learning_rate
         # Variables: a step that has been traced sees each new fit.
-        self._first, self._length = (
-            tf.Variable(0, trainable=False, dtype=tf.int64) for _ in range(2)
-        )
-        self._share = tf.Variable(1.0, trainable=False)
+        self._end, self._length = (tf.Variable(_LONG, trainable=False) for _ in "ab")
 
-    def fall(self, first: int, length: int) -> None:
-        """Lets the rate fall to 0 from update `first` on, for `length` ≥ 1 updates."""
-        self._first.assign(first)
+    def fall(self, end: float, length: float) -> None:
+        """Lets the rate fall to 0 in update `end`, over so many updates."""
+        self._end.assign(end)
         self._length.assign(length)
 
     def hold(self, share: float = 1.0) -> None:
         """Holds the rate at a share of the initial one."""
-        self._share.assign(share)
-        self._length.assign(0)
+        self.fall(share * _LONG, _LONG)
 
     def __call__(self, step: Any) -> tf.Tensor:
-        """Returns the rate of an update, a scalar."""
-        length = tf.maximum(tf.convert_to_tensor(self._length), 1)
-        left = self._first + length - tf.cast(step, tf.int64)
-        share = tf.cast(left, tf.float32) / tf.cast(length, tf.float32)
-        falls = tf.convert_to_tensor(self._length) > 0
-        share = tf.where(falls, tf.clip_by_value(share, 0.0, 1.0), self._share)
-        return self.initial_learning_rate * share
+        """Returns the rate of an update, a scalar; NaN if none is chosen yet."""
+        share = (self._end - tf.cast(step, tf.float32)) / self._length
+        initial = self.initial_learning_rate
+        return (np.nan if initial is None else initial) * tf.clip_by_value(share, 0, 1)
 
     def get_config(self) -> dict[str, Any]:
         return {"initial_learning_rate": self.initial_learning_rate}

@@ -41,28 +41,15 @@ class NormalPrior(keras.regularizers.Regularizer):
         if not stddev > 0:
             raise ValueError(f"Expected stddev > 0. Received: stddev={stddev!r}.")
         self.stddev = float(stddev)
-        self.rows = 0.0  # of the last fit
-        # Variables: a step that has been traced sees each new fit.
-        self._counted = tf.Variable(0.0, trainable=False)
-        self._half_precision = tf.Variable(0.5 / self.stddev**2, trainable=False)
+        # A variable: a step that has been traced sees each new fit.
+        self._l2 = tf.Variable(0.0, trainable=False)
 
-    def count(self, rows: float | None) -> None:
-        """Begins to count for so many rows, or for those of the last fit if `None`."""
-        self.rows = self.rows if rows is None else float(rows)
-        self._counted.assign(self.rows)
-
-    def _set_stddev(self, stddev):
-        """Has another deviation from now on, also in steps that have been traced."""
-        self.stddev = float(stddev)
-        self._half_precision.assign(0.5 / self.stddev**2)
-
-    def rest(self) -> None:
-        """Has no penalty until the next `count`."""
-        self._counted.assign(0.0)
+    def count(self, rows: float) -> None:
+        """Counts for so many rows from now on; for 0 of them it is no penalty."""
+        self._l2.assign(0.5 / (self.stddev**2 * rows) if rows else 0.0)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        each = tf.math.divide_no_nan(self._half_precision, self._counted)
-        return tf.cast(each, x.dtype) * tf.reduce_sum(tf.square(x))
+        return tf.cast(self._l2, x.dtype) * tf.reduce_sum(tf.square(x))
 
     def get_config(self) -> dict[str, Any]:
         return {"stddev": self.stddev}

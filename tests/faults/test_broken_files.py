@@ -66,7 +66,7 @@ def everything(model):
     found = {"config": re.sub(r"'name': '[^']*'", "", str(model.get_config()))}
     for number, part in enumerate(getattr(model, "rbms", [model])):
         found |= {f"{number} {key}": value for key, value in state(part).items()}
-        found[f"{number} start"] = part._fit_start
+        found[f"{number} start"] = part.fit_state
         found[f"{number} rule"] = str(part.rule)
     return found
 

@@ -72,7 +72,7 @@ def state(model):
         variables = [*part.weights, *part._learner.variables, part.seed_generator.state]
         variables += part.optimizer.variables
         found += [np.array(variable) for variable in variables]
-        found += [part.rule, part.optimizer, part.inference, part._fit_start]
+        found += [part.rule, part.optimizer, part.inference, part.fit_state]
     return found
 
 

@@ -43,7 +43,7 @@ def test_rows_of_a_last_batch_that_is_not_full():
     _, penalty = fitted(rows, batch_size=12)
     rbm, same = fitted(rows, batch_size=13)
     np.testing.assert_allclose(penalty, same, rtol=1e-5)
-    assert rbm.kernel.regularizer.rows == 13
+    assert rbm.fit_state.rows == 13
 
 
 def test_rows_go_on_where_a_pipeline_does_not_say_how_many(tmp_path):
@@ -106,4 +106,4 @@ def test_fits_of_one_epoch_of_unknown_length_keep_what_is_known():
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     for _ in range(2):
         rbm.fit(data, verbose=0)
-        assert rbm.kernel.regularizer.rows == 12
+        assert rbm.fit_state.rows == 12

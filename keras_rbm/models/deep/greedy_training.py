@@ -12,7 +12,7 @@ from keras_rbm.models.data.batches import TrainingData
 from keras_rbm.models.data.rows import is_array, unpack
 from keras_rbm.models.deep.features import Features
 from keras_rbm.models.training.defaults import new_optimizer, new_rule, optimizer_for
-from keras_rbm.models.training.resume import EpochKey, extended
+from keras_rbm.models.training.progress import EpochKey, extended
 
 
 def compile_each(

@@ -13,10 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import as_path
-from keras_rbm.models.training.resume import FitStart
-from keras_rbm.regularizers.normal_prior import NormalPrior
+from keras_rbm.models.training.progress import FitState
 
-_KIND, _FIT_START, _PRIOR = "kind", "fit_start", "prior"
+_KIND, _FIT = "kind", "fit"
 
 
 def save_state(model: keras.Model, store: Any) -> None:
@@ -24,8 +23,7 @@ def save_state(model: keras.Model, store: Any) -> None:
     required, optional = model._state()
     for name, variable in (required | optional).items():
         store[name] = variable
-    store[_FIT_START] = np.array(tuple(model._fit_start))
-    store[_PRIOR] = np.array(_prior_of(model))
+    store[_FIT] = np.array(model.fit_state)
     store[_KIND] = np.frombuffer(_kind_of(model).encode(), np.uint8)
 
 
@@ -46,7 +44,7 @@ def load_state(model: keras.Model, store: Any) -> None:
                 f"file of a {saved}. Nothing was loaded; load its own model with "
                 "keras.saving.load_model, or convert it (InfiniteRBM.to_rbm)."
             )
-    missing = sorted({*required, _KIND, _FIT_START} - names)
+    missing = sorted({*required, _KIND, _FIT} - names)
     if missing:
         raise ValueError(
             f"Expected saved variables {sorted(required)}. Received: {sorted(names)}. "
@@ -63,28 +61,9 @@ def load_state(model: keras.Model, store: Any) -> None:
             )
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))
-    model._fit_start = FitStart(*map(int, np.asarray(store[_FIT_START])))
-    if _PRIOR in names:
-        _set_prior(model, *np.asarray(store[_PRIOR]))
-
-
-def _prior_of(model):
-    """Returns a prior's deviation and rows, and whether the deviation is open."""
-    prior = model._kernel_regularizer
-    if not isinstance(prior, NormalPrior):
-        return 0.0, 0.0, 0.0
-    return prior.stddev, prior.rows, float(model._chooses_prior)
-
-
-def _set_prior(model, stddev, rows, is_open):
-    """Has a prior go on: with its rows, and a deviation that `fit` has chosen."""
-    prior = model._kernel_regularizer
-    if not (isinstance(prior, NormalPrior) and stddev):
-        return
-    prior.rows = float(rows)
-    if model._chooses_prior and not is_open:
-        prior._set_stddev(stddev)
-        model._chooses_prior = False
+    count, steps, rows, stddev = map(float, np.asarray(store[_FIT]))
+    model.fit_state = FitState(int(count), int(steps), rows, stddev)
+    model._set_prior()
 
 
 def _kind_of(model):
@@ -142,18 +121,13 @@ def unchanged_unless_loaded(
             "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
             f"filepath={str(filepath)!r}."
         )
-    before = [
-        (model, model._fit_start, _prior_of(model), _values(model)) for model in models
-    ]
+    before = [(model, model.fit_state, _values(model)) for model in models]
     try:
         yield
     except BaseException:
-        for model, fit_start, (stddev, rows, is_open), values in before:
-            model._fit_start = fit_start
-            _set_prior(model, stddev, rows, 1.0)
-            if is_open and not model._chooses_prior:
-                model._kernel_regularizer._set_stddev(stddev)
-                model._chooses_prior = True
+        for model, fit_state, values in before:
+            model.fit_state = fit_state
+            model._set_prior()
             for variable, value in values:
                 variable.assign(value)
         raise

@@ -8,6 +8,7 @@ import keras
 from keras_rbm import rules
 from keras_rbm._checks import check_counts, check_flags
 from keras_rbm.models.initializers import keras_part
+from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.rules.rule import Rule
 
@@ -37,6 +38,21 @@ def default_rule(missing: str | None) -> rules.LearningRule:
     return rules.ParallelTempering()
 
 
+def choose_rate(model: keras.Model, num_visible: int) -> None:
+    """Sets the rate that a model's optimizer begins with, if it is left to the model.
+
+    Args:
+        model: a model with a rule and an optimizer.
+        num_visible: int.
+    """
+    rate = schedule_of(model.optimizer)
+    if isinstance(rate, FallingRate) and rate.initial_learning_rate is None:
+        name = type(model.optimizer).__name__
+        has_network = bool(model.layers)
+        initial = default_rate(name, num_visible, has_network) * model.rule.rate_share
+        rate.initial_learning_rate = initial
+
+
 def default_rate(optimizer: str, num_visible: int, has_network: bool = False) -> float:
     """Returns the learning rate that an optimizer begins with by default.
 
@@ -59,31 +75,21 @@ def has_default_rate(optimizer: str) -> bool:
     return optimizer.lower() in (*_LIKE_ADAM, "sgd")
 
 
-def awaits_rate(model: keras.Model) -> bool:
-    """Returns whether a model's default learning rate waits for the data's width."""
-    return model._named_optimizer is not None and not model.optimizer.built
-
-
-def _keras_rate(optimizer):
-    """Returns the learning rate that Keras gives an optimizer of this type."""
-    return type(optimizer)().get_config()["learning_rate"]
-
-
 def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Optimizer:
     """Returns the optimizer that `compile` was given.
 
-    One given by name has a `FallingRate`, whose beginning the model sets when it is
-    built, and less momentum if gradients are differences of `samples`.
+    One given by name has a `FallingRate`, which the model chooses when it is built, and
+    less momentum if gradients are differences of `samples`.
 
     Raises:
         ValueError: if it is a learning rule, or not a known optimizer.
     """
-    optimizer = _keras_optimizer(identifier)
     if isinstance(identifier, str) and has_default_rate(identifier):
-        less = samples and identifier.lower() in _WITH_MOMENTUM
-        momentum = {"beta_1": BETA_1} if less else {}
-        return type(optimizer)(FallingRate(_keras_rate(optimizer)), **momentum)
-    return optimizer
+        config: dict[str, Any] = {"learning_rate": FallingRate(None)}
+        if samples and identifier.lower() in _WITH_MOMENTUM:
+            config["beta_1"] = BETA_1
+        identifier = {"class_name": identifier, "config": config}
+    return _keras_optimizer(identifier)
 
 
 def is_rule(identifier: Any) -> bool:
@@ -103,13 +109,14 @@ def _keras_optimizer(identifier):
 
 def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
     """Warns that no suitable rate is known for an optimizer given by name."""
-    warnings.warn(
-        f"optimizer={name!r} has Keras' learning rate, {_keras_rate(optimizer):g}, and "
-        f"it does not fall. Only these get one that suits: {', '.join(_LIKE_ADAM)}, "
-        "sgd. For others pass an object with a rate, such as "
-        "keras_rbm.optimizers.FallingRate(0.01).",
-        stacklevel=4,
-    )
+    if not has_default_rate(name):
+        warnings.warn(
+            f"optimizer={name!r} has Keras' learning rate, "
+            f"{float(optimizer.learning_rate):g}, and it does not fall. Only these get "
+            f"one that suits: {', '.join(_LIKE_ADAM)}, sgd. For others pass an object "
+            "with a rate, such as keras_rbm.optimizers.FallingRate(0.01).",
+            stacklevel=4,
+        )
 
 
 def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:

@@ -11,7 +11,8 @@ from keras_rbm import random
 from keras_rbm.inference.arguments import check_normalizable
 from keras_rbm.models.data.missing import encoded, filled, is_known, pooling
 from keras_rbm.models.data.rows import as_rows, encoded_chunks, moments, some_rows
-from keras_rbm.models.training.fit_length import falling_rate
+from keras_rbm.models.training.progress import schedule_of
+from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.units.bernoulli import are_binary
 
 #: Nats per visible unit by which a loss may exceed that of independent units at once.
@@ -82,11 +83,11 @@ class Diagnosis(keras.callbacks.Callback):
         if "val_loss" in logs:
             self._losses.append((loss, logs["val_loss"]))
         if self.model.rule.in_nats and loss > mean + _MARGIN * width:
-            falling = falling_rate(self.model.optimizer)
-            if falling is None:
-                rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
+            rate = schedule_of(self.model.optimizer)
+            if isinstance(rate, FallingRate):
+                rate = rate.initial_learning_rate
             else:
-                rate = falling.initial_learning_rate
+                rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
             self._told.add("worse")
             self._tell(
                 "diverged",

@@ -20,7 +20,7 @@ from keras_rbm.models.training.logistic_start import (
     logistic_regressions,
     most_rows,
 )
-from keras_rbm.models.training.resume import gradients_given
+from keras_rbm.models.training.progress import updates_of
 from keras_rbm.regularizers.normal_prior import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
 
@@ -32,7 +32,7 @@ def is_new(model: keras.Model) -> bool:
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
-    if gradients_given(model.optimizer):
+    if updates_of(model.optimizer):
         return False
     units = _variables(model).values()
     untouched = all(np.all(np.asarray(own) == start((1,))) for own, start in units)
@@ -120,7 +120,7 @@ def _regressions(model, batches):
     few = most_rows(*kernel.shape)
     if not few:
         return None
-    share = _ROWS / rows if model._chooses_prior else min(_ROWS, few) / rows
+    share = _ROWS / rows if model._prior_is_open else min(_ROWS, few) / rows
     parts = []
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
@@ -133,10 +133,11 @@ def _regressions(model, batches):
     prior = kernel.regularizer
     if not isinstance(prior, NormalPrior):
         prior = NormalPrior()
-    if model._chooses_prior:
-        own = prior.stddev
-        prior._set_stddev(chosen_stddev(x[order], y[order], weights[order], own))
-        model._chooses_prior = False
+    if model._prior_is_open:
+        parts = (part[order] for part in (x, y, weights))
+        stddev = chosen_stddev(*parts, prior.stddev)
+        model.fit_state = model.fit_state._replace(stddev=stddev)
+        model._set_prior()
     x, y, weights = (part[order[:few]] for part in (x, y, weights))
     found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_rbm._replicas import all_sum, must_meet, num_replicas
 from keras_rbm.models.errors import END, MARK, explained
-from keras_rbm.models.training.resume import gradients_given
+from keras_rbm.models.training.progress import updates_of
 
 #: First bits of the reason: of the step's data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
@@ -195,7 +195,7 @@ def _error(model, reason):
         for v in model.trainable_variables
     ]
     not_finite += named(GRADIENT_BIT, gradients)
-    step = gradients_given(model.optimizer) // model.rule.inner_steps + 1
+    step = updates_of(model.optimizer) // model.rule.inner_steps + 1
     if bad:
         states = model.visible.description
         return ValueError(

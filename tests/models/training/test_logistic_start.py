@@ -102,7 +102,7 @@ def test_rows_of_weight_0_do_not_count(as_pipeline):
         crbm.fit(data, verbose=0)
     else:
         crbm.fit(*data[:2], sample_weight=weights, batch_size=200, verbose=0)
-        assert crbm.kernel.regularizer.rows == 100
+        assert crbm.fit_state.rows == 100
     kernel, bias = expected(X[:100], Y[:100])
     np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
