@@ -37,7 +37,6 @@ from keras_rbm.models.data.rows import (
     is_array,
     unpack,
 )
-from keras_rbm.models.errors import explained, lies_in
 from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import export_saved_model
 from keras_rbm.models.files.summary import summary_of
@@ -59,7 +58,6 @@ from keras_rbm.models.training.guard import (
     GRADIENT_BIT,
     LOSS_BIT,
     StepGuard,
-    zeros_unless,
 )
 from keras_rbm.models.training.many_steps import ManySteps
 from keras_rbm.models.training.normalizable import stay_normalizable
@@ -109,7 +107,7 @@ class BoltzmannMachine(keras.Model):
     conditional = False
     inference = None
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
-    kernel_mask = None  # 1 where units are connected, if not all are
+    _kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether its deviation is left to `fit`
     _cure_unbuilt = (
@@ -333,6 +331,7 @@ class BoltzmannMachine(keras.Model):
         # Another model may build this one while it is traced.
         with tf.init_scope(), self._strategy_scope():
             self._add_variables(width)
+            self._guard.build()
         self.input_spec = input_spec
         self.built = True
         if self.rule is not None:
@@ -352,7 +351,6 @@ class BoltzmannMachine(keras.Model):
                     width = self.num_features
                 choose_rate(self, width)
                 self.optimizer.build(self.trainable_variables)
-            self._guard.build()
 
     def _strategy_scope(self):
         """Returns the scope of the model's strategy, to create variables in."""
@@ -478,7 +476,6 @@ class BoltzmannMachine(keras.Model):
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
-        data = data.with_checked_validation(self._form)
         is_all = is_array(data.x)
         if is_all:
             batch_size = self._batch_size_for(len(data.x), batch_size)
@@ -507,20 +504,19 @@ class BoltzmannMachine(keras.Model):
                 if shuffle:
                     data = data.shuffled(batch_size, epoch_key.read)
                 x, y, sample_weight = data.for_keras(batch_size)
-            with explained():
-                return super().fit(
-                    x,
-                    y,
-                    batch_size=batch_size,
-                    epochs=epochs,
-                    verbose=verbose,
-                    callbacks=callbacks,
-                    validation_data=data.validation,
-                    shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
-                    sample_weight=sample_weight,
-                    initial_epoch=initial_epoch,
-                    **kwargs,
-                )
+            return super().fit(
+                x,
+                y,
+                batch_size=batch_size,
+                epochs=epochs,
+                verbose=verbose,
+                callbacks=callbacks,
+                validation_data=data.validation,
+                shuffle=shuffle and isinstance(x, keras.utils.PyDataset),
+                sample_weight=sample_weight,
+                initial_epoch=initial_epoch,
+                **kwargs,
+            )
         finally:
             if self._many_steps is not None:
                 self._many_steps.end()
@@ -547,9 +543,19 @@ class BoltzmannMachine(keras.Model):
         if force or self.train_function is None:
             super().make_train_function(force)
             self._many_steps = ManySteps(self)
-            taken = self._guard.read(lambda _: self._many_steps.take(), self)
-            one = self._guard.read(self.train_function, self)
+            taken = self._guard.read(lambda _: self._many_steps.take(), self, True)
+            one = self._guard.read(self.train_function, self, True)
             self.train_function = self._many_steps.train_function(taken, one)
+
+    def make_test_function(self, force: bool = False) -> None:
+        if force or self.test_function is None:
+            super().make_test_function(force)
+            self.test_function = self._guard.read(self.test_function, self)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        if force or self.predict_function is None:
+            super().make_predict_function(force)
+            self.predict_function = self._guard.read(self.predict_function, self)
 
     def train_on_batch(
         self,
@@ -571,12 +577,7 @@ class BoltzmannMachine(keras.Model):
         # batch is there.
         with tf.control_dependencies([visible]):
             before = self._guard.begin(self._state_of_a_step())
-            sound = self._form.soundness(features, visible, weights)
-            self._guard.look_at(*sound, first_bit=DATA_BIT)
-            # An error of the pipeline may come before the step is reverted.
-            features, visible, weights = zeros_unless(
-                tf.reduce_all(sound), features, visible, weights
-            )
+            features, visible, weights = self._accepted(features, visible, weights)
             seed = self._next_seed()
             step = self._step(
                 features,
@@ -587,7 +588,7 @@ class BoltzmannMachine(keras.Model):
                 loss_seed=random.fold_in(seed, 0),
             )
             phases = self.rule.phases(step)
-            self._guard.look_at(lies_in(phases.losses), first_bit=LOSS_BIT)
+            self._guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
             prediction = self._predicted(features, step, phases.prediction, visible)
             logs = self.rule.update(step, phases)
@@ -596,6 +597,17 @@ class BoltzmannMachine(keras.Model):
             self._loss_tracker.update_state(phases.losses, sample_weight=weights)
             results = self._results(features, visible, prediction, sample_weight)
         return as_logs(results | logs)
+
+    def _accepted(self, features, visible, weights):
+        """Returns a batch, or zeros if not all of it is valid, as the guard notes."""
+        sound = self._form.soundness(features, visible, weights)
+        visible, *features, weights = self._guard.accept(
+            sound.values(),
+            visible,
+            *([] if features is None else [features]),
+            weights,
+        )
+        return (features or [None])[0], visible, weights
 
     def _state_of_a_step(self):
         """Returns the variables that a step changes before it is known to be sound."""
@@ -702,7 +714,7 @@ class BoltzmannMachine(keras.Model):
 
     def _descend(self, gradients, centering):
         """Descends along gradients of the variables, see `Step.descend`."""
-        self._guard.look_at(*map(lies_in, gradients), first_bit=GRADIENT_BIT)
+        self._guard.look_at_values(*gradients, first_bit=GRADIENT_BIT)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
@@ -752,12 +764,21 @@ class BoltzmannMachine(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
+        features, visible, weights = self._accepted(features, visible, weights)
         seed = self._test_seed()
         step = self._step(features, visible, weights, seed, loss_seed=seed)
         losses, prediction = self.rule.losses(step)
         prediction = self._predicted(features, step, prediction, visible)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return as_logs(self._results(features, visible, prediction, sample_weight))
+
+    def predict_step(self, data: Any) -> tf.Tensor:
+        x, _, _ = unpack(data)
+        sound = self._form.called.is_sound(tf.cast(x, self.variable_dtype))
+        names = [*self._form.expectations]
+        bit = names.index(self._form.called.name)
+        self._guard.look_at(sound, first_bit=DATA_BIT + bit)
+        return self(x)
 
     def _test_seed(self):
         """Returns a new seed for each batch, without changing the generator."""
@@ -792,9 +813,8 @@ class BoltzmannMachine(keras.Model):
             x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
             x, y, sample_weight = as_keras_takes(x, y, sample_weight, batch_size)
         else:
-            x = self._form.checked_source(x, y)
-        with explained():
-            return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
+            x = self._form.source(x, y)
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def test_on_batch(
         self,
@@ -818,8 +838,7 @@ class BoltzmannMachine(keras.Model):
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
         x, _, _ = as_keras_takes(self._form.checked_calls(x), None, None, batch_size)
-        with explained():
-            return super().predict(x, batch_size, *args, **kwargs)
+        return super().predict(x, batch_size, *args, **kwargs)
 
     def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""

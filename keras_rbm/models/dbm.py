@@ -153,7 +153,7 @@ class DBM(WithInference, GenerativeModel):
             getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
         ]
         self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
-        self.kernel_mask = layered.connections(self._rows)
+        self._kernel_mask = layered.connections(self._rows)
 
     def _each_layer(self):
         """Returns the parameters of all layers, from the data upwards."""

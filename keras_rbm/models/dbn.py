@@ -22,10 +22,9 @@ from keras_rbm.inference.gibbs import (
 )
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.models.data.batches import as_keras_takes
-from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks
+from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.errors import explained
 from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import (
     Endpoint,
@@ -38,6 +37,7 @@ from keras_rbm.models.files.exporting import (
 from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
+from keras_rbm.models.training.guard import DATA_BIT
 from keras_rbm.rules.rule import Rule
 
 
@@ -264,8 +264,20 @@ class DBN(keras.Model):
             batch_size = int(batch_size)
         x = self.rbms[0]._form.checked_calls(x)
         x, _, _ = as_keras_takes(x, None, None, batch_size)
-        with explained():
-            return super().predict(x, batch_size, *args, **kwargs)
+        return super().predict(x, batch_size, *args, **kwargs)
+
+    def predict_step(self, data: Any) -> tf.Tensor:
+        x, _, _ = unpack(data)
+        below = self.rbms[0]
+        sound = below._form.called.is_sound(tf.cast(x, below.variable_dtype))
+        below._guard.look_at(sound, first_bit=DATA_BIT)
+        return self(x)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        if force or self.predict_function is None:
+            super().make_predict_function(force)
+            below = self.rbms[0]
+            self.predict_function = below._guard.read(self.predict_function, below)
 
     def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the features of the top, as `keras.Model.predict_on_batch` does."""

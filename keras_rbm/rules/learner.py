@@ -118,7 +118,7 @@ class Learner:
     @property
     def kernel_mask(self) -> tf.Tensor | None:
         """Tensor (V, H), 1 where units are connected, or `None` if all are."""
-        return self.model.kernel_mask
+        return self.model._kernel_mask
 
     @property
     def frozen(self) -> set[str]:

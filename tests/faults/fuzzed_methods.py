@@ -146,6 +146,7 @@ HOOKS = {
     "compute_output_shape", "conditional", "from_config", "from_rbm",
     "get_compile_config", "get_config",
     "hidden_units", "inference", "is_full", "kernel", "load_own_variables",
+    "make_predict_function", "make_test_function",
     "make_train_function", "max_hidden_units", "potentials", "save_own_variables",
     "predict_step", "quantize", "test_step", "train_step",
 }  # fmt: skip

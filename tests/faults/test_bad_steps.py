@@ -195,7 +195,7 @@ def test_other_sources(source):
     assert_same(state(model), state(after_three_steps(rule="cd")))
     before = state(model)
     for call in (model.evaluate, model.predict):
-        with pytest.raises(ValueError, match="finite x"):
+        with pytest.raises(ValueError, match="finite x.*in x of a batch"):
             call(source(BAD), verbose=0)
     assert_same(before, state(model))
 
@@ -211,7 +211,7 @@ def test_values_outside_and_weights():
         (weighted, "sample_weight", "sample_weight ≥ 0"),
     ):
         model = made()
-        with pytest.raises(ValueError, match=f"outside in {name} of step 4"):
+        with pytest.raises(ValueError, match=f"outside.* in {name} of step 4"):
             model.fit(data, verbose=0)
         with pytest.raises(ValueError, match=message):
             model.evaluate(data, verbose=0)

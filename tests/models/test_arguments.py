@@ -10,31 +10,6 @@ import pytest
 import keras_rbm
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: keras_rbm.RBM(784, 256), r"data. Received: RBM\(784, 256\): too many"),
-        (
-            lambda: keras_rbm.RBM(n_components=64),
-            r"hidden_units first.*n_components=64",
-        ),
-        (lambda: keras_rbm.DBM([8, 4], 3), r"hidden_units first.*DBM\(\[8, 4\], 3\)"),
-        (lambda: keras_rbm.InfiniteRBM(), "max_hidden_units first"),
-        (
-            lambda: keras_rbm.RBM(8).compile("adam", "pcd"),
-            r"rule='pcd'\). Received without a name: 'pcd'",
-        ),
-        (
-            lambda: keras_rbm.RBM(8).compile("adam", keras_rbm.rules.SDCP()),
-            "Received without a name: .*SDCP",
-        ),
-    ],
-)
-def test_the_cure_is_said(make, message):
-    with pytest.raises(TypeError, match=message):
-        make()
-
-
 def test_signatures_are_those_that_are_documented():
     assert [*inspect.signature(keras_rbm.RBM).parameters][:2] == [
         "hidden_units",

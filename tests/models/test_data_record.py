@@ -24,7 +24,8 @@ def test_fit_records_the_mean_of_the_data():
     np.testing.assert_allclose(rbm.base_rate, DATA.mean(0), rtol=1e-5)
     assert rbm.examples_seen == 120
     names = [weight.name for weight in rbm.weights]
-    assert names == ["kernel", "visible_bias", "hidden_bias", "base_rate"]
+    parameters = ["kernel", "visible_bias", "hidden_bias"]
+    assert names == [*parameters, "base_rate", "examples_seen"]
 
 
 def test_by_the_weights_of_examples():

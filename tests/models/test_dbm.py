@@ -321,7 +321,7 @@ def test_centered_gradient_is_that_of_each_layer():
         )
     gradients = potentials.gradients(*phases)
     positive, negative = map(rule.centering.kernel, phases)
-    kernel = (negative - positive) * dbm.kernel_mask
+    kernel = (negative - positive) * dbm._kernel_mask
     gradients = rule.centering.ordinary(gradients | {"kernel": kernel})
     kernels = layer_kernels(gradients["kernel"], sizes)
     biases = layered.both_sides(
@@ -363,7 +363,7 @@ def test_unconnected_layers_stay_so():
     rule = rules.FastPersistentContrastiveDivergence(2, 7, centered=True)
     dbm.compile("sgd", rule=rule)
     dbm.fit(DATA, verbose=0)
-    apart = dbm.kernel_mask.numpy() == 0
+    apart = dbm._kernel_mask.numpy() == 0
     assert apart.any() and not rule.fast["kernel"].numpy()[apart].any()
     assert rule.fast["kernel"].numpy()[~apart].all()
 

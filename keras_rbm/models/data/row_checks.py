@@ -17,7 +17,6 @@ from keras_rbm.models.data.rows import (
     row_chunks,
     several_inputs,
 )
-from keras_rbm.models.errors import lies_in
 from keras_rbm.units import Unit
 from keras_rbm.units.bernoulli import are_binary
 
@@ -36,13 +35,22 @@ def values_of(rows: Any, unit: Unit | None) -> Iterable[Any]:
     return row_chunks(rows)
 
 
+def all_within(
+    part: tf.Tensor, low: float | None = None, high: float | None = None
+) -> tf.Tensor:
+    """Returns a bool (): whether all values are finite and within the limits."""
+    large = part.dtype.max
+    low, high = -large if low is None else low, large if high is None else high
+    return tf.reduce_all((part >= low) & (part <= high))  # false for NaN
+
+
 def are_sound(rows: Any, unit: Unit | None, has_gaps: bool) -> tf.Tensor:
     """Returns a bool tensor (): whether all rows can be states of a unit.
 
     `unit` and `has_gaps` are as for `check_rows`.
     """
     if unit is None:
-        return lies_in(filled(rows) if has_gaps else rows)
+        return all_within(filled(rows) if has_gaps else rows)
     sound = unit.contains(rows)
     if has_gaps:
         sound = tf.logical_or(sound, tf.logical_not(is_known(rows)))

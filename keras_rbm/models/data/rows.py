@@ -42,6 +42,80 @@ def unpack(data: Any) -> tuple[Any, Any, Any]:
     return x, None if isinstance(y, tuple) and not y else y, sample_weight
 
 
+def as_batch(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """Returns a batch of parts, as `unpack` takes it."""
+    if sample_weight is not None:
+        return x, () if y is None else y, sample_weight
+    return x if y is None else (x, y)
+
+
+def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
+    """Returns the first batches of a source, and the source with all its batches.
+
+    Args:
+        data: `tf.data.Dataset`, `keras.utils.PyDataset` or generator.
+        rows: int ≥ 1, how many examples are enough.
+
+    Returns:
+        `(batches, data)`: a list of at least one batch, and the data. A generator is
+        returned with its first batches put back.
+    """
+    check_source(data)
+    batches, count = [], 0
+    for batch in data:
+        batches.append(batch)
+        x = unpack(batch)[0]
+        count += x.shape[0] if getattr(x, "shape", None) else 1
+        if count >= rows:
+            break
+    if not batches:
+        raise ValueError("Expected data of at least one batch. Received: no batch.")
+    return batches, _chained(batches, data) if hasattr(data, "__next__") else data
+
+
+def _chained(first, rest):
+    # Not itertools.chain: Keras takes only generators.
+    yield from first
+    yield from rest
+
+
+def dense_source(source: Any, dense: Callable[..., Any]) -> Any:
+    """Returns a `PyDataset` or generator; as a dataset if its batches are sparse.
+
+    Args:
+        source: a source of batches.
+        dense: function of the parts of a batch that returns them dense.
+    """
+    if not isinstance(source, keras.utils.PyDataset) and not hasattr(
+        source, "__next__"
+    ):
+        return source  # such as a distributed dataset
+    batches, source = first_batches(source)
+    if any(map(is_sparse, tf.nest.flatten(unpack(batches[0])))):
+        return as_dataset(source, dense)
+    return source
+
+
+def as_dataset(source: Any, dense: Callable[..., Any]) -> tf.data.Dataset:
+    """Returns a `PyDataset` or generator as a dataset of dense batches."""
+    batches, source = first_batches(source)
+
+    def parts(batch):
+        return as_batch(*dense(*unpack(batch)))
+
+    def spec(part):
+        return tf.TensorSpec((None, *part.shape[1:]), tf.as_dtype(part.dtype))
+
+    made = tf.data.Dataset.from_generator(
+        lambda: map(parts, source),
+        output_signature=tf.nest.map_structure(spec, parts(batches[0])),
+    )
+    count = getattr(source, "num_batches", None)
+    if count is None:
+        return made
+    return made.apply(tf.data.experimental.assert_cardinality(count))
+
+
 def check_source(data: Any) -> None:
     """Raises a TypeError unless `data` is a source of batches, not an array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)

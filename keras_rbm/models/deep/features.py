@@ -9,14 +9,13 @@ import tensorflow as tf
 from keras_rbm.datasets.keyed import SAMPLING, map_with_keys
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.datasets.sparse_rows import as_dense
-from keras_rbm.models.data.batches import first_batches, in_order
+from keras_rbm.models.data.batches import in_order
 from keras_rbm.models.data.form import as_arrays
 from keras_rbm.models.data.rows import (
-    check_source,
+    as_dataset,
     is_array,
     map_rows,
     moments,
-    unpack,
     weighted_chunks,
 )
 
@@ -69,7 +68,7 @@ class Features:
                 f"Received: {type(data).__name__}."
             )
         elif not isinstance(data, tf.data.Dataset):
-            data = _as_dataset(data)
+            data = as_dataset(data, lambda x, y, weights: (as_dense(x), None, weights))
         return cls(data, weights, batch_size, steps)
 
     def above(self, rbm: Any) -> "Features":
@@ -139,32 +138,6 @@ class Features:
             return _with_first(lambda natural: states(natural, key), parts)
 
         return map_with_keys(batches, draw, stream=SAMPLING, seed=0, **options)
-
-
-def _as_dataset(source):
-    """Returns a `PyDataset` or generator as a dataset."""
-    check_source(source)
-    batches, source = first_batches(source)
-
-    def parts(batch):
-        x, _, weights = unpack(batch)
-        return as_dense(x) if weights is None else (as_dense(x), (), weights)
-
-    def spec(part):
-        return tf.TensorSpec((None, *part.shape[1:]), tf.as_dtype(part.dtype))
-
-    signature = tf.nest.map_structure(spec, parts(batches[0]))
-
-    def each():
-        return map(parts, source)
-
-    made = tf.data.Dataset.from_generator(each, output_signature=signature)
-    count = getattr(source, "num_batches", None)
-    return (
-        made
-        if count is None
-        else made.apply(tf.data.experimental.assert_cardinality(count))
-    )
 
 
 def _with_first(function, element):

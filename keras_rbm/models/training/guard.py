@@ -1,4 +1,4 @@
-"""A step that cannot be taken changes nothing, and `fit` says why."""
+"""A step that cannot be taken changes nothing, and its caller says why."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,16 +7,16 @@ import keras
 import tensorflow as tf
 
 from keras_rbm._replicas import all_sum, must_meet, num_replicas
-from keras_rbm.models.errors import END, MARK, explained
+from keras_rbm.models.data.row_checks import all_within
 from keras_rbm.models.training.progress import updates_of
 
 #: First bits of the reason: of the step's data, its loss and its gradients.
 DATA_BIT, LOSS_BIT, GRADIENT_BIT = 0, 3, 4
 _NOTHING = "The step has changed nothing: the model is as it was before."
 _IN_A_LOOP = (
-    f"{MARK} Expected states of the units, sample_weight >= 0, a finite loss, and "
-    f"finite gradients. Received: something else. {_NOTHING} Call train_on_batch() on "
-    f"this batch to learn what. {END}"
+    "This step cannot be taken: Expected states of the units, sample_weight >= 0, a "
+    f"finite loss, and finite gradients. Received: something else. {_NOTHING} Call "
+    "train_on_batch() on this batch to learn what."
 )
 
 
@@ -37,23 +37,64 @@ class StepGuard:
         self.is_read = False
 
     def build(self) -> None:
-        """Creates the variable, once."""
-        if self.reason is None:
-            # Not a weight of the model: Keras does not track this object.
-            self.reason = keras.Variable(
-                0,
-                dtype="int32",
+        """Creates the variables, once."""
+        if self.reason is not None:
+            return
+        # No weights of the model: Keras does not track this object.
+        self.reason, self._ends = (
+            keras.Variable(
+                "zeros",
+                shape=shape,
+                dtype=dtype,
                 trainable=False,
                 aggregation="only_first_replica",
                 synchronization="on_read",
-                name="step_fault",
+                name=name,
             )
+            for name, shape, dtype in (
+                ("step_fault", (), "int32"),
+                ("values_of_fault", (2,), "float32"),
+            )
+        )
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """List of its variables."""
+        return [self.reason, self._ends]
 
     def begin(self, variables: Iterable[Any]) -> list[tuple[Any, tf.Tensor]]:
         """Returns variables that a step changes early, with their values, for `end`."""
         if not self.is_read:
             self.reason.assign(0)
         return [(variable, tf.convert_to_tensor(variable)) for variable in variables]
+
+    def accept(self, sound: Iterable[tf.Tensor], *parts: tf.Tensor | None) -> list[Any]:
+        """Returns the parts of a batch, or zeros of their shapes if one is not sound.
+
+        Rows of zeros with weight 0 leave a model's state finite, whatever stands in
+        them. An error of the pipeline may come before the step is reverted.
+
+        Args:
+            sound: bools (), whether each part is sound; others are not checked.
+            *parts: tensors, or `None` for what there is not.
+        """
+        sound, given = [*sound], [part for part in parts if part is not None]
+        is_first = tf.equal(tf.convert_to_tensor(self.reason), 0)
+        for own, part in zip(sound, given, strict=False):
+            known = tf.logical_not(tf.math.is_nan(part))
+            far = tf.constant(part.dtype.max, part.dtype)
+            ends = [
+                tf.reduce_min(tf.where(known, part, far)),
+                tf.reduce_max(tf.where(known, part, -far)),
+            ]
+            ends = tf.cast(tf.stack(ends), tf.float32)
+            self._ends.assign(tf.where(is_first & ~own, ends, self._ends))
+        self.look_at(*sound, first_bit=DATA_BIT)
+        whole = tf.reduce_all(sound)
+        return [
+            part if part is None else tf.where(whole, part, tf.zeros_like(part))
+            for part in parts
+        ]
 
     def look_at(self, *parts: tf.Tensor, first_bit: int) -> None:
         """Records which parts, bools (), are not sound in any replica."""
@@ -62,6 +103,10 @@ class StepGuard:
         for bit, count in enumerate(counts, first_bit):
             reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
         self.reason.assign(reason)
+
+    def look_at_values(self, *parts: tf.Tensor, first_bit: int) -> None:
+        """Records which parts, tensors, are not finite."""
+        self.look_at(*map(all_within, parts), first_bit=first_bit)
 
     def if_sound(
         self, change: Callable[[list[Any]], Any], gradients: list[Any]
@@ -116,43 +161,66 @@ class StepGuard:
         return [] if check is None else [check]  # eagerly there is no operation
 
     def read(
-        self, function: Callable[..., Any], model: keras.Model
+        self, function: Callable[..., Any], model: keras.Model, trains: bool = False
     ) -> Callable[..., Any]:
-        """Returns a function of an iterator that raises a ValueError after a bad step.
+        """Returns a function of an iterator that raises a ValueError after a bad batch.
 
         Args:
             function: takes one or more steps.
             model: the model that takes them.
+            trains: bool, whether they are of training.
         """
 
         def run(iterator):
-            self.is_read = True
+            was_read, self.is_read = self.is_read, True
             try:
-                with explained():
-                    logs = function(iterator)
+                result = function(iterator)
             except BaseException:
                 if self.reason is not None:
                     self.reason.assign(0)  # the error is another
                 raise
             finally:
-                self.is_read = False
+                self.is_read = was_read
             reason = (
                 0 if self.reason is None else int(tf.convert_to_tensor(self.reason))
             )
             if reason:
                 self.reason.assign(0)
-                raise _error(model, reason)
-            return logs
+                raise self._error(model, reason, trains)
+            return result
 
         return run
 
+    def _error(self, model, reason, trains):
+        """Returns the ValueError that names what was wrong with a batch or a step."""
 
-def zeros_unless(sound: tf.Tensor, *parts: tf.Tensor | None) -> list[Any]:
-    """Returns a batch's tensors, or zeros of their shapes if it is not sound.
+        def named(first_bit, names):
+            return [n for bit, n in enumerate(names, first_bit) if reason >> bit & 1]
 
-    Rows of zeros with weight 0 leave a model's state finite, whatever stands in them.
-    """
-    return [p if p is None else tf.where(sound, p, tf.zeros_like(p)) for p in parts]
+        where, end = "a batch", ""
+        if trains:
+            step = updates_of(model.optimizer) // model.rule.inner_steps + 1
+            where, end = f"step {step}", f" {_NOTHING}"
+        words = model._form.expectations
+        bad = named(DATA_BIT, words)
+        if bad:
+            low, high = map(float, tf.convert_to_tensor(self._ends))
+            return ValueError(
+                f"Expected {'; '.join(words[name] for name in bad)}. Received: NaN, "
+                f"infinite values or values outside, from {low:g} to {high:g}, in "
+                f"{', '.join(bad)} of {where}.{end}"
+            )
+        of_layers = {id(v) for layer in model.layers for v in layer.weights}
+        gradients = [
+            f"the gradient of {v.path if id(v) in of_layers else v.name}"
+            for v in model.trainable_variables
+        ]
+        bad = named(LOSS_BIT, ["the loss"]) + named(GRADIENT_BIT, gradients)
+        return ValueError(
+            "Expected a finite loss and finite gradients. Received: NaN or infinite "
+            f"values in {', '.join(bad)} of {where}.{end} Lower the learning rate, "
+            "scale the data, or go back to earlier weights."
+        )
 
 
 def _reverted_on_replicas(sound, before):
@@ -179,32 +247,3 @@ def _reverted_on_replicas(sound, before):
     context = tf.distribute.get_replica_context()
     context.merge_call(across_replicas, args=(sound, [value for _, value in mirrored]))
     return operations
-
-
-def _error(model, reason):
-    """Returns the ValueError that names what was wrong with a step."""
-
-    def named(first_bit, names):
-        return [name for bit, name in enumerate(names, first_bit) if reason >> bit & 1]
-
-    bad = named(DATA_BIT, [*model._form.names, "sample_weight"])
-    not_finite = named(LOSS_BIT, ["the loss"])
-    of_layers = {id(v) for layer in model.layers for v in layer.weights}
-    gradients = [
-        f"the gradient of {v.path if id(v) in of_layers else v.name}"
-        for v in model.trainable_variables
-    ]
-    not_finite += named(GRADIENT_BIT, gradients)
-    step = updates_of(model.optimizer) // model.rule.inner_steps + 1
-    if bad:
-        states = model.visible.description
-        return ValueError(
-            f"Expected states, {states}, and sample_weight ≥ 0. Received: NaN, "
-            f"infinite values or values outside in {', '.join(bad)} of step {step}. "
-            f"{_NOTHING}"
-        )
-    return ValueError(
-        "Expected a finite loss and finite gradients. Received: NaN or infinite values "
-        f"in {', '.join(not_finite)} of step {step}. {_NOTHING} Lower the learning "
-        "rate, scale the data, or go back to earlier weights."
-    )

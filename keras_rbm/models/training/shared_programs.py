@@ -56,7 +56,7 @@ def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
 def variables_of(model: Any) -> list[tf.Variable]:
     """Returns all variables that a training step uses, in an order of its own."""
     optimizer = model.optimizer
-    kept = [model._guard.reason, *model._learner.variables, *model.variables]
+    kept = [*model._guard.variables, *model._learner.variables, *model.variables]
     kept += [*optimizer.variables, *(v for m in model.metrics for v in m.variables)]
     schedule = getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
     others = [schedule, model.inference, getattr(model.rule, "inference", None)]
