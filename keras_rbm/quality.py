@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.tempered_partition import no_warning_of_complex
+from keras_rbm.inference.missing import is_known
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.missing import is_known
 from keras_rbm.models.data.rows import as_rows, held_rows, map_rows, some_rows
 from keras_rbm.models.generative_model import GenerativeModel
 

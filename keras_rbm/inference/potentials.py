@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.units import BernoulliParameters
 from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.partial_layer import partial
 
 
 class _Fields(NamedTuple):
@@ -106,28 +105,6 @@ class Potentials(_Fields):
             return self
         layers = (layer.repeat(count) for layer in (self.visible, self.hidden))
         return Potentials(self.kernel, *layers)
-
-    def given(self, visible: tf.Tensor) -> tuple["Potentials", tf.Tensor]:
-        """Returns the models of what is not known, given some of the visible states.
-
-        `E(v_unknown, h | v_known)` differs from `E(v, h)` by the energy of the known
-        units alone, so that `log sum_{v_unknown, h} exp(-E(v, h))` is log Z of the
-        model that is returned plus their log-weight. Known units are left out of it,
-        and add `W_known' t(v_known)` to the hidden biases.
-
-        Args:
-            visible: tensor (B, V), states, NaN where they are not known.
-
-        Returns:
-            `(potentials, log_weights)`: B models, and a tensor (B,), nats.
-        """
-        known = tf.logical_not(tf.math.is_nan(visible))
-        states = tf.where(known, visible, tf.zeros_like(visible))
-        observed = Potentials(self.kernel, partial(self.visible, known), self.hidden)
-        unknown = partial(self.visible, tf.logical_not(known))
-        hidden = self.hidden.with_bias(observed.hidden_natural(states))
-        log_weights = own_log_weight(observed.visible, states)
-        return Potentials(self.kernel, unknown, hidden), log_weights
 
     def hidden_input(self, visible: tf.Tensor) -> tf.Tensor:
         """Returns t(v)' W of shape (B, H) for visible states (B, V)."""

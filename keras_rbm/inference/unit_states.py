@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.inference.potentials import num_states
+from keras_rbm import random
+from keras_rbm.inference.potentials import Potentials, num_states
 from keras_rbm.units.layer_parameters import LayerParameters
 
 
@@ -92,3 +93,51 @@ class UnitStates(NamedTuple):
         spacing = values[..., 1:2] - values[..., :1]
         near = tf.nn.relu(1.0 - tf.abs(value[:, tf.newaxis] - values) / spacing)
         return tf.where(tf.gather(self.is_real, unit), near, 0.0)
+
+
+def chosen_unit(among: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Returns the index of a random true entry of each row, (B,); 0 if there is none.
+
+    Args:
+        among: bool tensor (B, V).
+        seed: seed of the B numbers that it takes.
+    """
+    so_far = tf.cumsum(tf.cast(among, tf.int32), -1)
+    count = so_far[:, -1]
+    noise = random.uniform([tf.shape(among)[0]], seed)
+    rank = tf.cast(noise * tf.cast(count, noise.dtype), tf.int32)
+    return tf.argmax(so_far > rank[:, tf.newaxis], -1, tf.int32)
+
+
+def conditional_log_weights(
+    potentials: Potentials,
+    table: UnitStates,
+    visible: tf.Tensor,
+    natural: tf.Tensor,
+    unit: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns `log p(v_i, other v)` up to a constant for each state of one unit i.
+
+    Args:
+        potentials: `Potentials`.
+        table: `UnitStates` of the visible units.
+        visible: tensor (B, V), states.
+        natural: tensor (B, H), natural parameters of h given v.
+        unit: int tensor (B,), i for each row.
+
+    Returns:
+        `(log_weights, shares)`: tensors (B, m); the second is 1 at the present state.
+    """
+    shares = table.shares(tf.gather(visible, unit, batch_dims=1), unit)
+    inputs = table.inputs(unit)
+    other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
+    own = table.own
+    if own.shape.rank == 3:
+        own = tf.gather(own, unit, batch_dims=1)
+    else:
+        own = tf.gather(own, unit)
+    hidden = [
+        tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
+        for k in range(table.count)
+    ]
+    return own + tf.stack(hidden, -1), shares

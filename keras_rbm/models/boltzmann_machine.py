@@ -14,21 +14,13 @@ from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
 from keras_rbm._replicas import add, as_logs, is_single, normalized, num_replicas
 from keras_rbm.inference import conditional_moments, traces
-from keras_rbm.inference.completion import complete
+from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.metrics.state_accuracy import without_names
 from keras_rbm.models.data.batches import TrainingData, as_keras_takes
 from keras_rbm.models.data.form import DataForm, class_weights
-from keras_rbm.models.data.missing import (
-    check_columns,
-    check_missing,
-    entries,
-    filled,
-    is_known,
-)
 from keras_rbm.models.data.row_checks import (
     values_of,
     warn_of_means,
-    warn_of_no_zeros,
 )
 from keras_rbm.models.data.rows import (
     Data,
@@ -42,11 +34,10 @@ from keras_rbm.models.files.exporting import export_saved_model
 from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.initializers import keras_part, normal
 from keras_rbm.models.layer_variables import check_input_shape
+from keras_rbm.models.missing import entries, kind_of
 from keras_rbm.models.training.defaults import (
-    LATENT_SWEEPS,
     check_compile_options,
     choose_rate,
-    default_rule,
     is_auto,
     optimizer_for,
     warn_of_rate,
@@ -121,7 +112,7 @@ class BoltzmannMachine(keras.Model):
         missing: str | None = None,
         **kwargs: Any,
     ) -> None:
-        check_missing(missing)
+        gaps = kind_of(missing)
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         seed = seed_number(seed)
@@ -136,6 +127,7 @@ class BoltzmannMachine(keras.Model):
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.missing = missing
+        self._gaps = gaps
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule: Any = None
         self._visible_bias_initializer = None
@@ -198,7 +190,7 @@ class BoltzmannMachine(keras.Model):
             )
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options(metrics, *modes)
-        rule = default_rule(self.missing) if rule is None else rules.get(rule)
+        rule = self._gaps.default_rule() if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
         learner = self._checked_learner(rule, optimizer)
@@ -215,7 +207,7 @@ class BoltzmannMachine(keras.Model):
         super().compile(
             optimizer=optimizer,
             # Only weights leave entries out.
-            **{"metrics" if self.missing is None else "weighted_metrics": metrics},
+            **{"weighted_metrics" if self._gaps.has_gaps else "metrics": metrics},
             run_eagerly=run_eagerly,
             steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
@@ -378,7 +370,7 @@ class BoltzmannMachine(keras.Model):
     def _form(self):
         """`DataForm` of what the model learns from and is called on."""
         width = self._visible_width or self.num_visible
-        return DataForm.of_states(self.visible, width, self.missing is not None)
+        return DataForm.of_states(self.visible, width, self._gaps.has_gaps)
 
     def _visible_rows(self, data, method, name=None):
         """Returns data as checked visible states (N, V), float32, or sparse."""
@@ -467,12 +459,9 @@ class BoltzmannMachine(keras.Model):
             self._form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
         x, y, given = data.start[0]
-        if self.missing is not None and is_array(data.x):
-            form = self._form
-            states = form.split(x, y)[1]
-            if self.missing == "latent":
-                check_columns(states, form.visible.name)
-            warn_of_no_zeros(states, self.visible)
+        if is_array(data.x):
+            _, states = self._form.split(x, y)
+            self._gaps.check_data(states, self.visible, self._form.visible.name)
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
@@ -577,11 +566,14 @@ class BoltzmannMachine(keras.Model):
         # batch is there.
         with tf.control_dependencies([visible]):
             before = self._guard.begin(self._state_of_a_step())
-            features, visible, weights = self._accepted(features, visible, weights)
+            features, visible, known, weights = self._accepted(
+                features, visible, weights
+            )
             seed = self._next_seed()
             step = self._step(
                 features,
                 visible,
+                known,
                 normalized(weights),
                 seed,
                 ForwardPass(self, features),
@@ -590,16 +582,20 @@ class BoltzmannMachine(keras.Model):
             phases = self.rule.phases(step)
             self._guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
-            prediction = self._predicted(features, step, phases.prediction, visible)
+            prediction = self._predicted(step, phases.prediction)
             logs = self.rule.update(step, phases)
-        self._record(visible, weights)
+        self._record(visible, known, weights)
         with tf.control_dependencies(self._guard.end(before)):
             self._loss_tracker.update_state(phases.losses, sample_weight=weights)
-            results = self._results(features, visible, prediction, sample_weight)
+            results = self._results(step, visible, prediction, sample_weight)
         return as_logs(results | logs)
 
     def _accepted(self, features, visible, weights):
-        """Returns a batch, or zeros if not all of it is valid, as the guard notes."""
+        """Returns a batch, or zeros if not all of it is valid, as the guard notes.
+
+        Here NaN is split into states and what is known of them, which is `None` for a
+        model that expects none.
+        """
         sound = self._form.soundness(features, visible, weights)
         visible, *features, weights = self._guard.accept(
             sound.values(),
@@ -607,7 +603,12 @@ class BoltzmannMachine(keras.Model):
             *([] if features is None else [features]),
             weights,
         )
-        return (features or [None])[0], visible, weights
+        features, known = (features or [None])[0], None
+        if self._gaps.has_gaps:
+            known, visible = is_known(visible), filled(visible)
+            weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
+            features = features if self.conditional else self._gaps.features(known)
+        return features, visible, known, weights
 
     def _state_of_a_step(self):
         """Returns the variables that a step changes before it is known to be sound."""
@@ -633,25 +634,21 @@ class BoltzmannMachine(keras.Model):
             weights = tf.ones(tf.shape(visible)[0], self.variable_dtype)
         else:
             weights = tf.reshape(tf.cast(sample_weight, self.variable_dtype), [-1])
-        if self.missing is not None:
-            known = is_known(visible)
-            weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
-            if self.missing == "absent":
-                features = tf.cast(known, self.variable_dtype)
         return features, visible, weights, sample_weight
 
-    def _step(self, features, visible, weights, root_seed, forward_pass=None, **seeds):
+    def _step(
+        self, features, visible, known, weights, root_seed, forward_pass=None, **seeds
+    ):
         """Returns the `rules.Step` of a batch."""
-        potentials = (forward_pass or self).potentials
         if forward_pass is None:
             potentials = self.potentials(features)
-        known = None if self.missing is None else is_known(visible)
-        visible = visible if known is None else filled(visible)
+        else:
+            potentials = forward_pass.potentials
         if self.visible.takes_means and not self.conditional:
             visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
         completion = random.fold_in(root_seed, _COMPLETION)
-        if self.missing == "latent":
-            visible = self._with_latent(potentials, visible, known, completion)
+        base = self._base_natural(potentials)
+        visible = self._gaps.completed(potentials, visible, known, base, completion)
         states, natural, positive = self._positive_phase(
             potentials, visible, weights, completion
         )
@@ -669,15 +666,6 @@ class BoltzmannMachine(keras.Model):
             forward_pass=forward_pass,
             **seeds,
         )
-
-    def _with_latent(self, potentials, visible, known, seed):
-        """Returns states with a draw in the place of those that are not known."""
-
-        def drawn():
-            base = self._base_natural(potentials)
-            return complete(potentials, visible, known, base, seed, LATENT_SWEEPS)
-
-        return tf.cond(tf.reduce_all(known), lambda: visible, drawn)
 
     def _base_natural(self, potentials):
         """Returns natural parameters of the visible units without coupling."""
@@ -732,45 +720,43 @@ class BoltzmannMachine(keras.Model):
             self.optimizer.apply(gradients, variables)
             stay_normalizable(self)
             change = self.potentials(dtype=self.variable_dtype).kernel - kernel
-            shifts = bias_changes(
-                self, tape, biases, [*centering.shifts(change).values()]
-            )
-            if self.missing == "absent":
-                shifts.append((self.kernel, centering.kernel_shift(change)))
-            if shifts:
-                add(*zip(*shifts, strict=True))
+            moved = [*centering.shifts(change).values()]
+            shifts = bias_changes(self, tape, biases, moved)
+            shift = centering.kernel_shift(change)
+            if shift is not None:
+                shifts.append((self.kernel, shift))
+            add([v for v, _ in shifts], [shift for _, shift in shifts])
 
         self._guard.if_sound(apply, gradients)
 
-    def _record(self, visible, weights):
+    def _record(self, visible, known, weights):
         """Records a batch's visible states, (B, V), with weights (B,)."""
 
-    def _predicted(self, features, step, given, visible):
+    def _predicted(self, step, given):
         """Returns the prediction for metrics: the rule's, or else the model's."""
         if self._reports_predictions and given is None:
-            if self.missing is not None:
-                visible = filled(visible, step.visible)
-            return self._prediction(features, visible)
+            visible = step.visible[:, : self._visible_width]
+            return self._prediction(step.features, visible)
         return given
 
-    def _results(self, features, visible, prediction, sample_weight):
+    def _results(self, step, visible, prediction, sample_weight):
         if not self._reports_predictions:
             return self.get_metrics_result()
-        x = features if self.conditional else visible
-        if self.missing is not None:
-            parts = entries(visible, prediction, sample_weight)
-            return self.compute_metrics(x, *parts)
-        return self.compute_metrics(x, visible, prediction, sample_weight)
+        x = step.features if self.conditional else visible
+        parts = visible, prediction, sample_weight
+        if step.known is not None:
+            parts = entries(visible, step.known, prediction, sample_weight)
+        return self.compute_metrics(x, *parts)
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
-        features, visible, weights = self._accepted(features, visible, weights)
+        *batch, weights = self._accepted(features, visible, weights)
         seed = self._test_seed()
-        step = self._step(features, visible, weights, seed, loss_seed=seed)
+        step = self._step(*batch, weights, seed, loss_seed=seed)
         losses, prediction = self.rule.losses(step)
-        prediction = self._predicted(features, step, prediction, visible)
+        prediction = self._predicted(step, prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        return as_logs(self._results(features, visible, prediction, sample_weight))
+        return as_logs(self._results(step, batch[1], prediction, sample_weight))
 
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)

@@ -25,13 +25,13 @@ from keras_rbm.models.data.rows import (
     map_rows,
 )
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
-from keras_rbm.models.gaps import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
     unit_types,
 )
+from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.training.defaults import is_rule
 from keras_rbm.models.with_inference import WithInference
@@ -281,7 +281,7 @@ class CRBM(WithInference, WithBackbone):
         features = self.num_features, None
         if self.backbone is not None:
             features = None, self._example
-        gaps = self.missing is not None
+        gaps = self._gaps.has_gaps
         return DataForm.of_pairs(self.visible, self.num_visible, *features, gaps)
 
     def _feature_rows(self, x, method):

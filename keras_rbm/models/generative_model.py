@@ -13,13 +13,8 @@ from keras_rbm._replicas import all_sum
 from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import estimate_by_each
+from keras_rbm.inference.missing import is_known
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.missing import (
-    check_columns,
-    filled,
-    is_known,
-    pooling,
-)
 from keras_rbm.models.data.row_checks import check_weights
 from keras_rbm.models.data.rows import (
     Data,
@@ -31,13 +26,8 @@ from keras_rbm.models.data.rows import (
     moments,
     weighted_chunks,
 )
-from keras_rbm.models.gaps import (
-    imputed,
-    log_partition_given,
-    marginals,
-    states_given,
-)
 from keras_rbm.models.mass_of_rows import log_mass, may_exceed
+from keras_rbm.models.missing import imputed
 from keras_rbm.rules import ParallelTempering
 
 #: Weight of data that no more examples outweigh.
@@ -78,21 +68,17 @@ class GenerativeModel(BoltzmannMachine):
         # `_ADAPTED` if `adapt` has set the mean, which `fit` then does not change.
         self.examples_seen = self.add_weight(
             name="examples_seen",
-            shape=(len(start),) if self.missing else (),
+            shape=(len(start),) if self._gaps.has_gaps else (),
             initializer="zeros",
             trainable=False,
             aggregation="only_first_replica",
         )
 
-    def _record(self, visible, weights):
-        counted = weights
-        if self.missing is not None:
-            known = self.visible.by_row(tf.cast(is_known(visible), weights.dtype))
-            counted = known * weights[:, tf.newaxis]
-            visible = filled(visible)
-        rows = self.visible.encode(visible)
-        if self.missing is not None:
-            rows *= known
+    def _record(self, visible, known, weights):
+        rows, counted = self.visible.encode(visible), weights
+        if known is not None:
+            known = self.visible.by_row(tf.cast(known, weights.dtype))
+            rows, counted = rows * known, known * weights[:, tf.newaxis]
         total = tf.linalg.matvec(rows, weights, transpose_a=True)
         total, batch = all_sum((total, tf.reduce_sum(counted, 0)))
         batch = tf.where(tf.reduce_all(tf.math.is_finite(total)), batch, 0.0)
@@ -159,9 +145,8 @@ class GenerativeModel(BoltzmannMachine):
                 known = known | (np.asarray(is_known(chunk)) & counts).any(0)
                 yield from encoded_chunks(self.visible, chunk, weights)
 
-        mean, variance = moments(rows(), pooling(self))
-        if self.missing == "latent" and not known.all():
-            check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
+        mean, variance = moments(rows(), self._gaps.pooled(self.visible))
+        self._gaps.check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
         if not self.built:
             self.build((None, width))
         self._start_at(mean, variance)
@@ -238,7 +223,7 @@ class GenerativeModel(BoltzmannMachine):
         TensorShape([1, 3])
         """
         self._assert_built("marginals")
-        means = marginals(self, self._states_with_gaps(x), steps, seed)
+        means = self._gaps.means(self, self._states_with_gaps(x), steps, seed)
         return means[:, : int(self._visible_parameters().num_rows)]
 
     def impute(
@@ -277,8 +262,8 @@ class GenerativeModel(BoltzmannMachine):
             units,
             values[:, :columns],
             method,
-            lambda: marginals(self, values, steps, seed)[:, :rows],
-            lambda: states_given(self, values, steps, seed)[:, :columns],
+            lambda: self._gaps.means(self, values, steps, seed)[:, :rows],
+            lambda: self._gaps.draws(self, values, steps, seed)[:, :columns],
         )
 
     def _chains(self, potentials):
@@ -368,7 +353,8 @@ class GenerativeModel(BoltzmannMachine):
             "progress": progress,
         }
         if observed is not None:
-            return log_partition_given(self, observed, method, **options)
+            observed = self._states_with_gaps(observed)
+            return self._gaps.log_partition(self, observed, method, **options)
         options["initial_visible"] = initial_visible
         return self._log_partitions([method], **options)[method]
 

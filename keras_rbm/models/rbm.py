@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import check_sizes
-from keras_rbm.inference.completion import known_rows
-from keras_rbm.models.data.missing import all_known, filled, is_known
+from keras_rbm.inference.missing import filled, is_known, partial
+from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.files.exporting import (
     Endpoint,
@@ -21,7 +21,6 @@ from keras_rbm.models.files.exporting import (
     number,
     rows,
 )
-from keras_rbm.models.gaps import impute_in_graph, log_likelihood_of_known
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -29,14 +28,9 @@ from keras_rbm.models.layer_variables import (
     unit_types,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
-from keras_rbm.units.partial_layer import partial
 
 if TYPE_CHECKING:
     from keras_rbm.models.rbm_distribution import RBMDistribution
-
-
-#: Updates of mean field that find features of rows with latent states.
-_MEAN_FIELD_UPDATES = 10
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -166,7 +160,7 @@ class RBM(GenerativeModel):
         """
         self._assert_built("potentials")
         visible = self._visible_parameters()
-        if features is not None and self.missing == "absent":
+        if features is not None:
             visible = partial(visible, features > 0.0)
         return inference.Potentials(
             tf.cast(self.kernel, dtype or self.compute_dtype),
@@ -176,27 +170,8 @@ class RBM(GenerativeModel):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)
-        if self.missing is None:
-            features = self._features_of_mean(self.visible.encode(inputs))
-        else:
-            features = self._features_given(inputs)
+        features = self._features(self._gaps.hidden_natural(self, inputs))
         return tf.cast(features, self.compute_dtype)
-
-    def _features_given(self, inputs):
-        """Returns `E[h]` given what is known, by mean field if others are latent."""
-        known, states = is_known(inputs), filled(inputs)
-        potentials = self.potentials(tf.cast(known, inputs.dtype))
-        units = potentials.visible
-        encoded = units.encode(states)
-        if self.missing == "absent":
-            return self._features(potentials.hidden_natural_of_mean(encoded))
-        rows = known_rows(units, known)
-        means = tf.where(rows, encoded, units.mean(self._base_natural(potentials)))
-        for _ in range(_MEAN_FIELD_UPDATES):
-            hidden = potentials.hidden.mean(potentials.hidden_natural_of_mean(means))
-            expected = units.mean(potentials.visible_natural_of_mean(hidden))
-            means = tf.where(rows, encoded, expected)
-        return self._features_of_mean(means)
 
     def _features_of_mean(self, means):
         """Returns `E[h]` given encoded means of the visible units."""
@@ -226,17 +201,17 @@ class RBM(GenerativeModel):
         } | chain_endpoints(self.sample, number("num_samples"))
 
     def _endpoints_of_gaps(self, visible):
-        if self.missing is None:
+        if not self._gaps.has_gaps:
             return {}
-        impute = functools.partial(impute_in_graph, self)
+        impute = functools.partial(self._gaps.imputed, self)
         return {"impute": Endpoint(named("visible", impute), visible)}
 
     def _reconstruct(self, visible, features=None):
         potentials = self.potentials(features)
-        if self.missing is None or features is not None:
-            hidden = potentials.hidden.mean(potentials.hidden_natural(visible))
-        else:
-            hidden = self._features_given(visible)
+        natural = potentials.hidden_natural(visible)
+        if self._gaps.has_gaps and features is None:
+            natural = self._gaps.hidden_natural(self, visible)
+        hidden = potentials.hidden.mean(natural)
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
     def free_energy(self, x: ArrayLike) -> tf.Tensor:
@@ -249,19 +224,21 @@ class RBM(GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("free_energy")
-        return map_rows(self._energies, self._scored_states(x, "latent"))
+        return map_rows(
+            self._energies, self._scored_states(x, self._gaps.has_own_models)
+        )
 
     def _energies(self, visible):
         features = None
-        if self.missing == "absent":
-            known = is_known(visible)
-            features, visible = tf.cast(known, visible.dtype), filled(visible)
+        if self._gaps.has_own_models:
+            features = self._gaps.features(is_known(visible))
+            visible = filled(visible)
         return self.potentials(features, self.variable_dtype).free_energy(visible)
 
-    def _scored_states(self, x, *kinds):
-        """Returns checked states, without NaN if it is of one of these kinds."""
+    def _scored_states(self, x, may_have_gaps=False):
+        """Returns checked states, without NaN unless they may have it."""
         values = self._form.states(x)
-        if self.missing in kinds and tf.executing_eagerly():
+        if self._gaps.has_gaps and not may_have_gaps and tf.executing_eagerly():
             if not all_known(values):
                 raise ValueError(
                     "Expected rows of known states. Received: NaN. Call "
@@ -279,7 +256,7 @@ class RBM(GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("pseudo_log_likelihood")
-        values = self._scored_states(x, "latent", "absent")
+        values = self._scored_states(x)
         potentials = self.potentials(dtype=self.variable_dtype)
         return map_rows(
             lambda v: inference.pseudo_log_likelihood(potentials, v), values
@@ -305,8 +282,8 @@ class RBM(GenerativeModel):
             tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
         values = self._visible_states(x, "log_likelihood")
-        if self.missing is not None and not all_known(values):
-            return log_likelihood_of_known(self, values, log_partition)
+        if self._gaps.has_gaps and not all_known(values):
+            return self._gaps.log_likelihood(self, values, log_partition)
         return self._log_likelihood(values, log_partition)
 
     def sample(

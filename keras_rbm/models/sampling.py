@@ -11,8 +11,8 @@ from keras_rbm import inference, random
 from keras_rbm.inference.annealing.tempering import go_on, started
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
 from keras_rbm.inference.gibbs import chain_in_parts
+from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.models.data.missing import filled, is_known
 from keras_rbm.models.data.rows import as_rows, as_values
 from keras_rbm.units.layer_parameters import LayerParameters
 

@@ -99,14 +99,14 @@ class Centering:
         )
         return tf.transpose(tf.gather(sums, self._unit_of_row))
 
-    def kernel_shift(self, kernel: tf.Tensor) -> tf.Tensor:
+    def kernel_shift(self, kernel: tf.Tensor) -> tf.Tensor | None:
         """Returns what a change of the kernel adds to the ordinary kernel.
 
-        It is 0, unless categorical units may be absent: then a unit's change is
+        It is `None`, unless categorical units may be absent: then a unit's change is
         centered by itself.
         """
         if self._unit_of_row is None:
-            return tf.zeros_like(kernel)
+            return None
         mu, _ = self._offsets()
         return -tf.transpose(self._of_units(tf.transpose(mu[:, tf.newaxis] * kernel)))
 

@@ -8,9 +8,8 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_numbers, is_int
 from keras_rbm._replicas import all_sum
-from keras_rbm.inference.completion import conditional_log_weights
 from keras_rbm.inference.potentials import Moments, Potentials, conditional_moments
-from keras_rbm.inference.unit_states import UnitStates
+from keras_rbm.inference.unit_states import UnitStates, conditional_log_weights
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step

@@ -21,8 +21,12 @@ from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.models import RBM
-from keras_rbm.models.data.missing import all_known
-from keras_rbm.models.data.row_checks import check_rows, values_of, warn_of_means
+from keras_rbm.models.data.row_checks import (
+    all_known,
+    check_rows,
+    values_of,
+    warn_of_means,
+)
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
 from keras_rbm.rules.rule import Rule
@@ -382,12 +386,12 @@ class RBMEstimator(
         return rows
 
     def _check_gaps(self, X):
-        if self.model_.missing is not None and isinstance(X, SparseRows):
+        if self.model_._gaps.has_gaps and isinstance(X, SparseRows):
             raise ValueError(
                 "Expected X as an array, like that of the first fit, which had NaN. "
                 "Received: sparse X. Pass X.toarray()."
             )
-        if self.model_.missing is None and not all_known(X):
+        if not self.model_._gaps.has_gaps and not all_known(X):
             raise ValueError(
                 "Expected X without NaN, like that of the first fit. Received: NaN. "
                 "Fill them with impute(X), or fit to rows with NaN."

@@ -35,6 +35,7 @@ def take_step(model, visible, weights, features=None):
     step = model._step(
         features,
         visible,
+        None,
         weights,
         seed,
         ForwardPass(model, features),

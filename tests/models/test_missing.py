@@ -157,7 +157,9 @@ def test_gradient_of_the_likelihood(name):
     count = 4000
     rbm.compile(keras.optimizers.SGD(1.0), rule=rule)
     rows = tf.constant(np.tile(row, (count, 1)))
-    step = rbm._step(None, rows, tf.ones(count) / count, SEEDS[0], loss_seed=SEEDS[1])
+    known, rows = tf.logical_not(tf.math.is_nan(rows)), tf.where(rows == rows, rows, 0)
+    weights = tf.ones(count) / count
+    step = rbm._step(None, rows, known, weights, SEEDS[0], loss_seed=SEEDS[1])
     agree, shares = given(rbm, states, row)
     exact = kr.inference.conditional_moments(
         rbm.potentials(),
@@ -178,10 +180,12 @@ def test_one_unknown_unit_is_drawn_exactly():
     row = np.float32([1, 0, 1, NAN])
     exact = rbm.marginals(row[np.newaxis]).numpy()[0, 3:]
     count = 4000
-    step = rbm._with_latent(
-        rbm.potentials(),
+    potentials = rbm.potentials()
+    step = rbm._gaps.completed(
+        potentials,
         tf.constant(np.tile(np.nan_to_num(row), (count, 1))),
         tf.constant(np.tile(~np.isnan(row), (count, 1))),
+        rbm._base_natural(potentials),
         SEEDS[0],
     )
     shares = np.bincount(np.int32(step[:, 3]), minlength=3) / count

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_rbm as kr
-from keras_rbm.units.pooling import shrunk
+from keras_rbm.units.unit import shrunk
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 5.0])

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets.sparse_rows import SparseRows
-from keras_rbm.models.data.missing import filled, is_known
+from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_rows,
     is_numeric,
@@ -250,3 +250,25 @@ def warn_of_values_outside(chunks: Iterable[Any], name: str) -> None:
                 stacklevel=4,
             )
             return
+
+
+def all_known(values: Any) -> bool:
+    """Returns whether no entry of an array, tensor or `SparseRows` is NaN."""
+    if isinstance(values, SparseRows):
+        values = values.stored
+    return bool(np.all(is_known(values)))
+
+
+def check_columns(visible: Any, name: str) -> None:
+    """Raises a ValueError if a column of data is not known in any row."""
+    if isinstance(visible, SparseRows):
+        known = np.zeros(visible.shape[1], bool)
+        known[visible.matrix.indices[is_known(visible.matrix.data)]] = True
+    else:
+        known = np.asarray(is_known(visible)).any(0)
+    empty = np.flatnonzero(~known)
+    if len(empty):
+        raise ValueError(
+            f"Expected {name} with a known value in each column. Received: only NaN in "
+            f"columns {empty.tolist()!r:.200}. Leave them out."
+        )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
 from keras_rbm.inference.full_precision import full_precision
-from keras_rbm.models.data.missing import encoded
+from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.units.unit import Unit
 
 #: What `fit` and the like take: arrays, or a source of batches.
@@ -288,6 +288,15 @@ def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
     size = _rows_at_once(max(width, math.prod(values.shape[1:])))
     for start in range(0, max(values.shape[0], 1), size):
         yield values[start : start + size]
+
+
+def encoded(unit: Unit, states: Any) -> Any:
+    """Returns data (n, units) as (n, rows), as `unit.encode` does; NaN stays NaN."""
+    known = is_known(states)
+    if np.all(known):
+        return unit.encode(states)
+    rows = np.asarray(unit.encode(filled(states)))
+    return np.where(unit.by_row(np.asarray(known)), rows, np.nan)
 
 
 def encoded_chunks(

@@ -23,19 +23,6 @@ _SGD_RATE = 0.2
 BETA_1 = 0.5
 _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
-#: Sweeps of the chains that draw unknown values in each step. By default the rule's own
-#: chains take as many: unknown values follow the model, and would pull along one that
-#: its chains fall behind.
-LATENT_SWEEPS = 10
-
-
-def default_rule(missing: str | None) -> rules.LearningRule:
-    """Returns the rule that `compile` takes by default, see `BoltzmannMachine`."""
-    if missing == "absent":
-        return rules.ContrastiveDivergence()
-    if missing == "latent":
-        return rules.ParallelTempering(LATENT_SWEEPS)
-    return rules.ParallelTempering()
 
 
 def choose_rate(model: keras.Model, num_visible: int) -> None:

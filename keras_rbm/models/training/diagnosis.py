@@ -9,8 +9,14 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.arguments import check_normalizable
-from keras_rbm.models.data.missing import encoded, filled, is_known, pooling
-from keras_rbm.models.data.rows import as_rows, encoded_chunks, moments, some_rows
+from keras_rbm.inference.missing import filled, is_known
+from keras_rbm.models.data.rows import (
+    as_rows,
+    encoded,
+    encoded_chunks,
+    moments,
+    some_rows,
+)
 from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.units.bernoulli import are_binary
@@ -188,7 +194,7 @@ class Diagnosis(keras.callbacks.Callback):
         features = getattr(self.model, "_features_of_mean", None)
         if features is None or not are_binary(hidden):
             return
-        if self.model.missing == "absent":  # each row is of a model of its own
+        if self.model._learner.has_own_models:
             return
         unit, rows = self.model.visible, self._rows
         means = filled(encoded(unit, rows), self.model.base_rate)
@@ -215,7 +221,7 @@ def _independent_losses(model, rows, states):
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted_to = moments(encoded_chunks(unit, rows), pooling(model))
+    fitted_to = moments(encoded_chunks(unit, rows), model._gaps.pooled(unit))
     fitted = start | unit.fitted(*fitted_to)
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)

@@ -6,10 +6,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_rbm.models.data.missing import encoded, pooling
 from keras_rbm.models.data.rows import (
     as_rows,
     chosen_rows,
+    encoded,
     moments,
     parts_of_rows,
     some_rows,
@@ -86,7 +86,7 @@ def _start_at_data(model, batches):
             stacklevel=2,
         )
     rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
-    mean, variance = moments(zip(rows, weights, strict=True), pooling(model))
+    mean, variance = moments(zip(rows, weights, strict=True), model._gaps.pooled(unit))
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]

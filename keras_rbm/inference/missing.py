@@ -1,13 +1,185 @@
-"""States of the visible units that are not known, given those that are."""
+"""Visible units that are not known, or not there: what is drawn, summed, left out."""
 
+from typing import Any, NamedTuple
+
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
-from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.potentials import Potentials, own_log_weight
 from keras_rbm.inference.traces import traced_by_size
-from keras_rbm.inference.unit_states import UnitStates
+from keras_rbm.inference.unit_states import (
+    UnitStates,
+    chosen_unit,
+    conditional_log_weights,
+)
+from keras_rbm.units.joined_units import JoinedParameters
 from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
+
+
+def is_known(values: Any) -> Any:
+    """Returns bools of the shape of an array or tensor of numbers: false for NaN."""
+    if tf.is_tensor(values) and not values.dtype.is_floating:
+        return tf.ones_like(values, tf.bool)
+    return values == values
+
+
+def filled(values: Any, others: Any = 0.0) -> Any:
+    """Returns an array or tensor with other values in the place of NaN."""
+    if tf.is_tensor(values):
+        others = tf.cast(others, values.dtype)
+        return tf.where(is_known(values), values, others * tf.ones_like(values))
+    return np.where(is_known(values), values, others)
+
+
+class _PartialFields(NamedTuple):
+    units: LayerParameters
+    columns: tf.Tensor
+    rows: tf.Tensor
+
+
+class PartialParameters(LayerParameters, _PartialFields):
+    """B layers of units, from each of which some are left out.
+
+    A unit that is left out has no energy and no coupling: its statistics are 0, and its
+    state means nothing. This is no layer of finitely many states, because a sum over
+    all states would count those of such a unit.
+
+    `units`, the parameters of the whole layer; `columns`, (B, units), and `rows`, (B,
+    rows): 1 for the units that are there, and for their rows of the kernel, else 0.
+    """
+
+    __slots__ = ()
+
+    @property
+    def bias(self) -> tf.Tensor:
+        return self.units.bias * self.rows
+
+    def named(self) -> dict[str, tf.Tensor]:
+        return self.units.named() | {"bias": self.bias}
+
+    @property
+    def whole(self) -> LayerParameters:
+        return self.units
+
+    @property
+    def num_rows(self) -> int | tf.Tensor:
+        return self.units.num_rows
+
+    @property
+    def num_units(self) -> int | tf.Tensor:
+        return self.units.num_units
+
+    @property
+    def ends(self) -> tf.Tensor:
+        return self.units.ends
+
+    @property
+    def unit_of_row(self) -> Any:
+        return self.units.unit_of_row
+
+    @property
+    def curvature(self) -> tf.Tensor:
+        return self.units.curvature
+
+    def with_bias(self, bias: tf.Tensor) -> "PartialParameters":
+        return self._replace(units=self.units.with_bias(bias))
+
+    def repeat(self, count: int | tf.Tensor) -> "PartialParameters":
+        tiled = (tf.tile(mask, (count, 1)) for mask in (self.columns, self.rows))
+        return PartialParameters(self.units.repeat(count), *tiled)
+
+    def of_model(self, index: int | tf.Tensor) -> "PartialParameters":
+        masks = (mask[index] for mask in (self.columns, self.rows))
+        return PartialParameters(self.units.of_model(index), *masks)
+
+    def natural(self, inputs: tf.Tensor) -> tf.Tensor:
+        return self.units.natural(inputs)
+
+    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+        return self.units.log_partition(natural) * self.columns
+
+    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+        return self.units.mean(natural)
+
+    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+        return self.units.mode(natural)
+
+    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        return self.units.sample(natural, noise)
+
+    def encode(self, states: tf.Tensor) -> tf.Tensor:
+        return self.units.encode(states)
+
+    def first(self, encoded: tf.Tensor) -> tf.Tensor:
+        return self.units.first(encoded) * self.rows
+
+    def state_like(self, means: tf.Tensor) -> tf.Tensor:
+        return self.units.state_like(means)
+
+    def statistics(self, states: tf.Tensor) -> Any:
+        return self._masked(self.units.statistics(states))
+
+    def expected_statistics(self, natural: tf.Tensor) -> Any:
+        return self._masked(self.units.expected_statistics(natural))
+
+    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+        return self.units.base_measure(states) * self.columns
+
+    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+        return self.units.natural_for_mean(mean)
+
+    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+        return self.units.natural_for_expected(mean)
+
+    def _masked(self, statistics):
+        masks = {name: self.columns for name in statistics._fields} | {
+            "bias": self.rows
+        }
+        return statistics._replace(
+            **{name: masks[name] * own for name, own in statistics._asdict().items()}
+        )
+
+
+def partial(units: LayerParameters, columns: tf.Tensor) -> LayerParameters:
+    """Returns a layer without some of its units.
+
+    Args:
+        units: `LayerParameters`, biases (rows,) or (B, rows).
+        columns: bool tensor (B, units), true for units that are there.
+    """
+    if isinstance(units, JoinedParameters):
+        sizes = [part.num_units for part in units.parts]
+        return units.of_parts(partial, tf.split(columns, sizes, -1))
+    columns = tf.cast(columns, units.bias.dtype)
+    rows = columns
+    if units.num_rows != units.num_units:
+        rows = tf.gather(columns, units.unit_of_row, axis=-1)
+    return PartialParameters(units, columns, rows)
+
+
+def given(potentials: Potentials, visible: tf.Tensor) -> tuple[Potentials, tf.Tensor]:
+    """Returns the models of what is not known, given some of the visible states.
+
+    `E(v_unknown, h | v_known)` differs from `E(v, h)` by the energy of the known
+    units alone, so that `log sum_{v_unknown, h} exp(-E(v, h))` is log Z of the
+    model that is returned plus their log-weight. Known units are left out of it,
+    and add `W_known' t(v_known)` to the hidden biases.
+
+    Args:
+        potentials: `Potentials`, a single model.
+        visible: tensor (B, V), states, NaN where they are not known.
+
+    Returns:
+        `(potentials, log_weights)`: B models, and a tensor (B,), nats.
+    """
+    known, states = is_known(visible), filled(visible)
+    observed = potentials._replace(visible=partial(potentials.visible, known))
+    unknown = partial(potentials.visible, tf.logical_not(known))
+    hidden = potentials.hidden.with_bias(observed.hidden_natural(states))
+    log_weights = own_log_weight(observed.visible, states)
+    return Potentials(potentials.kernel, unknown, hidden), log_weights
 
 
 def complete(
@@ -88,54 +260,6 @@ def _one_unit_drawn(potentials, state, known, seed):
     here = tf.one_hot(unit, tf.shape(visible)[1], on_value=True, off_value=False)
     change = tf.logical_and(here, tf.logical_not(known))
     return tf.where(change, drawn[:, tf.newaxis], visible)
-
-
-def chosen_unit(among: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """Returns the index of a random true entry of each row, (B,); 0 if there is none.
-
-    Args:
-        among: bool tensor (B, V).
-        seed: seed of the B numbers that it takes.
-    """
-    so_far = tf.cumsum(tf.cast(among, tf.int32), -1)
-    count = so_far[:, -1]
-    noise = random.uniform([tf.shape(among)[0]], seed)
-    rank = tf.cast(noise * tf.cast(count, noise.dtype), tf.int32)
-    return tf.argmax(so_far > rank[:, tf.newaxis], -1, tf.int32)
-
-
-def conditional_log_weights(
-    potentials: Potentials,
-    table: UnitStates,
-    visible: tf.Tensor,
-    natural: tf.Tensor,
-    unit: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns `log p(v_i, other v)` up to a constant for each state of one unit i.
-
-    Args:
-        potentials: `Potentials`.
-        table: `UnitStates` of the visible units.
-        visible: tensor (B, V), states.
-        natural: tensor (B, H), natural parameters of h given v.
-        unit: int tensor (B,), i for each row.
-
-    Returns:
-        `(log_weights, shares)`: tensors (B, m); the second is 1 at the present state.
-    """
-    shares = table.shares(tf.gather(visible, unit, batch_dims=1), unit)
-    inputs = table.inputs(unit)
-    other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
-    own = table.own
-    if own.shape.rank == 3:
-        own = tf.gather(own, unit, batch_dims=1)
-    else:
-        own = tf.gather(own, unit)
-    hidden = [
-        tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
-        for k in range(table.count)
-    ]
-    return own + tf.stack(hidden, -1), shares
 
 
 #: `complete` as a `tf.function`, for a number of sweeps that is a tensor.
