@@ -10,16 +10,16 @@ import collections
 import functools
 import inspect
 import json
+import re
 import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_rbm import rules
 from keras_rbm.inference import traces
+from keras_rbm.models.training.progress import schedule_of
 
 #: Number of programs that are kept.
 _MOST = 16
@@ -29,7 +29,7 @@ _active, _lock = threading.local(), threading.RLock()
 _SET_BY_KERAS = {"build", "loss", "quantize"}
 
 
-def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
+def program_for(model, function, *specs):
     """Returns a callable that does what `function` does for a model.
 
     Args:
@@ -45,7 +45,7 @@ def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
         program = _programs.pop(key, None)
         if program is None:
             program = function.get_concrete_function(*specs)
-            if not _has_let_go(program, variables):
+            if not _releases_captures(program, variables):
                 return function
         _programs[key] = program  # as the last
         if len(_programs) > _MOST:
@@ -53,13 +53,13 @@ def program_for(model: Any, function: Any, *specs: Any) -> Callable[..., Any]:
     return functools.partial(_call, program, variables)
 
 
-def variables_of(model: Any) -> list[tf.Variable]:
+def variables_of(model):
     """Returns all variables that a training step uses, in an order of its own."""
     optimizer = model.optimizer
     kept = [*model._guard.variables, *model._learner.variables, *model.variables]
     kept += [*optimizer.variables, *(v for m in model.metrics for v in m.variables)]
-    schedule = getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
-    others = [schedule, model.inference, getattr(model.rule, "inference", None)]
+    others = [schedule_of(optimizer), model.inference]
+    others += [getattr(model.rule, "inference", None)]
     for other in (*others, *(v.regularizer for v in model.trainable_variables)):
         own = getattr(other, "__dict__", {}).values()
         kept += [value for value in own if isinstance(value, tf.Variable)]
@@ -69,42 +69,34 @@ def variables_of(model: Any) -> list[tf.Variable]:
 
 def _key_of(model, variables, specs):
     """Returns what a program depends on as a str, or `None` if that is not known."""
-    if model._reports_predictions or not _are_as_written(model):
+    if model._reports_predictions or not _is_as_written(model):
         return None
+    serialize = keras.saving.serialize_keras_object
+    parts = {
+        "model": (type(model).__module__, type(model).__name__, model.get_config()),
+        "rule": model.rule,
+        "optimizer": model.optimizer,
+        "variables": [
+            (v.name, v.trainable, v.regularizer, v.constraint) for v in model.variables
+        ],
+        "kinds": [(*each.shape, each.dtype.name) for each in variables],
+        "modes": (bool(model.jit_compile), traces.compiles, repr(specs)),
+    }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of lambdas, which are not known anyway
-            parts = _parts_of(model)
-        kinds = [(*each.shape, each.dtype.name) for each in variables]
-        modes = bool(model.jit_compile), traces.compiles
-        text = json.dumps([parts, kinds, modes, repr(specs)], sort_keys=True)
+            text = json.dumps(_without_start(parts, serialize), sort_keys=True)
     except Exception:  # what others have written may not have a config
         return None
-    return text if all(map(_is_known, _objects(parts))) else None
+    # The config of an object of Keras or of this library is all that it depends on.
+    modules = re.findall(r'"module": "([^".]+)|"registered_name": "([^">]+)>', text)
+    known = {"keras", "keras_rbm", "builtins"}
+    return (
+        text if {name for pair in modules for name in pair if name} <= known else None
+    )
 
 
-def _parts_of(model):
-    """Returns the configs of all that takes part in a step."""
-    serialize = keras.saving.serialize_keras_object
-    own = [
-        (v.name, v.trainable, serialize(v.regularizer), serialize(v.constraint))
-        for v in model.variables
-    ]
-    configs = {
-        "model": {**_of_class(model), "config": model.get_config()},
-        "rule": rules.serialize(model.rule),
-        "optimizer": keras.optimizers.serialize(model.optimizer),
-    }
-    for part in ("model", "optimizer"):
-        configs[part]["config"].pop("name", None)
-    return _without_start(configs), own
-
-
-def _of_class(model):
-    return {"class_name": type(model).__name__, "module": type(model).__module__}
-
-
-def _are_as_written(model):
+def _is_as_written(model):
     """Returns whether no method, or state beside the config, was set on an object."""
     optimizer = model.optimizer
     excluded = "_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"
@@ -117,35 +109,20 @@ def _are_as_written(model):
     )
 
 
-def _without_start(part):
+def _without_start(part, serialize):
     """Returns a config without what only the first values of variables depend on."""
     if isinstance(part, dict):
-        kept = (key for key in part if key != "seed" and "initializer" not in key)
-        return {key: _without_start(part[key]) for key in kept}
+        names = (
+            n for n in part if n not in ("seed", "name") and "initializer" not in n
+        )
+        return {name: _without_start(part[name], serialize) for name in names}
     if isinstance(part, (list, tuple)):
-        return [*map(_without_start, part)]
-    return part
+        return [_without_start(each, serialize) for each in part]
+    plain = part is None or isinstance(part, (str, int, float))
+    return part if plain else _without_start(serialize(part), serialize)
 
 
-def _objects(part):
-    """Yields the dicts of a config that stand for objects."""
-    if isinstance(part, dict):
-        if "class_name" in part:
-            yield part
-        part = list(part.values())
-    if isinstance(part, (list, tuple)):
-        for each in part:
-            yield from _objects(each)
-
-
-def _is_known(part):
-    """Returns whether an object is of Keras or this library, so its config is all."""
-    name = part.get("registered_name") or ""
-    own = (part.get("module") or "").split(".")[0] in ("keras", "keras_rbm")
-    return name.startswith("keras_rbm>") or own
-
-
-def _has_let_go(program, variables):
+def _releases_captures(program, variables):
     """Lets a program take the variables of `_call`; returns whether it can."""
     numbers = {id(each.handle): number for number, each in enumerate(variables)}
     captured = [tensor for tensor, _ in program.graph.captures]
