@@ -33,8 +33,13 @@ def main():
     train, test = digits()
 
     logistic = LogisticRegression(solver="newton-cholesky", C=1000.0, tol=1e-3)
-    options = {"learning_rate": 0.1, "rule": "pcd"}  # few epochs, for features
-    ours = RBMEstimator(args.components, **options, n_iter=args.epochs, random_state=0)
+    ours = RBMEstimator(  # for features of few epochs
+        args.components,
+        learning_rate=0.1,
+        rule="pcd",
+        n_iter=args.epochs,
+        random_state=0,
+    )
     theirs = BernoulliRBM(  # as in scikit-learn's example
         args.components, learning_rate=0.06, n_iter=args.epochs, random_state=0
     )
