@@ -116,6 +116,7 @@ def _metric(cls, threshold, y_true, y_pred, sample_weight):
     return float(metric.result())
 
 
+_BATCHES = {"seed": 0, "iterations": None}
 _METRIC = {"threshold": 0.5, "y_true": DATA, "y_pred": DATA, "sample_weight": None}
 
 #: Other public functions: `(function, arguments)`; values that are functions are made.
