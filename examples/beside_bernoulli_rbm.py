@@ -30,6 +30,8 @@ SETTINGS = {
     "rate 0.001": {"learning_rate": 0.001, "batch_size": 10},
 }
 LEARNERS = {"RBMEstimator": RBMEstimator, "BernoulliRBM": BernoulliRBM}
+#: With a rate of its own the estimator learns by the rule of `BernoulliRBM`.
+RULE = {"rule": "pcd"}
 UNITS = 100
 
 
@@ -60,9 +62,10 @@ def main():
 def run(name, epochs, setting, learner, seed):
     """Learns features and names; returns both shares."""
     train, train_names, test, test_names = load(name)
-    rbm = LEARNERS[learner](
-        UNITS, n_iter=epochs, random_state=seed, **SETTINGS[setting]
-    )
+    options = SETTINGS[setting] | {"n_iter": epochs, "random_state": seed}
+    if learner == "RBMEstimator" and setting != "default":
+        options |= RULE
+    rbm = LEARNERS[learner](UNITS, **options)
     features = rbm.fit_transform(train)
     classifier = LogisticRegression(C=100.0, max_iter=2000).fit(features, train_names)
     features = rbm.transform(test)

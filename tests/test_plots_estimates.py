@@ -91,8 +91,3 @@ def test_annealing_of_what_has_no_such_chains(z, both_ways, message):
     with pytest.raises(ValueError, match="(?s)Expected.*Received") as error:
         plots.annealing(z, both_ways=both_ways)
     assert message in str(error.value)
-
-
-def test_annealing_of_a_number():
-    with pytest.raises(TypeError, match="LogPartition. Received: float"):
-        plots.annealing(3.0)

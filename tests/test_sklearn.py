@@ -370,13 +370,16 @@ def test_units_that_suit_the_data(data, kind):
     assert type(model.visible).__name__ == kind
 
 
-@pytest.mark.parametrize("n_iter, rate, beta_1", [(20, 0.1, 0.9), (21, 0.05, 0.5)])
-def test_long_fits_with_small_batches_have_a_smaller_rate(n_iter, rate, beta_1):
-    """83 of 100 units were constant after 30 epochs at scikit-learn's rate of 0.1."""
-    estimator = RBMEstimator(2, learning_rate=0.1, batch_size=8, n_iter=n_iter)
-    model = estimator._new_model(np.eye(8, dtype="float32"), n_iter)
-    assert model.optimizer._learning_rate.initial_learning_rate == pytest.approx(rate)
-    assert model.optimizer.beta_1 == beta_1
-    estimator.set_params(optimizer="sgd")
-    model = estimator._new_model(np.eye(8, dtype="float32"), n_iter)
+def test_defaults_are_those_of_compile():
+    """It had rates of its own for few epochs, for small batches and for binary data."""
+    rbm = keras_rbm.RBM(2, num_visible=8)
+    rbm.compile()
+    model = RBMEstimator(2)._new_model(np.eye(8, dtype="float32"), 10)
+    model.build((None, 8))
+    assert type(model.rule) is type(rbm.rule)
+    for name in ("beta_1", "learning_rate"):
+        one, other = (m.optimizer.get_config()[name] for m in (model, rbm))
+        assert one == other
+    named = RBMEstimator(2, learning_rate=0.1, optimizer="sgd")
+    model = named._new_model(np.eye(8, dtype="float32"), 30)
     assert model.optimizer._learning_rate.initial_learning_rate == 0.1

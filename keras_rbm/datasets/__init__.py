@@ -11,8 +11,6 @@ from keras_rbm.datasets.corruption import occlude as occlude
 from keras_rbm.datasets.loading import load as load
 from keras_rbm.datasets.pipeline import binarize as binarize
 from keras_rbm.datasets.pipeline import shuffled_batches as shuffled_batches
-from keras_rbm.datasets.rating import Ratings as Ratings
-from keras_rbm.datasets.rating import ratings as ratings
 from keras_rbm.datasets.sequences import PROTEINS as PROTEINS
 from keras_rbm.datasets.sequences import fasta as fasta
 from keras_rbm.datasets.sequences import sequence_weights as sequence_weights

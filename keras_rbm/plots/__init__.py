@@ -7,16 +7,14 @@ matplotlib is imported when the first figure is drawn
 """
 
 from keras_rbm.plots.curves import history as history
-from keras_rbm.plots.curves import score_report as score_report
 from keras_rbm.plots.diagnostics import activations as activations
 from keras_rbm.plots.diagnostics import free_energies as free_energies
-from keras_rbm.plots.estimates import annealing as annealing
+from keras_rbm.plots.images import chains as chains
 from keras_rbm.plots.images import comparison as comparison
 from keras_rbm.plots.images import filters as filters
-from keras_rbm.plots.images import reconstructions as reconstructions
 from keras_rbm.plots.images import samples as samples
-from keras_rbm.plots.quality import quality_report as quality_report
-from keras_rbm.plots.sampling import chain_animation as chain_animation
-from keras_rbm.plots.sampling import chains as chains
+from keras_rbm.plots.reports import annealing as annealing
+from keras_rbm.plots.reports import quality_report as quality_report
+from keras_rbm.plots.reports import score_report as score_report
 from keras_rbm.plots.sequences import contact_map as contact_map
 from keras_rbm.plots.sequences import logos as logos

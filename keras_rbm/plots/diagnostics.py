@@ -7,10 +7,9 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.plots.figures import check_built, check_title, new_figure
+from keras_rbm.plots.figures import check_built, new_figure, without_frame
 from keras_rbm.units.bernoulli import are_binary
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ _BINS = 40
 _MOST_NOISE = 1000
 #: The band of binary units holds the middle 80 % of the data.
 _QUANTILES = (0.1, 0.9)
+#: Mean, or share of the largest deviation, of a unit that does nothing.
+_DEAD = 0.01
 _COLORS = {"alive": "tab:blue", "dead": "tab:red", "saturated": "tab:orange"}
 
 
@@ -27,27 +28,22 @@ def free_energies(
     rbm: keras.Model,
     data: ArrayLike | tf.data.Dataset,
     held_out: ArrayLike | tf.data.Dataset | None = None,
-    *,
-    noise: bool = True,
     seed: int = 0,
-    title: str | None = None,
 ) -> "Figure":
     """Draws histograms of the free energies of data, held-out data and noise.
 
     `F(v) = -log p(v) - log Z`: the lower, the likelier. A model that overfits gives
     training data lower free energies than held-out data. The title shows the
     difference, the free-energy gap, with its standard error. A model that has learned
-    its data gives noise far higher free energies.
+    its data gives noise, up to 1000 states of independent units at the base rate, far
+    higher free energies.
 
     Args:
         rbm: built `RBM`, `InfiniteRBM` or `DBM` (whose free energy is a bound).
         data: array (N, V) or `tf.data.Dataset`, training examples.
         held_out: examples of the same kind that were not trained on, as for `data`, or
             `None`.
-        noise: bool, whether to draw also up to 1000 states of independent units at the
-            base rate.
         seed: int, the seed of the noise.
-        title: str or `None`.
 
     Returns:
         `matplotlib.figure.Figure`. Dashed lines are means.
@@ -67,8 +63,6 @@ def free_energies(
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['training data', 'held-out data', 'noise at the base rate']
     """
-    check_title(title)
-    check_flags(noise=noise)
     if not isinstance(rbm, GenerativeModel):
         raise TypeError(
             "Expected a model with free energies of v only, in plots.free_energies(). "
@@ -84,9 +78,8 @@ def free_energies(
         label: rbm._visible_rows(own, "free_energies", name)
         for name, (label, own) in zip(names, given.items(), strict=False)
     }
-    if noise:
-        count = min(len(rows["training data"]), _MOST_NOISE)
-        rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
+    count = min(len(rows["training data"]), _MOST_NOISE)
+    rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
     energies = {
         label: np.asarray(map_rows(rbm._energies, own), np.float64)
         for label, own in rows.items()
@@ -103,35 +96,26 @@ def free_energies(
         axes.hist(own, edges, density=True, label=label, **style)
         axes.axvline(own.mean(), color=color, linestyle="--", linewidth=1)
     axes.set(xlabel="free energy, nats", ylabel="density")
-    axes.spines[["top", "right"]].set_visible(False)
+    without_frame(axes)
     # Below the axes, because histograms may be anywhere.
     figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    axes.set_title(_gap(energies) if title is None else title, fontsize=10)
+    axes.set_title(_gap(energies), fontsize=10)
     return figure
 
 
-def activations(
-    rbm: keras.Model,
-    x: ArrayLike | tf.data.Dataset,
-    *,
-    threshold: float = 0.01,
-    title: str | None = None,
-) -> "Figure":
+def activations(rbm: keras.Model, x: ArrayLike | tf.data.Dataset) -> "Figure":
     """Draws how active each hidden unit is on data, sorted by mean.
 
     A point is the mean of `E[h_j | v]` over the data. For binary units the bar holds
-    the middle 80 % of the data; a unit is *dead* if the mean is below the threshold,
-    and *saturated* if it is above 1 minus the threshold. For other units the bar is a
-    standard deviation on either side; a unit is dead, the same for all data, if its
-    standard deviation is below the threshold times the largest of the layer. Titles
-    count dead and saturated units.
+    the middle 80 % of the data; a unit is *dead* if the mean is below 0.01, and
+    *saturated* if it is above 0.99. For other units the bar is a standard deviation on
+    either side; a unit is dead, the same for all data, if its standard deviation is
+    below 0.01 times the largest of the layer. Titles count dead and saturated units.
 
     Args:
         rbm: built `RBM`, `InfiniteRBM` (whose units count once here), `DBM` (a panel
             for each layer) or `DBN` (its top layer).
         x: array (N, V) or `tf.data.Dataset`, examples.
-        threshold: float above 0 and below 0.5.
-        title: str or `None`, the title of the whole figure.
 
     Returns:
         `matplotlib.figure.Figure`.
@@ -139,8 +123,7 @@ def activations(
     Raises:
         ImportError: if matplotlib is not installed.
         TypeError: if the model returns no activations, like a `CRBM`.
-        ValueError: if the model is not built, the data cannot be its states, or the
-            threshold is out of range.
+        ValueError: if the model is not built, or the data cannot be its states.
 
     Example:
 
@@ -149,13 +132,6 @@ def activations(
     >>> keras_rbm.plots.activations(rbm, np.eye(64)).axes[0].get_title()
     '20 hidden units: 3 dead, 2 saturated'
     """
-    check_title(title)
-    check_numbers(threshold=threshold)
-    if not 0.0 < threshold < 0.5:
-        raise ValueError(
-            "Expected a threshold above 0 and below 0.5. Received: threshold="
-            f"{threshold!r}."
-        )
     first, top = (getattr(rbm, "rbms", [rbm])[end] for end in (0, -1))
     if getattr(rbm, "conditional", False) or not hasattr(top, "hidden"):
         raise TypeError(
@@ -168,12 +144,10 @@ def activations(
     _check_finite("activations", means)
     layers = _layers(top, means)
     figure = new_figure(5.0, 2.8 * len(layers))
-    if title is not None:
-        figure.suptitle(title, fontweight="bold")
     for index, (unit, own) in enumerate(layers):
         axes = figure.add_subplot(len(layers), 1, index + 1)
         name = f"Layer {index + 1}, " if len(layers) > 1 else ""
-        _draw_layer(axes, own, are_binary(unit), threshold, name)
+        _draw_layer(axes, own, are_binary(unit), name)
     return figure
 
 
@@ -204,15 +178,15 @@ def _layers(model, means):
     return [(model.hidden, means)]
 
 
-def _draw_layer(axes, activity, binary, threshold, name):
+def _draw_layer(axes, activity, binary, name):
     mean, deviation = activity.mean(0), activity.std(0)
     if binary:
         low, high = np.quantile(activity, _QUANTILES, axis=0)
-        kinds = {"dead": mean < threshold, "saturated": mean > 1.0 - threshold}
+        kinds = {"dead": mean < _DEAD, "saturated": mean > 1.0 - _DEAD}
         axes.set_ylim(-0.03, 1.03)
     else:
         low, high = mean - deviation, mean + deviation
-        kinds = {"dead": deviation <= threshold * deviation.max()}
+        kinds = {"dead": deviation <= _DEAD * deviation.max()}
     kinds["alive"] = ~np.any([*kinds.values()], axis=0)
     order = np.argsort(mean, kind="stable")
     place = np.argsort(order)
@@ -228,4 +202,4 @@ def _draw_layer(axes, activity, binary, threshold, name):
         axes.legend(loc="upper left", fontsize="small", frameon=False)
     axes.set(xlabel="hidden unit, by its mean", ylabel="E[h | v]")
     axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-    axes.spines[["top", "right"]].set_visible(False)
+    without_frame(axes)

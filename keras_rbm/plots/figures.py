@@ -1,4 +1,4 @@
-"""New figures, and checks that all plots share."""
+"""New figures, and what all plots share."""
 
 import io
 from typing import TYPE_CHECKING
@@ -9,9 +9,7 @@ import numpy as np
 from keras_rbm._optional_imports import import_optional
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"
@@ -32,14 +30,6 @@ def new_figure(width: float, height: float) -> "Figure":
     return Shown((width, height), layout="constrained", dpi=150)
 
 
-def check_title(title: str | None) -> None:
-    """Raises a TypeError unless a title is a str or `None`."""
-    if title is not None and not isinstance(title, str):
-        raise TypeError(
-            f"Expected title as a str or None. Received: {type(title).__name__}."
-        )
-
-
 def check_built(rbm: keras.Model, function: str) -> None:
     """Raises a ValueError unless `plots.function` can draw the model."""
     if not getattr(rbm, "built", False):
@@ -49,25 +39,19 @@ def check_built(rbm: keras.Model, function: str) -> None:
         )
 
 
-def image_figure(
-    grid: np.ndarray, title: str | None, margin: float = 0.0
-) -> "tuple[Figure, Axes]":
+def image_figure(grid, title, margin=0.0):
     """Returns a figure and its only axes, sized for a grid of images."""
-    check_title(title)
     height, width = grid.shape
     scale = _GRID_INCHES / max(height, width)
     title_height = 0.35 if title else 0.0
     figure = new_figure(width * scale + margin, height * scale + title_height)
     axes = figure.add_subplot()
     axes.set_axis_off()
-    if title:
-        axes.set_title(title, fontsize=10)
+    axes.set_title(title or "", fontsize=10)
     return figure, axes
 
 
-def show_grid(
-    axes: "Axes", grid: np.ndarray, colors: str, low: float, high: float
-) -> "AxesImage":
+def show_grid(axes, grid, colors, low, high):
     """Draws a grid of images, NaN as the gray between them; returns the artist."""
     import matplotlib
 
@@ -75,7 +59,12 @@ def show_grid(
     return axes.imshow(grid, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
 
 
-def show_gray(axes: "Axes", grid: np.ndarray) -> "AxesImage":
+def show_gray(axes, grid):
     """Draws a grid of images from black to white, at least 0 to 1."""
     low, high = min(np.nanmin(grid), 0.0), max(np.nanmax(grid), 1.0)
     return show_grid(axes, grid, "gray", low, high)
+
+
+def without_frame(axes):
+    """Hides the upper and the right edge."""
+    axes.spines[["top", "right"]].set_visible(False)

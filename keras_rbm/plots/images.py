@@ -5,19 +5,15 @@ from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import as_array, check_counts
-from keras_rbm._images import checked_image_shape, image_grid
+from keras_rbm._checks import check_counts
+from keras_rbm._images import image_grid
 from keras_rbm.models.data.rows import as_rows
 from keras_rbm.plots.figures import check_built, image_figure, show_gray, show_grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-#: Room above an image for a number, as a share of its height.
-_HEADROOM = 0.25
 
 
 def filters(
@@ -25,8 +21,6 @@ def filters(
     image_shape: tuple[int, int] | None = None,
     max_units: int = 100,
     *,
-    order: str | None = None,
-    gains: Sequence[float] | None = None,
     title: str | None = None,
 ) -> "Figure":
     """Draws what the hidden units respond to, the columns of the kernel.
@@ -40,20 +34,14 @@ def filters(
         image_shape: `(height, width)`, or `None` for square images.
         max_units: int ≥ 1; only the first `max_units` units are drawn.
         title: str or `None`.
-        order: `"norm"` for the filters of largest norm first, or `None` for the order
-            in the model.
-        gains: list of numbers, nats, the gain of each unit, written above its filter:
-            `history.history["gain"]` of an `InfiniteRBM` that grew by at most one unit
-            per epoch. Zeros, from steps that added no unit, are ignored.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the model is not built, `max_units` < 1, the order is unknown,
-            there is not one gain for each unit, or the visible units do not form an
-            image of the shape.
+        ValueError: if the model is not built, `max_units` < 1, or the visible units do
+            not form an image of the shape.
 
     Example:
 
@@ -67,32 +55,21 @@ def filters(
             f"Received: {type(rbm).__name__}. For a DBN pass an RBM: dbn.rbms[0]."
         )
     check_built(rbm, "filters")
-    _check_pixels(rbm, "filters")
+    if getattr(rbm, "visible", None) is not None and rbm.visible.encodes:
+        raise ValueError(
+            "Expected units that are pixels in plots.filters(). Received: "
+            f"visible={rbm.visible!r:.200}: categories have no picture."
+        )
     check_counts(max_units=max_units)
-    if not (order is None or isinstance(order, str) and order == "norm"):
-        raise ValueError(f"Expected order 'norm' or None. Received: order={order!r}.")
     units = np.ravel(rbm.hidden_units)[0]  # in use; for deep models the first layer's
-    if gains is not None:
-        gains = _checked_gains(gains, units)
-    kernel = np.asarray(rbm.kernel, np.float32)[:, :units].T
-    chosen = np.arange(len(kernel))
-    if order is not None:
-        chosen = np.argsort(-np.linalg.norm(kernel, axis=1), kind="stable")
-    chosen = chosen[:max_units]
-    shown = kernel[chosen]
-    height, width = checked_image_shape(image_shape, shown.shape[1])
-    headroom = 0 if gains is None else max(2, round(_HEADROOM * height))
-    above = np.full((len(shown), headroom * width), np.nan)
-    grid = image_grid(np.hstack([above, shown]), (headroom + height, width))
+    kernel = np.asarray(rbm.kernel, np.float32)[:, :units].T[:max_units]
+    grid = image_grid(kernel, image_shape)
     # A few extreme weights would make all others pale.
-    limit = float(np.quantile(np.abs(shown), 0.999)) or 1.0
-    count = f"{units}" if len(shown) == units else f"{len(shown)} of {units}"
-    if title is None:
-        title = f"Filters of {count} hidden units" + (", by norm" if order else "")
+    limit = float(np.quantile(np.abs(kernel), 0.999)) or 1.0
+    count = f"{units}" if len(kernel) == units else f"{len(kernel)} of {units}"
+    title = f"Filters of {count} hidden units" if title is None else title
     figure, axes = image_figure(grid, title, margin=0.8)
     image = show_grid(axes, grid, "RdBu_r", -limit, limit)
-    if gains is not None:
-        _write_above(axes, gains[chosen], grid.shape, (height, width), headroom)
     figure.colorbar(image, ax=axes, label="weight", shrink=0.6, aspect=30)
     return figure
 
@@ -133,51 +110,61 @@ def samples(
     return figure
 
 
-def reconstructions(
+def chains(
     rbm: keras.Model,
-    x: ArrayLike | tf.data.Dataset,
+    num_chains: int = 10,
+    sweeps: Sequence[int] = (0, 1, 10, 100, 1000),
     image_shape: tuple[int, int] | None = None,
-    max_examples: int = 12,
-    *,
-    title: str | None = None,
+    initial_visible: ArrayLike | None = None,
+    seed: int = 0,
 ) -> "Figure":
-    """Draws examples, and below them their reconstructions.
+    """Draws Gibbs chains: a row for each number of sweeps, a column for each chain.
+
+    The states after k sweeps are what `rbm.sample(num_chains, steps=k, seed=seed)`
+    returns; with one seed, all rows show the same chains. They are drawn as their
+    reconstructions, which are smoother; those after 0 sweeps, and categories, which
+    have no mean, are drawn unchanged. A column that keeps its image is a chain stuck in
+    a mode; columns that become alike, from noise, have found the same mode.
 
     Args:
-        rbm: built model with `reconstruct`.
-        x: array (N, V) or `tf.data.Dataset`.
+        rbm: built model of p(v).
+        num_chains: int ≥ 1.
+        sweeps: ints ≥ 0, one for each row.
         image_shape: `(height, width)`, or `None` for square images.
-        max_examples: int ≥ 1; only the first `max_examples` examples are drawn.
-        title: str or `None`.
+        initial_visible: array (num_chains, V) to start from, such as data; by default
+            drawn from the base rate. For a `DBN`, states of its top RBM.
+        seed: int, the seed of the chains.
 
     Returns:
         `matplotlib.figure.Figure`.
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if the examples cannot be states of the model or do not form images
-            of the shape, or `max_examples` < 1.
+        TypeError: if the model has no chains of its own, like a `CRBM`.
+        ValueError: if the model is not built, a number is out of range, or the visible
+            units do not form an image of the shape.
 
     Example:
 
     >>> rbm = keras_rbm.RBM(20, num_visible=64, seed=0)
-    >>> figure = keras_rbm.plots.reconstructions(rbm, np.eye(64)[:5])
+    >>> figure = keras_rbm.plots.chains(rbm, num_chains=5, sweeps=(0, 1, 10))
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    ['data', 'reconstruction']
+    ['0 sweeps', '1 sweep', '10 sweeps']
     """
     if not hasattr(rbm, "reconstruct"):
         raise TypeError(
-            "Expected a model of p(v) in plots.reconstructions(). Received: "
-            f"{type(rbm).__name__}. For a CRBM draw plots.comparison of x, v and "
-            "predict(x)."
+            f"Expected a model of p(v) in plots.chains(). Received: "
+            f"{type(rbm).__name__}. For a CRBM call plots.samples(crbm.sample(x))."
         )
-    check_built(rbm, "reconstructions")
-    _check_pixels(rbm, "reconstructions")
-    check_counts(max_examples=max_examples)
-    rows = _states(x, "x")[:max_examples]
-    rows = {"data": rows, "reconstruction": rbm.reconstruct(rows).numpy()}
-    title = "Reconstructions" if title is None else title
-    return comparison(rows, image_shape, title=title)
+    check_built(rbm, "chains")
+    rows = {}
+    for steps in sweeps:
+        options = {"steps": steps, "initial_visible": initial_visible, "seed": seed}
+        states = rbm.sample(num_chains, **options).numpy()
+        means = rbm.reconstruct(states).numpy()
+        name = "1 sweep" if steps == 1 else f"{steps} sweeps"
+        rows[name] = means if steps and means.shape == states.shape else states
+    return comparison(rows, image_shape, title="Gibbs chains")
 
 
 def comparison(
@@ -199,7 +186,6 @@ def comparison(
 
     Raises:
         ImportError: if matplotlib is not installed.
-        TypeError: if `rows` is not a dict.
         ValueError: if the arrays differ in shape, or do not form images of the shape.
 
     Example:
@@ -209,11 +195,6 @@ def comparison(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['clean', 'inverted']
     """
-    if not isinstance(rows, dict) or not rows:
-        raise TypeError(
-            "Expected rows as a dict of name to array (examples, units). Received: "
-            f"{type(rows).__name__}. Pass {{'name': array}}."
-        )
     states = [_states(row, name) for name, row in rows.items()]
     shapes = [row.shape for row in states]
     if len(set(shapes)) != 1:
@@ -233,58 +214,10 @@ def comparison(
     return figure
 
 
-def _checked_gains(gains, units):
-    """Returns gains without the zeros, an array (units,)."""
-    values = as_array(gains)
-    numeric = values is not None and values.dtype.kind in "fiu" and values.ndim == 1
-    if not numeric or not np.isfinite(values).all():
-        received = f"{gains!r:.100}"
-    else:
-        values = values[values != 0.0]
-        received = f"{len(values)} gains other than 0"
-        if len(values) == units:
-            return values
-    raise ValueError(
-        f"Expected gains as a list of finite numbers, one other than 0 for each of "
-        f"{units} hidden units. Received: {received}. Grow by one step per epoch, and "
-        "leave out the gains of units that the model no longer has."
-    )
-
-
-def _write_above(axes, gains, shape, image_shape, headroom):
-    """Writes numbers into the room above each image of a grid."""
-    height, width = image_shape[0] + headroom + 1, image_shape[1] + 1
-    columns = shape[1] // width
-    inches = axes.get_figure().get_size_inches()[0] * width / shape[1]
-    size = min(9.0, 0.18 * 72 * inches)
-    for index, gain in enumerate(gains):
-        row, column = divmod(index, columns)
-        place = column * width + width / 2, row * height + 0.5 + headroom / 2
-        axes.text(*place, f"{gain:.3f}", fontsize=size, ha="center", va="center")
-
-
-def _check_pixels(model, method):
-    """Raises a ValueError if a visible unit has several rows of weights."""
-    if getattr(model, "visible", None) is not None and model.visible.encodes:
-        raise ValueError(
-            f"Expected units that are pixels in plots.{method}(). Received: "
-            f"visible={model.visible!r:.200}: categories have no picture."
-        )
-
-
 def _states(states, name):
-    if isinstance(states, keras.Model):
-        raise TypeError(
-            f"Expected {name} as an array (examples, units). Received: a model, "
-            f"'{states.name}'. Draw them first: {name}=model.sample(100)."
-        )
+    """Returns an array (N, V); an image grid of others would be blank, or no grid."""
     states = as_rows(states).numpy()
-    if states.ndim != 2 or not states.size:
-        raise ValueError(
-            f"Expected {name} of shape (examples, units), at least one. Received: "
-            f"{name}.shape={states.shape}. Flatten each example to a vector."
-        )
-    if np.isinf(states).any() or np.isnan(states).all():
+    if np.isinf(states).any() or (states.size and np.isnan(states).all()):
         raise ValueError(
             f"Expected {name} to be finite. Received: infinite values, or only NaN."
         )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from keras_rbm._checks import check_counts
 from keras_rbm._optional_imports import import_optional
 from keras_rbm.datasets.sequences import PROTEINS
-from keras_rbm.plots.figures import check_title, new_figure
+from keras_rbm.plots.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,8 +28,6 @@ def logos(
     weights: ArrayLike | Sequence[ArrayLike],
     alphabet: str = PROTEINS,
     titles: Sequence[str] | None = None,
-    *,
-    title: str | None = None,
 ) -> "Figure":
     """Draws sequence logos, of what hidden units respond to or of letter frequencies.
 
@@ -42,7 +40,6 @@ def logos(
             frequencies.
         alphabet: str, the letters.
         titles: list of str, one for each logo, or `None`.
-        title: str or `None`, the title of the whole figure.
 
     Returns:
         `matplotlib.figure.Figure`.
@@ -60,7 +57,6 @@ def logos(
         1. Schneider, Stephens. Sequence logos: a new way to display consensus
            sequences. Nucleic Acids Research, 1990.
     """
-    check_title(title)
     single = getattr(weights, "ndim", 3) == 2
     arrays = [np.asarray(own, np.float64) for own in ([weights] if single else weights)]
     shapes = [own.shape for own in arrays]
@@ -69,25 +65,10 @@ def logos(
             f"Expected a list of arrays (sites, {len(alphabet)}), a column for each of "
             f"{alphabet!r}. Received: shapes {shapes!r:.200}."
         )
-    if (
-        len(set(alphabet)) < len(alphabet)
-        or not np.isfinite(np.concatenate(arrays)).all()
-    ):
-        raise ValueError(
-            "Expected finite weights, and an alphabet with each letter once. Received: "
-            f"alphabet={alphabet!r:.100}, or NaN or infinite weights."
-        )
-    if titles is not None and (isinstance(titles, str) or len(titles) != len(arrays)):
-        raise ValueError(
-            f"Expected a title for each of {len(arrays)} logos. Received: "
-            f"{len(titles)} titles."
-        )
     logomaker = import_optional("logomaker", "draws the letters")
     pandas = import_optional("pandas", "holds what logomaker draws")
     sites = max(len(own) for own in arrays)
     figure = new_figure(max(4.0, 0.24 * sites + 1.0), 1.5 * len(arrays) + 0.3)
-    if title is not None:
-        figure.suptitle(title, fontweight="bold")
     for row, own in enumerate(arrays):
         axes = figure.add_subplot(len(arrays), 1, row + 1)
         table = pandas.DataFrame(own, columns=list(alphabet))
@@ -108,13 +89,12 @@ def contact_map(
     contacts: ArrayLike | None = None,
     num_pairs: int = 50,
     distance: int = 5,
-    *,
-    title: str | None = None,
 ) -> "Figure":
     """Draws the pairs of highest score, together with known contacts.
 
     Known contacts are gray. The predicted pairs, above the diagonal, are filled if
-    right and hollow if wrong. Sites are numbered from 1.
+    right and hollow if wrong. Sites are numbered from 1. The title says how many pairs
+    are right.
 
     Args:
         scores: symmetric array (V, V), as from `keras_rbm.inference.contact_scores`.
@@ -122,7 +102,6 @@ def contact_map(
             of the diagonal, or `None`.
         num_pairs: int ≥ 1, the number of best pairs to draw.
         distance: int ≥ 1, least `|i - j|` of a pair.
-        title: str or `None`; by default it says how many pairs are right.
 
     Returns:
         `matplotlib.figure.Figure`.
@@ -138,7 +117,6 @@ def contact_map(
     >>> figure.axes[0].get_title()
     '10 pairs of highest score'
     """
-    check_title(title)
     check_counts(num_pairs=num_pairs, distance=distance)
     scores = np.asarray(scores)
     size = len(scores)
@@ -166,7 +144,9 @@ def contact_map(
     right = np.ones(len(i), bool)
     if known is not None:
         right = known[i, j]
-        rows, columns = np.nonzero(known & _apart(size, distance))
+        places = np.arange(size)
+        apart = abs(places[:, np.newaxis] - places) >= distance
+        rows, columns = np.nonzero(known & apart)
         axes.scatter(columns + 1, rows + 1, s=14, c="0.85", marker="s")
     axes.scatter(j[right] + 1, i[right] + 1, s=16, c="tab:blue", zorder=2)
     wrong = {"facecolors": "none", "edgecolors": "tab:red", "zorder": 2}
@@ -174,17 +154,11 @@ def contact_map(
     axes.plot([1, size], [1, size], color="0.7", linewidth=0.6)
     axes.set(xlim=(0, size + 1), ylim=(size + 1, 0), xlabel="site", ylabel="site")
     axes.set_aspect("equal")
-    if title is None:
-        title = f"{len(i)} pairs of highest score"
-        if known is not None:
-            title += f", {int(right.sum())} right"
+    title = f"{len(i)} pairs of highest score"
+    if known is not None:
+        title += f", {int(right.sum())} right"
     axes.set_title(title, fontsize=10)
     return figure
-
-
-def _apart(size, distance):
-    places = np.arange(size)
-    return abs(places[:, np.newaxis] - places) >= distance
 
 
 def _colors(alphabet):

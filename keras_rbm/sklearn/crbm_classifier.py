@@ -15,8 +15,7 @@ from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.models import CRBM
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.sklearn.optimizers import compiles, optimizer_with_rate
-from keras_rbm.sklearn.random_state import seed_from
+from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 
 
 class CRBMClassifier(ClassifierMixin, BaseEstimator):

@@ -28,23 +28,16 @@ from keras_rbm.models.data.row_checks import (
     warn_of_means,
 )
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.training.defaults import BETA_1, default_rate, new_rule
+from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.rules.rule import Rule
-from keras_rbm.sklearn.optimizers import compiles, optimizer_with_rate
+from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 from keras_rbm.sklearn.precise import digest, precise_potentials
-from keras_rbm.sklearn.random_state import seed_from
 from keras_rbm.units.unit import Unit
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
-#: Adam's learning rate for up to so many binary columns; beyond, it falls with V.
-_RATE, _WIDTH = 0.1, 64
-#: Epochs beyond which it would kill hidden units.
-_FEW_EPOCHS = 20
-#: Rows of the batches for which a rate is meant beyond these epochs.
-_BATCH = 32
 
 
 class RBMEstimator(
@@ -76,14 +69,13 @@ class RBMEstimator(
         n_components: int ≥ 1, hidden units, H.
         visible: `"auto"`, `"bernoulli"`, `"gaussian"`, or a `keras_rbm.units` object.
         hidden: str or `keras_rbm.units` object, type of the hidden units.
-        rule: str or `keras_rbm.rules` object, copied in each fit.
-        optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
-        learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
-            schedule; `None` for the optimizer's own. Adam's for binary columns and at
-            most 20 epochs is 0.1, or 6.4/V if there are more than 64: more than in
-            `RBM.compile`, so that few epochs give features for a classifier. Beyond 20
-            epochs Adam has little momentum, as there, and a number is meant for batches
-            of 32: it is √(batch_size / 32) of it for smaller ones.
+        rule: str or `keras_rbm.rules` object, copied in each fit, or `None`.
+        optimizer: str, Keras optimizer, copied in each fit, or `None`. Rule, optimizer
+            and its rate are by default those of `RBM.compile`.
+        learning_rate: float > 0, from which the optimizer's rate falls to 0 in
+            `n_iter` epochs, or Keras schedule; all else is then as the optimizer has it
+            in Keras. Ten epochs give better features at a rate of 0.1 than by default,
+            and worse likelihoods.
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
@@ -132,7 +124,7 @@ class RBMEstimator(
         *,
         visible: str | Unit = "auto",
         hidden: str | Unit = "bernoulli",
-        rule: str | Rule = "pcd",
+        rule: str | Rule | None = None,
         optimizer: str | keras.optimizers.Optimizer | None = None,
         learning_rate: float
         | keras.optimizers.schedules.LearningRateSchedule
@@ -411,21 +403,11 @@ class RBMEstimator(
             "missing": None if all_known(X) else "latent",
         }
         model = RBM(self.n_components, **kinds, seed=seed)
-        rate, few = self.learning_rate, epochs <= _FEW_EPOCHS
-        binary = isinstance(visible, units.Bernoulli)
-        momentum: dict[str, Any] = {}
-        if rate is None and self.optimizer is None and binary:
-            # Adam with Keras' momentum, whose units are further apart: features are
-            # better, likelihoods not.
-            fast = _RATE * min(1.0, _WIDTH / X.shape[1])
-            rate = fast if few else default_rate("adam", X.shape[1])
-        elif isinstance(rate, float) and rate > 0.0 and not (few or self.optimizer):
-            # So many steps of Adam at such a rate leave most units constant.
-            rate *= min(1.0, math.sqrt(self.batch_size / _BATCH))
-            momentum = {"beta_1": BETA_1}
-        optimizer = optimizer_with_rate(self.optimizer, rate, **momentum)
-        jit_compile = compiles(len(X), self.batch_size, epochs)
-        model.compile(optimizer, rule=new_rule(self.rule), jit_compile=jit_compile)
+        model.compile(
+            optimizer_with_rate(self.optimizer, self.learning_rate),
+            rule=None if self.rule is None else new_rule(self.rule),
+            jit_compile=compiles(len(X), self.batch_size, epochs),
+        )
         return model
 
     def _hidden_unit(self, visible):

@@ -31,3 +31,26 @@ def test_tastes_beat_means(run_script, folder, unit):
     assert float(errors["RBM"]) < 0.8 * float(errors["means"])
     recommended = re.findall(r"\d\.\d\d  Film (\d+)", shown)
     assert [int(film) % 2 for film in recommended[:2]] == [1, 1]
+
+
+def test_means_are_what_minimizes_regularized_errors():
+    """Squared errors plus 5 times the squares of all deviations are least there."""
+    from examples.recommender import Means
+
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((30, 20)) < 0.4)
+    stars = rng.integers(1, 6, len(users))
+    rows = np.full((30, 20), np.nan)
+    rows[users, items] = stars
+    mean = stars.mean()
+    design = np.zeros((len(stars), 50))
+    design[np.arange(len(stars)), users] = design[np.arange(len(stars)), 30 + items] = 1
+    both = np.linalg.solve(
+        design.T @ design + 5 * np.eye(50), design.T @ (stars - mean)
+    )
+    expected = mean + both[:30, np.newaxis] + both[30:]
+    means = Means(rows)
+    np.testing.assert_allclose(means(rows), expected, atol=1e-4)
+    # A new user who rated nothing, and one who rated as the first did.
+    new = means(np.stack([np.full(20, np.nan), rows[0]]))
+    np.testing.assert_allclose(new, [mean + both[30:], expected[0]], atol=1e-4)

@@ -116,16 +116,7 @@ def _metric(cls, threshold, y_true, y_pred, sample_weight):
     return float(metric.result())
 
 
-def _animation(**arguments):
-    animation = kr.plots.chain_animation(**arguments)
-    animation._draw_was_started = True  # else it warns that nobody has looked at it
-    return animation
-
-
-_HISTORY = {"loss": [3.0, 2.0], "val_loss": [3.5, 2.5]}
 _BATCHES = {"seed": 0, "iterations": None}
-_CHAINS = {"image_shape": (2, 2), "initial_visible": None, "seed": 0, "means": True}
-_CHAINS |= {"title": None}
 _METRIC = {"threshold": 0.5, "y_true": DATA, "y_pred": DATA, "sample_weight": None}
 
 #: Other public functions: `(function, arguments)`; values that are functions are made.
@@ -158,59 +149,6 @@ OTHERS = {
         {"name": "shifting_bar", "split": "train", "binarize": None, "redraw": True}
         | {"seed": 0, "with_labels": False, "size": 5, "length": 1},
     ),
-    "plots.filters": (
-        kr.plots.filters,
-        {"rbm": MODELS["RBM"], "image_shape": (2, 2), "max_units": 3, "title": "a"}
-        | {"order": "norm", "gains": [0.3, 0.2, 0.1]},
-    ),
-    "plots.chains": (
-        kr.plots.chains,
-        {"rbm": MODELS["RBM"], "num_chains": 2, "sweeps": (0, 1)} | _CHAINS,
-    ),
-    "plots.chain_animation": (
-        _animation,
-        {"rbm": MODELS["RBM"], "num_chains": 2, "sweeps": (0, 1)}
-        | {"interval": 100}
-        | _CHAINS,
-    ),
-    "plots.free_energies": (
-        kr.plots.free_energies,
-        {"rbm": MODELS["RBM"], "data": DATA, "held_out": DATA, "noise": True}
-        | {"seed": 0, "title": None},
-    ),
-    "plots.activations": (
-        kr.plots.activations,
-        {"rbm": MODELS["RBM"], "x": DATA, "threshold": 0.01, "title": None},
-    ),
-    "plots.annealing": (
-        kr.plots.annealing,
-        {"log_partition": lambda: _annealed(), "both_ways": False, "title": None},
-    ),
-    "plots.samples": (
-        kr.plots.samples,
-        {"states": DATA, "image_shape": (2, 2), "num_columns": 3, "title": None},
-    ),
-    "plots.reconstructions": (
-        kr.plots.reconstructions,
-        {"rbm": MODELS["RBM"], "x": DATA, "image_shape": None, "max_examples": 3}
-        | {"title": None},
-    ),
-    "plots.comparison": (
-        kr.plots.comparison,
-        {"rows": {"a": DATA, "b": DATA}, "image_shape": None, "title": None},
-    ),
-    "plots.history": (
-        kr.plots.history,
-        {"history": _HISTORY, "every": None, "title": None},
-    ),
-    "plots.score_report": (
-        kr.plots.score_report,
-        {"report": lambda: _report(), "title": None},
-    ),
-    "plots.quality_report": (
-        kr.plots.quality_report,
-        {"report": lambda: _quality(), "title": None},
-    ),
     "quality_report": (
         kr.quality_report,
         {"model": MODELS["RBM"], "train": DATA, "held_out": DATA}
@@ -230,19 +168,3 @@ OTHERS = {
         {"rbm": lambda: kr.RBM(3, num_visible=WIDTH), "max_hidden_units": 4},
     ),
 }
-
-
-@functools.cache
-def _annealed():
-    return MODELS["RBM"]().log_partition(num_chains=10, betas=5)
-
-
-@functools.cache
-def _report():
-    return kr.score_report(MODELS["RBM"](), DATA, methods=["exact"], steps=2)
-
-
-@functools.cache
-def _quality():
-    rows = np.resize(DATA, (12, WIDTH))
-    return kr.quality_report(MODELS["RBM"](), rows, rows, steps=2)

@@ -172,7 +172,7 @@ def test_gaussian_visible_units(standardize, slides):
     assert_close(got, want | {"visible_log_precision": of_precision}, atol=2e-5)
 
 
-def test_offsets_of_gaussian_units_slide_in_their_statistic():
+def test_offsets_of_gaussian_units_slide_in_their_statistic(slides):
     unit = units.Gaussian(standardize=True)
     rbm = keras_rbm.RBM(3, visible=unit, num_visible=2, seed=0)
     data = np.random.default_rng(0).normal(50.0, 3.0, (30, 2)).astype("float32")

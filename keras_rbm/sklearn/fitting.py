@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 import keras
+import numpy as np
+from sklearn.utils import check_random_state
 
 from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
@@ -14,19 +16,14 @@ _COMPILED_STEPS = 5000
 
 
 def optimizer_with_rate(
-    optimizer: str | keras.optimizers.Optimizer | None,
-    learning_rate: float
-    | keras.optimizers.schedules.LearningRateSchedule
-    | None = None,
-    **config: Any,
-) -> keras.optimizers.Optimizer | None:
-    """Returns a Keras optimizer like the given one, or `None` for the default.
+    optimizer: Any, learning_rate: Any
+) -> str | keras.optimizers.Optimizer | None:
+    """Returns what `compile` is given as the optimizer: a copy, a name, or `None`.
 
     Args:
-        optimizer: str, Keras optimizer, or `None` for the default of `RBM.compile`.
+        optimizer: str, Keras optimizer, or `None`.
         learning_rate: float > 0, from which it falls to 0, or Keras schedule, to
             replace its own, or `None`.
-        **config: other values of the optimizer's config, if there is a rate.
 
     Raises:
         TypeError, ValueError: if the learning rate is neither.
@@ -43,10 +40,15 @@ def optimizer_with_rate(
             )
         learning_rate = FallingRate(learning_rate)
     rate = keras.optimizers.schedules.serialize(learning_rate)
-    return defaults.new_optimizer(optimizer or "adam", learning_rate=rate, **config)
+    return defaults.new_optimizer(optimizer or "adam", learning_rate=rate)
 
 
 def compiles(num_rows: int, batch_size: int, epochs: int) -> str | bool:
     """Returns `jit_compile` for a fit to so many rows: `"auto"` if it is long."""
     steps = epochs * math.ceil(num_rows / batch_size)
     return "auto" if steps >= _COMPILED_STEPS else False
+
+
+def seed_from(random_state: int | np.random.RandomState | None) -> int:
+    """Returns an int drawn from what scikit-learn calls a random state."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
