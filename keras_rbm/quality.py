@@ -1,6 +1,8 @@
 """Did it learn? Samples of a model beside its data."""
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,6 @@ from scipy.spatial.distance import cdist
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.annealing.tempered_partition import no_warning_of_complex
 from keras_rbm.inference.missing import is_known
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import as_rows, held_rows, map_rows, some_rows
@@ -360,10 +361,25 @@ def _mixing(model, starts, steps, project, seed):
     if not values.shape[-1]:
         return 1.0, 1.0
     r_hats = tfp.mcmc.potential_scale_reduction(values, 1, split_chains=True)
-    with no_warning_of_complex():
+    with _no_warning_of_complex():
         sizes = tfp.mcmc.effective_sample_size(values, cross_chain_dims=1)
     states = values.shape[0] * values.shape[1]
     return float(np.max(r_hats)), float(apart * states / np.min(sizes))
+
+
+@contextlib.contextmanager
+def _no_warning_of_complex() -> Iterator[None]:
+    """TensorFlow warns of what TensorFlow Probability does with Fourier transforms."""
+    logger = tf.get_logger()
+
+    def is_other(record):
+        return "casting an input of type complex" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
 
 
 def _verdict(report):

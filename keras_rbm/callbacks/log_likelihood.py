@@ -7,10 +7,9 @@ import keras
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference
 from keras_rbm._checks import check_counts
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.inference.log_partition import check_method
+from keras_rbm.inference.log_partition import METHODS, check_method
 from keras_rbm.models.data.row_checks import values_of, warn_of_means
 from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.random import as_seed
@@ -22,7 +21,7 @@ class LogLikelihood(keras.callbacks.Callback):
     `log_likelihood = mean_n -F(v_n) - log Z`, in nats per example, with log Z by
     annealing. `log_likelihood_lower` and `log_likelihood_upper` are the ends of the
     interval that follows from that of log Z. An infinite end means that the error is
-    unknown: use more `betas`, or at least ten chains. For a deep model the value is
+    unknown: use at least ten chains. For a deep model the value is
     that of `log_likelihood_bound`, which is lower by the error of mean field.
 
     An estimate takes as long as `log_partition`: for a large model about as long as an
@@ -39,8 +38,7 @@ class LogLikelihood(keras.callbacks.Callback):
             once, when the callback is created.
         every: int ≥ 1, epochs from one estimate to the next.
         num_chains: int ≥ 2, number of annealed chains.
-        betas: int or a sequence, see `keras_rbm.inference.temperatures`; by default 100
-            for annealing, and 1000 where the interval is then wider than ± 0.05 nats.
+        precision: float > 0, nats, see `log_partition`.
         seed: int, the same for every estimate, so differences between estimates come
             from the model rather than the sampler.
         name: str, first part of the keys, e.g. `"val_log_likelihood"`.
@@ -49,7 +47,7 @@ class LogLikelihood(keras.callbacks.Callback):
 
     Raises:
         TypeError: if the data are neither an array of numbers nor a dataset.
-        ValueError: if a count or `betas` is out of range or `name` is empty; when
+        ValueError: if a count is out of range or `name` is empty; when
             training begins, if the data cannot be states of the model's visible
             units, or the method does not suit these.
 
@@ -58,7 +56,7 @@ class LogLikelihood(keras.callbacks.Callback):
     >>> data = np.random.default_rng(0).integers(0, 2, (60, 9)).astype("float32")
     >>> rbm = keras_rbm.RBM(4, seed=0)
     >>> rbm.compile(keras.optimizers.SGD(0.1))
-    >>> score = keras_rbm.callbacks.LogLikelihood(data[30:], every=2, betas=100)
+    >>> score = keras_rbm.callbacks.LogLikelihood(data[30:], every=2)
     >>> history = rbm.fit(data[:30], epochs=4, callbacks=[score], verbose=0)
     >>> len(history.history["log_likelihood"])
     2
@@ -69,7 +67,7 @@ class LogLikelihood(keras.callbacks.Callback):
         data: ArrayLike | tf.data.Dataset,
         every: int = 1,
         num_chains: int = 100,
-        betas: ArrayLike | None = None,
+        precision: float | None = None,
         seed: int = 0,
         name: str = "log_likelihood",
         method: str = "bidirectional",
@@ -77,12 +75,8 @@ class LogLikelihood(keras.callbacks.Callback):
         super().__init__()
         check_counts(1, every=every)
         check_counts(2, num_chains=num_chains)
-        if betas is not None:
-            inference.temperatures(betas)
-        if method not in inference.METHODS:
-            raise ValueError(
-                f"Expected method one of {inference.METHODS}. Received: {method!r}."
-            )
+        if method not in METHODS:
+            raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
         if not isinstance(name, str) or not name:
             raise ValueError(
                 f"Expected a str, the first part of the logs' keys. Received: "
@@ -92,7 +86,7 @@ class LogLikelihood(keras.callbacks.Callback):
         self.data = held_rows(data)
         self.every = every
         self.num_chains = num_chains
-        self.betas = betas
+        self.precision = precision
         self.seed = seed
         self.name = name
         self.method = method
@@ -116,10 +110,10 @@ class LogLikelihood(keras.callbacks.Callback):
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)
 
     def _log_partition(self):
-        options = {"num_chains": self.num_chains, "seed": self.seed}
+        options = {"num_chains": self.num_chains, "precision": self.precision}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            result = self.model.log_partition(self.method, betas=self.betas, **options)
+            result = self.model.log_partition(self.method, seed=self.seed, **options)
         if caught and not self._told:
             warnings.warn(str(caught[0].message), stacklevel=2)
             self._told = True

@@ -2,29 +2,20 @@
 
 from typing import Any as _Any
 
-from keras_rbm.inference.annealing.annealed_importance import (
+from keras_rbm.inference.annealing.both_ways import Annealing as Annealing
+from keras_rbm.inference.annealing.both_ways import anneal as anneal
+from keras_rbm.inference.annealing.given_base import (
     annealed_importance_sampling as annealed_importance_sampling,
 )
-from keras_rbm.inference.annealing.annealed_importance import (
+from keras_rbm.inference.annealing.given_base import (
     annealed_log_likelihood as annealed_log_likelihood,
 )
-from keras_rbm.inference.annealing.annealed_importance import (
+from keras_rbm.inference.annealing.given_base import (
     reverse_annealed_importance_sampling as reverse_annealed_importance_sampling,
 )
-from keras_rbm.inference.annealing.annealing import Annealing as Annealing
-from keras_rbm.inference.annealing.annealing import anneal as anneal
-from keras_rbm.inference.annealing.starting_point import StartingPoint as StartingPoint
-from keras_rbm.inference.annealing.starting_point import (
-    find_starting_point as find_starting_point,
-)
-from keras_rbm.inference.annealing.tempered_partition import (
-    tempered_log_partition as tempered_log_partition,
-)
-from keras_rbm.inference.annealing.tempered_path import TemperedPath as TemperedPath
-from keras_rbm.inference.annealing.tempered_path import temperatures as temperatures
-from keras_rbm.inference.annealing.tempering import TemperedChains as TemperedChains
-from keras_rbm.inference.annealing.tempering import equalized_betas as equalized_betas
-from keras_rbm.inference.annealing.tempering import (
+from keras_rbm.inference.annealing.replica_bridge import temper as temper
+from keras_rbm.inference.annealing.replicas import TemperedChains as TemperedChains
+from keras_rbm.inference.annealing.replicas import (
     parallel_tempering as parallel_tempering,
 )
 from keras_rbm.inference.couplings import contact_scores as contact_scores
@@ -41,10 +32,6 @@ from keras_rbm.inference.gibbs import (
 )
 from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden as sample_visible_given_hidden,
-)
-from keras_rbm.inference.log_partition import METHODS as METHODS
-from keras_rbm.inference.log_partition import (
-    estimate_log_partition as estimate_log_partition,
 )
 from keras_rbm.inference.messages.approximate_inference import (
     BeliefPropagation as BeliefPropagation,

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
+from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.full_precision import full_precision
-from keras_rbm.inference.log_partition import estimate_by_each
+from keras_rbm.inference.log_partition import log_partitions as estimates_of
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.models.data.rows import as_rows
@@ -39,8 +40,8 @@ def log_partitions(
     methods: Sequence[str],
     *,
     num_chains: int = 100,
+    precision: float | None = None,
     seed: int | tf.Tensor = 0,
-    **options: Any,
 ) -> dict[str, inference.LogPartition]:
     """Estimates log Z(x) of the models given each row of x, by several methods.
 
@@ -50,8 +51,7 @@ def log_partitions(
         potentials_of: function of rows of x that returns their `Potentials`.
         rows: tensor (B, X), or `SparseRows`.
         methods: list of str.
-        num_chains, seed: as for `CRBM.log_partition`.
-        **options: the other arguments of `estimate_log_partition`.
+        num_chains, precision, seed: as for `CRBM.log_partition`.
 
     Returns:
         dict of method to `LogPartition`, fields (B,).
@@ -68,13 +68,11 @@ def log_partitions(
     for first in range(0, len(rows) if eager else size, size):
         features = as_rows(rows[first : first + size]) if eager else rows
         potentials = potentials_of(features)
-        part = estimate_by_each(
+        fresh = random.fold_in(random.as_seed(seed), first)
+        part = estimates_of(
             potentials,
             [method for method in methods if method != "mean_field"],
-            base=potentials.visible_bias,
-            num_chains=num_chains,
-            seed=random.fold_in(random.as_seed(seed), first),
-            **options,
+            Options(num_chains, precision, fresh, potentials.visible_bias),
         )
         if "mean_field" in methods:
             part["mean_field"] = _mean_field_bound(potentials, features)

@@ -408,12 +408,8 @@ class CRBM(WithInference, WithBackbone):
         method: str | None = None,
         *,
         num_chains: int = 100,
-        betas: ArrayLike | None = None,
         precision: float | None = None,
-        steps: int | None = None,
         seed: int | tf.Tensor = 0,
-        search: bool = True,
-        progress: bool = False,
     ) -> inference_module.LogPartition:
         """Computes or estimates `log Z(x)` for each example.
 
@@ -426,8 +422,7 @@ class CRBM(WithInference, WithBackbone):
                 `Beliefs.converged`); `"ais"`, that for all others; `"mean_field"` (a
                 lower bound, the higher one of two starts), `"bidirectional"` or
                 `"reverse_ais"` (annealing, `num_chains` chains for each example).
-            num_chains, betas, precision, steps, seed, search, progress: for annealing,
-                see `keras_rbm.inference.estimate_log_partition`.
+            num_chains, precision, seed: see `keras_rbm.inference.anneal`.
 
         Returns:
             `keras_rbm.inference.LogPartition`, fields of shape (B,), nats.
@@ -436,13 +431,7 @@ class CRBM(WithInference, WithBackbone):
             ValueError: if the method is unknown, the model too large to enumerate,
                 or an argument out of range.
         """
-        options = {"num_chains": num_chains, "betas": betas, "precision": precision}
-        options |= {
-            "steps": steps,
-            "seed": seed,
-            "search": search,
-            "progress": progress,
-        }
+        options = {"num_chains": num_chains, "precision": precision, "seed": seed}
         method = self._default_method() if method is None else method
         return self._log_partitions(x, [method], **options)[method]
 

@@ -323,24 +323,6 @@ class DBM(WithInference, GenerativeModel):
         values = self._visible_states(x, "log_likelihood_bound")
         return self._log_likelihood(values, log_partition)
 
-    def log_partition(
-        self,
-        method: str = "ais",
-        *,
-        initial_visible: ArrayLike | None = None,
-        **kwargs: Any,
-    ) -> inference_module.LogPartition:
-        """Computes or estimates `log Z`, as `RBM.log_partition` does.
-
-        `initial_visible` is not supported: chains are states of all layers.
-        """
-        if initial_visible is not None:
-            raise ValueError(
-                "Expected no initial_visible: the chains are states of all layers. "
-                "Received: initial_visible. Leave it out, and pass steps= instead."
-            )
-        return super().log_partition(method, **kwargs)
-
     def sample(
         self,
         num_samples: int,

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import inference
 from keras_rbm._replicas import all_sum
+from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.arguments import as_floats, check_eager
-from keras_rbm.inference.full_precision import full_precision
-from keras_rbm.inference.log_partition import estimate_by_each
+from keras_rbm.inference.log_partition import log_partitions
 from keras_rbm.inference.missing import is_known
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.row_checks import check_weights
 from keras_rbm.models.data.rows import (
     Data,
-    as_rows,
     as_values,
     encoded_chunks,
     is_array,
@@ -282,55 +281,60 @@ class GenerativeModel(BoltzmannMachine):
         self,
         *,
         num_chains: int = 100,
-        betas: ArrayLike | None = None,
-        steps: int | None = None,
+        precision: float | None = None,
         seed: int | tf.Tensor = 0,
-        search: bool = True,
-        progress: bool = False,
     ) -> inference.Annealing:
-        """Searches for the model's mass, and anneals chains to it and back, once.
+        """Searches for the model's mass, and anneals chains to it and back.
 
         The properties `ais`, `reverse_ais` and `bidirectional` of the result are what
         `log_partition` estimates by these methods; its `base` and `betas` suit
         `keras_rbm.inference.annealed_log_likelihood`.
 
         Args:
-            num_chains, steps, seed, search, progress: as for `log_partition`.
-            betas: as there, by default 1000.
+            num_chains, precision, seed: as for `log_partition`.
 
         Returns:
             `keras_rbm.inference.Annealing`.
         """
-        options = {"num_chains": num_chains, "betas": betas, "steps": steps}
-        options |= {"seed": seed, "search": search, "progress": progress}
-        return inference.anneal(**self._of_this_model("anneal", **options))
+        potentials, options = self._to_estimate("anneal", num_chains, precision, seed)
+        return inference.anneal(potentials, **options._asdict())
 
     def log_partition(
         self,
-        method: str = "ais",
+        method: str | None = None,
         *,
         num_chains: int = 100,
-        betas: ArrayLike | None = None,
         precision: float | None = None,
-        initial_visible: ArrayLike | None = None,
-        steps: int | None = None,
         seed: int | tf.Tensor = 0,
-        search: bool = True,
-        progress: bool = False,
         observed: ArrayLike | None = None,
     ) -> inference.LogPartition:
         """Computes or estimates `log Z`, with its error.
 
-        The search for the model's mass begins at the mean of the data that `adapt` or
-        `fit` saw, at the states of the learning rule's chains, and in other places.
+        A model that was just trained by parallel tempering, the default rule, has a
+        ladder of chains from independent units to itself: some hundred sweeps of them
+        give log Z. Other models, and those for which that interval is open or wide, are
+        annealed. The search for their mass begins at the mean of the data that `adapt`
+        or `fit` saw, at the states of the learning rule's chains, and in other places.
+
+        | method | what it does | its interval is finite if |
+        | --- | --- | --- |
+        | `None` | goes on from training's ladder; else `"ais"` | as for that |
+        | `"exact"` | enumerates up to 25 units | always: a point |
+        | `"ais"` | AIS from searched means | weights behave, no mode was missed |
+        | `"bidirectional"` | anneals both ways | the two directions overlap |
+        | `"reverse_ais"` | anneals model samples back | weights behave well |
+        | `"tempering"` | bridges tempered replicas | they exchange, travel and mix |
+        | `"bethe"` | `sum_product`, binary units | never: error not known |
+        | `"mean_field"` | a lower bound | never |
 
         Args:
-            method: `"ais"`, `"bidirectional"`, `"reverse_ais"`, `"tempering"`,
-                `"exact"` (enumerates up to 25 units), `"mean_field"` (a lower bound),
-                for binary units also `"bethe"`: see the table of
-                `keras_rbm.inference.estimate_log_partition`.
-            num_chains, betas, precision, steps, seed, search, progress: see there.
-            initial_visible: model samples for `"reverse_ais"`.
+            method: str or `None`, see above.
+            num_chains: int ≥ 2; with fewer than 10 the interval is infinite.
+            precision: float > 0, nats. More work is done until the interval is within ±
+                this: chains are annealed at 100, 1000 or 10,000 temperatures. By
+                default at 100, or at 1000 if it is then not within ± 0.05. Where most
+                of the error comes from the states annealed back, more chains help.
+            seed: int or integer tensor of shape (2,).
             observed: array (N, V), NaN where a state is not known, or `None`. For each
                 row, log Z of the model in which the known states are fixed,
                 `log sum exp(-E)` over the others, so that log p of the known states is
@@ -339,42 +343,33 @@ class GenerativeModel(BoltzmannMachine):
                 not NaN, the row's own model.
 
         Returns:
-            `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,).
+            `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,). If
+            chains cannot tell an end of its interval, a warning says what to do.
 
         Raises:
             ValueError: if the method is unknown, a variable is not finite, the model is
-                too large to enumerate, or an argument is out of range.
+                too large to enumerate, or an argument out of range.
         """
-        options = {"num_chains": num_chains, "betas": betas, "precision": precision}
-        options |= {
-            "steps": steps,
-            "seed": seed,
-            "search": search,
-            "progress": progress,
-        }
+        options = {"num_chains": num_chains, "precision": precision, "seed": seed}
         if observed is not None:
             observed = self._states_with_gaps(observed)
             return self._gaps.log_partition(self, observed, method, **options)
-        options["initial_visible"] = initial_visible
         return self._log_partitions([method], **options)[method]
 
-    def _log_partitions(self, methods, **options):
+    def _log_partitions(self, methods, num_chains=100, precision=None, seed=0):
         """Returns a dict of method to estimate; they share a search and chains."""
         check_eager(self.name)
-        options = self._of_this_model("log_partition", **options)
-        return estimate_by_each(methods=methods, **options)
+        named = "log_partition", num_chains, precision, seed
+        potentials, options = self._to_estimate(*named)
+        ladder = self._ladder(self._base_natural(potentials))
+        return log_partitions(potentials, methods, options, ladder)
 
-    @full_precision()
-    def _of_this_model(self, caller, *, initial_visible=None, **options):
-        """Returns all arguments of annealing, given those that a user may choose."""
+    def _to_estimate(self, caller, num_chains, precision, seed):
+        """Returns potentials and `Options`, with what the model knows."""
         self._assert_built(caller)
         potentials = self.potentials(dtype=self.variable_dtype)
-        if initial_visible is not None:
-            initial_visible = as_rows(self._visible_rows(initial_visible, caller))
-            options["initial_visible"] = initial_visible
-        options["base"] = self._known_base(potentials)
-        options["chains"] = self._chains(potentials)
-        return {"potentials": potentials} | options
+        known = self._known_base(potentials), self._chains(potentials)
+        return potentials, Options(num_chains, precision, seed, *known)
 
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
@@ -397,13 +392,13 @@ class GenerativeModel(BoltzmannMachine):
 
         Args:
             log_partition: `LogPartition`, a number, the name of a method to compute
-                it with, or `None` for `"ais"`.
+                it with, or `None` for its default.
 
         Raises:
             ValueError: if `log_partition` is anything else.
         """
         if log_partition is None or isinstance(log_partition, str):
-            log_partition = self.log_partition(log_partition or "ais")
+            log_partition = self.log_partition(log_partition)
         value = getattr(log_partition, "value", log_partition)
         value = as_floats("log_partition", value, dtype=tf.float64)
         if value.shape.rank != 0:

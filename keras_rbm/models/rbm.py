@@ -378,7 +378,7 @@ class RBM(GenerativeModel):
         self._assert_built("distribution")
         check_sizes(0, steps=steps)
         if log_partition is None or isinstance(log_partition, str):
-            log_partition = self.log_partition(log_partition or "ais")
+            log_partition = self.log_partition(log_partition)
         if not isinstance(log_partition, inference.LogPartition):
             raise TypeError(
                 "Expected log_partition as a LogPartition or the name of a method. "

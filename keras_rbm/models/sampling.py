@@ -8,7 +8,8 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
-from keras_rbm.inference.annealing.tempering import go_on, started
+from keras_rbm.inference.annealing.path import temperatures
+from keras_rbm.inference.annealing.replicas import moved_replicas, start_replicas
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
 from keras_rbm.inference.gibbs import chain_in_parts
 from keras_rbm.inference.missing import filled, is_known
@@ -62,7 +63,7 @@ def draw_tempered(
     check_normalizable(potentials)
     ladder = model._ladder(base) if betas is None else None
     if ladder is None:
-        betas = inference.temperatures(_REPLICAS if betas is None else betas)
+        betas = temperatures(_REPLICAS if betas is None else betas)
     initial_visible, clamp, seed = checked_chains(
         model, potentials.visible, base, shape, steps, initial_visible, seed
     )
@@ -81,8 +82,8 @@ def draw_tempered(
         path = ladder.path(potentials)
         if initial_visible is None:
             initial_visible = ladder.states(shape[0])
-        chains = started(path, ladder.betas, shape[0], initial_visible, seed)
-        chains = go_on(path, chains, seed, steps, clamp)
+        chains = start_replicas(path, ladder.betas, initial_visible, shape[0])
+        chains = moved_replicas(path, chains, seed, steps, clamp)
     if tf.executing_eagerly() and not chains.mix:
         cure = "." if ladder is not None else ", or more replicas, such as betas=20."
         warnings.warn(

@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
-from keras_rbm.inference import TemperedPath, conditional_moments, temperatures
+from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.annealing.ladder import Ladder, changes_of_bases
-from keras_rbm.inference.annealing.tempering import equalized_betas, swap_neighbors
+from keras_rbm.inference.annealing.path import TemperedPath, temperatures
+from keras_rbm.inference.annealing.replicas import equalized_betas, swap_neighbors
 from keras_rbm.inference.gibbs import ChainState, sweep_noise, visible_chain
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.learner import Learner

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.inference.annealing.tempered_path import TemperedPath
+from keras_rbm.inference.annealing.path import TemperedPath
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import Potentials
 

@@ -5,27 +5,47 @@ that holds more mass. Without noise some states lead there at once. Going uphill
 little, so many states do.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.regions import Regions, comparable, heaviest_rows
-from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm.inference.annealing.pool import Regions, comparable, heaviest_rows
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
+
+#: Starts of either kind, as a multiple of M: going uphill costs little.
+_STARTS = 20
+#: Sweeps uphill: most states arrive in ten, the last in narrow modes after twenty.
+_SWEEPS = 20
+#: Rows of one walk uphill, for the sake of memory.
+_ROWS_AT_ONCE = 10_000
+
+
+class Peaks(NamedTuple):
+    """States that iterated conditional modes reach.
+
+    Attributes:
+        highest: tensor (K, B, V), of least free energy.
+        others: tensor (n · B, V), of any height.
+    """
+
+    highest: tf.Tensor
+    others: tf.Tensor
 
 
 def find_peaks(
     potentials: Potentials,
     regions: Regions,
     first: tf.Tensor,
-    starts: int,
+    num_chains: int,
     count: int,
     seed: tf.Tensor,
-) -> tf.Tensor:
-    """Returns the states of least free energy that iterated conditional modes reach.
+) -> Peaks:
+    """Returns states that iterated conditional modes [1] reach from many starts.
 
-    They [1] start at states of independent visible units with the means
+    They start at states of independent visible units with the means
     `u m + (1 - u) e`, where m are the means of `first`, u is uniform in (0, 1) for each
     start, and e are the units' lowest means for every other start, their highest for
     the rest (the means at natural parameters of 0, for categories and units without
@@ -34,32 +54,38 @@ def find_peaks(
 
     Args:
         potentials: `Potentials` of B models, or a single one.
-        regions: `Regions` of each model; the states are of different ones, and the last
-            repeat the first if fewer are reached.
+        regions: `Regions` of each model; the highest states are of different ones, and
+            the last repeat the first if fewer are reached.
         first: tensor (rows,) or (B, rows), visible natural parameters.
-        starts: int, about the number of starts of either kind for each model.
-        count: int, the number of states to return.
+        num_chains: int, M; there are twenty times as many starts of either kind.
+        count: int, K.
         seed: int tensor (2,).
-
-    Returns:
-        tensor (count, B, V).
 
     References:
         1. Besag. On the statistical analysis of dirty pictures. Journal of the Royal
            Statistical Society B, 1986.
     """
-    units, batch = potentials.visible, regions.centers.shape[1]
-    size = min(starts, max(2, SEARCH.rows_at_once // batch))
-    walkers, found = potentials.repeat(size), []
+    units, batch, starts = (
+        potentials.visible,
+        regions.centers.shape[1],
+        _STARTS * num_chains,
+    )
+    size = min(starts, max(2, _ROWS_AT_ONCE // batch))
+    walkers, highest, others = potentials.repeat(size), [], []
     for number in range(-(-starts // size)):
-        own = random.fold_in(seed, number)
-        visible = _visible_starts(units, first, size, batch, random.fold_in(own, 0))
-        hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(own, 1))
+        part = random.fold_in(seed, number)
+        visible = _visible_starts(units, first, size, batch, random.fold_in(part, 0))
+        hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(part, 1))
         for states in (visible, units.mode(walkers.visible_natural(hidden))):
-            found.append(_heaviest(units, regions, *uphill(walkers, states), count))  # type: ignore[call-arg]
-    states = tf.reshape(tf.concat(found, 0), (-1, units.num_units))
+            states, log_weights = uphill(walkers, states)  # type: ignore[misc]
+            highest.append(_heaviest(units, regions, states, log_weights, count))
+            if number == 0:
+                others.append(states[: num_chains * batch])
+    states = tf.reshape(tf.concat(highest, 0), (-1, units.num_units))
     models = potentials.repeat(len(states) // batch)
-    return _heaviest(units, regions, states, -models.free_energy(states), count)
+    log_weights = -models.free_energy(states)
+    highest = _heaviest(units, regions, states, log_weights, count)
+    return Peaks(highest, tf.concat(others, 0))
 
 
 def _visible_starts(units, first, size, batch, seed):
@@ -97,7 +123,7 @@ def uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Te
         return index + 1, tf.ensure_shape(new, visible.shape)
 
     _, visible = tf.while_loop(
-        lambda index, _: index < SEARCH.uphill_sweeps, sweep, (tf.constant(0), visible)
+        lambda index, _: index < _SWEEPS, sweep, (tf.constant(0), visible)
     )
     return visible, -potentials.free_energy(visible)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.bridge_sampling import bridge
+from keras_rbm.inference.annealing.bridge import bridge
 from keras_rbm.inference.growing.fractional import between, fractional_chain
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import (

@@ -7,8 +7,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm import random
-from keras_rbm._checks import check_counts
-from keras_rbm.inference.annealing.tempered_path import TemperedPath, temperatures
+from keras_rbm.inference.annealing.path import TemperedPath, temperatures
 from keras_rbm.inference.arguments import (
     as_floats,
     check_model,
@@ -82,55 +81,31 @@ class TemperedChains(NamedTuple):
         return path._replace(base=self.bases, hidden_base=self.hidden_bases)
 
 
-def start_tempering(
-    path: TemperedPath, visible: tf.Tensor, betas: tf.Tensor
+def start_replicas(
+    path: TemperedPath, betas: ArrayLike, visible: tf.Tensor, count: int | None = None
 ) -> TemperedChains:
-    """Returns `TemperedChains` at given states (R, C, V).
+    """Returns `TemperedChains` at states (R, C, V), or (C, V) for all replicas.
 
     Bases of the path have a row for all replicas, or one for each.
     """
-    natural = _by_rows(path.potentials.hidden_natural, visible)
-    rates = tf.zeros(visible.shape[0] - 1)
-    journeys = tf.zeros(tf.shape(visible)[:2], tf.int32)
     betas = tf.cast(betas, tf.float32)
-    hidden_base = path.hidden_base
+    replicas, hidden_base = betas.shape[0], path.hidden_base
+    count = visible.shape[-2] if count is None else count
+    visible = tf.broadcast_to(visible, (replicas, count, visible.shape[-1]))
+    natural = path.potentials.hidden_natural(
+        tf.reshape(visible, (replicas * count, visible.shape[-1]))
+    )
     if hidden_base is None:
         hidden_base = tf.zeros_like(path.potentials.hidden.bias)
-    bases, hidden_bases = (
-        tf.broadcast_to(base, (visible.shape[0], base.shape[-1]))
-        for base in (path.base, hidden_base)
+    return TemperedChains(
+        visible,
+        tf.reshape(natural, (replicas, count, natural.shape[-1])),
+        betas,
+        tf.broadcast_to(path.base, (replicas, path.base.shape[-1])),
+        tf.broadcast_to(hidden_base, (replicas, hidden_base.shape[-1])),
+        tf.zeros(replicas - 1),
+        tf.zeros((replicas, count), tf.int32),
     )
-    return TemperedChains(visible, natural, betas, bases, hidden_bases, rates, journeys)
-
-
-def tempering_step(
-    path: TemperedPath,
-    chains: TemperedChains,
-    seed: int | tf.Tensor,
-    clamp: tf.Tensor | None = None,
-) -> TemperedChains:
-    """Makes one Gibbs sweep of every replica, then proposes swaps of neighbors.
-
-    The visible states of replicas r and s are exchanged with probability
-    `min(1, exp(f_r(v_s) + f_s(v_r) - f_r(v_r) - f_s(v_s)))`, `f_r = log p*_beta_r` as
-    in `TemperedPath`: first for r = 0, 2, …, then for r = 1, 3, …. The step leaves
-    the joint distribution of the replicas invariant.
-
-    Args:
-        path: `TemperedPath` of a single model.
-        chains: `TemperedChains`, with bases of their own.
-        seed: int or integer tensor of shape (2,).
-        clamp: bool tensor (V,) or (C, V), units that keep their values, which must
-            be the same in every replica. The others are drawn given these.
-
-    Returns:
-        `TemperedChains`, with the swap rates of this step.
-
-    References:
-        1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
-           Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
-    """
-    return swapping_step(path, chains, seed, clamp)[0]
 
 
 class Swaps(NamedTuple):
@@ -233,13 +208,34 @@ def swap_neighbors(
     return rows, rates, even, odd
 
 
-def swapping_step(
+def tempering_step(
     path: TemperedPath,
     chains: TemperedChains,
     seed: tf.Tensor,
     clamp: tf.Tensor | None = None,
 ) -> tuple[TemperedChains, Swaps, Swaps]:
-    """Returns the chains after a step, and the `Swaps` after either round of it."""
+    """Makes one Gibbs sweep of every replica, then proposes swaps of neighbors.
+
+    The visible states of replicas r and s are exchanged with probability
+    `min(1, exp(f_r(v_s) + f_s(v_r) - f_r(v_r) - f_s(v_s)))`, `f_r = log p*_beta_r` as
+    in `TemperedPath`: first for r = 0, 2, …, then for r = 1, 3, …. The step leaves
+    the joint distribution of the replicas invariant.
+
+    Args:
+        path: `TemperedPath` of a single model.
+        chains: `TemperedChains`, with bases of their own.
+        seed: integer tensor of shape (2,).
+        clamp: bool tensor (V,) or (C, V), units that keep their values, which must
+            be the same in every replica. The others are drawn given these.
+
+    Returns:
+        `TemperedChains`, with the swap rates of this step, and the `Swaps` after either
+        round.
+
+    References:
+        1. Desjardins, Courville, Bengio, Vincent, Delalleau. Tempered Markov chain
+           Monte Carlo for training of restricted Boltzmann machines. AISTATS 2010.
+    """
     replicas, count = chains.visible.shape[:2]
     count = tf.shape(chains.visible)[1] if count is None else count
     seeds = [random.fold_in(seed, index) for index in range(2)]
@@ -249,11 +245,16 @@ def swapping_step(
     path = chains.along(path)
     replica = tf.repeat(tf.range(replicas), count)
     beta = tf.gather(chains.betas, replica)[:, tf.newaxis]
-    rows = path.rows(replica).sweep(_as_rows(chains), beta, noise, clamp)
+    layers = chains.visible, chains.hidden_natural
+    widths = [x.shape[2] or tf.shape(x)[2] for x in layers]
+    rows = ChainState(
+        *(tf.reshape(x, (-1, size)) for x, size in zip(layers, widths, strict=True))
+    )
+    rows = path.rows(replica).sweep(rows, beta, noise, clamp)
     rows, rates, even, odd = swap_neighbors(path, rows, chains.betas, seeds[1])
     visible, natural = (
-        tf.reshape(layer, (replicas, count, layer.shape[1] or tf.shape(layer)[1]))
-        for layer in rows
+        tf.reshape(x, (replicas, count, size))
+        for x, size in zip(rows, widths, strict=True)
     )
     chains = chains._replace(
         visible=visible,
@@ -288,7 +289,7 @@ def _arrived(journeys, replicas):
     return journeys + tf.cast(there, tf.int32)
 
 
-def equalized_betas(betas: ArrayLike, swap_rates: ArrayLike) -> tf.Tensor:
+def equalized_betas(betas: tf.Tensor, swap_rates: tf.Tensor) -> tf.Tensor:
     """Returns temperatures that would swap equally often, given measured rates.
 
     The rejection rates of neighbors add up along the temperatures to the
@@ -302,30 +303,10 @@ def equalized_betas(betas: ArrayLike, swap_rates: ArrayLike) -> tf.Tensor:
     Returns:
         tensor (R,).
 
-    Raises:
-        ValueError: if the shapes do not fit.
-
-    Example:
-
-    >>> betas = keras_rbm.inference.equalized_betas([0.0, 0.5, 1.0], [0.4, 0.8])
-    >>> print(betas.numpy().round(2))
-    [0.   0.33 1.  ]
-
     References:
         1. Syed, Bouchard-Côté, Deligiannidis, Doucet. Non-reversible parallel
            tempering: a scalable highly parallel MCMC scheme. JRSS B 2022.
     """
-    betas = as_floats("betas", betas)
-    swap_rates = as_floats("swap_rates", swap_rates)
-    if swap_rates.shape.rank != 1 or betas.shape != (swap_rates.shape[0] + 1,):
-        raise ValueError(
-            "Expected one swap rate fewer than betas. Received: betas of shape "
-            f"{tuple(betas.shape)}, swap_rates of shape {tuple(swap_rates.shape)}."
-        )
-    return _equalized(betas, swap_rates)
-
-
-def _equalized(betas, swap_rates):
     rejected = tf.maximum(1.0 - swap_rates, 0.0)
     rejected += _LEAST_REJECTION
     barrier = tf.concat([[0.0], tf.cumsum(rejected)], 0)
@@ -344,7 +325,6 @@ def parallel_tempering(
     num_samples: int = 100,
     steps: int = 1000,
     betas: ArrayLike = 10,
-    adapt: int = 0,
     base: ArrayLike | None = None,
     initial_visible: ArrayLike | None = None,
     clamp: ArrayLike | None = None,
@@ -362,8 +342,6 @@ def parallel_tempering(
         steps: int ≥ 0, sweeps of each replica, each with swaps.
         betas: inverse temperatures, as for `temperatures`; int K for K + 1
             equally spaced replicas.
-        adapt: int ≥ 0, additional steps before these, in which `equalized_betas`
-            moves the temperatures after 1/15, 3/15, 7/15 and all of them.
         base: tensor (V,), visible natural parameters at beta = 0; by default zeros.
         initial_visible: tensor (C, V), states that all replicas start from; by
             default drawn from the base-rate model.
@@ -389,18 +367,20 @@ def parallel_tempering(
     check_single(potentials)
     check_sizes(num_samples=num_samples)
     check_sizes(0, steps=steps)
-    check_counts(0, adapt=adapt)
-    betas = tf.constant(temperatures(betas), tf.float32)
-    path = TemperedPath(potentials, single_base(potentials, base))
+    betas = temperatures(betas)
+    if base is None:
+        base = tf.zeros(potentials.visible.num_rows)
+    base = as_floats("base", base, (potentials.visible.num_rows,))
+    path = TemperedPath(potentials, base)
     shape = (num_samples, potentials.num_visible)
-    if initial_visible is not None:
-        initial_visible = as_floats("initial_visible", initial_visible, shape)
+    seed = random.as_seed(seed)
+    if initial_visible is None:
+        initial_visible = path.sample_base(num_samples, random.fold_in(seed, -1))
+    visible = as_floats("initial_visible", initial_visible, shape)
     if clamp is not None:
         clamp = checked_mask(clamp, shape)
-    seed = random.as_seed(seed)
-    chains = started(path, betas, num_samples, initial_visible, seed)
-    chains = adapted(path, chains, adapt, seed, clamp)
-    return go_on(path, chains, random.fold_in(seed, 4), steps, clamp)
+    chains = start_replicas(path, betas, visible, num_samples)
+    return moved_replicas(path, chains, random.fold_in(seed, 4), steps, clamp)
 
 
 def check_single(potentials: Potentials) -> None:
@@ -412,44 +392,7 @@ def check_single(potentials: Potentials) -> None:
         )
 
 
-def single_base(potentials: Potentials, base: ArrayLike | None) -> tf.Tensor:
-    """Returns the visible natural parameters (V,) at beta = 0; by default zeros."""
-    if base is None:
-        base = tf.zeros(potentials.visible.num_rows)
-    return as_floats("base", base, (potentials.visible.num_rows,))
-
-
-def started(
-    path: TemperedPath,
-    betas: tf.Tensor,
-    count: int,
-    visible: tf.Tensor | None,
-    seed: tf.Tensor,
-) -> TemperedChains:
-    """Returns chains at states (C, V) of all replicas, or (R, C, V), or the base's."""
-    if visible is None:
-        visible = path.sample_base(count, random.fold_in(seed, -1))
-    shape = (betas.shape[0], count, path.potentials.num_visible)
-    return start_tempering(path, tf.broadcast_to(visible, shape), betas)
-
-
-def adapted(
-    path: TemperedPath,
-    chains: TemperedChains,
-    steps: int,
-    seed: tf.Tensor,
-    clamp: tf.Tensor | None = None,
-) -> TemperedChains:
-    """Returns the chains after steps that move their temperatures."""
-    for part, share in enumerate((1, 2, 4, 8)) if steps else ():
-        count = tf.constant(max(1, steps * share // 15))
-        chains = _run(path, chains, random.fold_in(seed, part), count, clamp)
-        betas = _equalized(chains.betas, chains.swap_rates)
-        chains = chains._replace(betas=betas)
-    return chains
-
-
-def go_on(
+def moved_replicas(
     path: TemperedPath,
     chains: TemperedChains,
     seed: tf.Tensor,
@@ -464,25 +407,10 @@ def go_on(
 def _run(path, chains, seed, steps, clamp):
 
     def step(index, total, chains):
-        chains = tempering_step(path, chains, random.fold_in(seed, index), clamp)
+        chains, *_ = tempering_step(path, chains, random.fold_in(seed, index), clamp)
         return index + 1, total + chains.swap_rates, chains
 
     state = (tf.constant(0), tf.zeros_like(chains.swap_rates), chains)
     _, total, chains = tf.while_loop(lambda index, *_: index < steps, step, state)
     rates = tf.math.divide_no_nan(total, tf.cast(steps, tf.float32))
     return chains._replace(swap_rates=rates)
-
-
-def _as_rows(chains):
-    """Returns the `ChainState` of R · C rows."""
-    layers = (chains.visible, chains.hidden_natural)
-    return ChainState(
-        *(tf.reshape(x, (-1, x.shape[2] or tf.shape(x)[2])) for x in layers)
-    )
-
-
-def _by_rows(function, states):
-    """Applies a function of (rows, width) to (R, C, width)."""
-    shape = tf.shape(states)
-    rows = function(tf.reshape(states, (shape[0] * shape[1], states.shape[2])))
-    return tf.reshape(rows, (shape[0], shape[1], rows.shape[1]))

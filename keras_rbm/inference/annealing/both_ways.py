@@ -1,30 +1,18 @@
 """log Z by annealing both ways, from where a search has found a model's mass."""
 
-import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import check_counts, check_flags
-from keras_rbm.inference.annealing.bridge_sampling import bridge
-from keras_rbm.inference.annealing.search import num_models
-from keras_rbm.inference.annealing.starting_point import (
-    StartingPoint,
-    checked_search,
-    seeds_of,
-    starting_point,
-)
-from keras_rbm.inference.annealing.tempered_path import (
-    anneal_backward,
-    anneal_forward,
-    per_model,
-    temperatures,
-)
-from keras_rbm.inference.arguments import checked_states
+from keras_rbm.inference.annealing.bridge import bridge
+from keras_rbm.inference.annealing.chains import anneal_backward, anneal_forward
+from keras_rbm.inference.annealing.options import Options
+from keras_rbm.inference.annealing.path import per_model
+from keras_rbm.inference.annealing.search import StartingPoint, find_start
 from keras_rbm.inference.estimates import (
     FEWEST,
     HALF_MARKOV,
@@ -35,10 +23,12 @@ from keras_rbm.inference.estimates import (
     with_rounding,
 )
 from keras_rbm.inference.full_precision import full_precision
-from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
 
+#: Temperatures, and how many if an interval is then too wide; the last only if a
+#: precision is asked for.
+_BETAS = 100, 1000, 10_000
 #: Least share of the chains of one direction that could be those of the other.
 _LEAST_OVERLAP = 0.1
 
@@ -49,17 +39,17 @@ class Annealing(NamedTuple):
     `ais`, `reverse_ais` and `bidirectional` are read from the same chains.
 
     Attributes:
-        start: `StartingPoint`.
+        start: the states annealed back, and what the search has found.
         betas: array (K + 1,), inverse temperatures.
         forward: tensor (M,) or (M, B), float64, log weights of the chains annealed
-            forward; `None` if states were given to be annealed back.
-        backward: the same of the states annealed back; `None` without a search.
+            forward.
+        backward: the same of the states annealed back.
     """
 
     start: StartingPoint
     betas: np.ndarray
-    forward: tf.Tensor | None
-    backward: tf.Tensor | None
+    forward: tf.Tensor
+    backward: tf.Tensor
 
     @property
     def base(self) -> tf.Tensor:
@@ -68,26 +58,17 @@ class Annealing(NamedTuple):
 
     @property
     def ais(self) -> LogPartition:
-        """`LogPartition` by AIS from the searched means, checked by annealing back.
-
-        Without a search it is the field's, `annealed_importance_sampling`.
-        """
-        result = LogPartition.from_log_weights(self._chains("forward"))
-        if self.backward is not None:
-            result = checked(result, self._both(), self.start.missed_mass)
+        """`LogPartition` by AIS from the searched means, checked by annealing back."""
+        result = LogPartition.from_log_weights(self.forward)
+        result = checked(result, self._both(), self.start.missed_mass)
         return self.start.explained(result, "ais")
 
     @property
     def reverse_ais(self) -> LogPartition:
-        """`LogPartition` by annealing back, checked by annealing forward.
-
-        Given states are the caller's samples: then there is nothing to check.
-        """
-        result = LogPartition.from_log_weights(self._chains("backward"), reverse=True)
+        """`LogPartition` by annealing back, checked by annealing forward."""
+        result = LogPartition.from_log_weights(self.backward, reverse=True)
         result = result.without_refuted_upper_end(self.start.lower_bound)
-        if self.forward is not None:
-            both = self._both()
-            result = checked(result, both, self.start.missed_mass, reverse=True)
+        result = checked(result, self._both(), self.start.missed_mass, reverse=True)
         return self.start.explained(result, "reverse_ais")
 
     @property
@@ -96,19 +77,9 @@ class Annealing(NamedTuple):
         return self.start.explained(self._both(), "bidirectional")
 
     def _both(self):
-        start, chains = self.start, (self._chains("forward"), self._chains("backward"))
+        start = self.start
         known = start.ancestors, start.lower_bound, start.missed_mass
-        return bidirectional(*chains, *known)
-
-    def _chains(self, direction):
-        log_weights = getattr(self, direction)
-        if log_weights is None:
-            raise ValueError(
-                f"Expected chains annealed {direction}. Received: an Annealing with "
-                "search=False, or of initial_visible. Leave both out of anneal() "
-                "and log_partition()."
-            )
-        return log_weights
+        return bidirectional(self.forward, self.backward, *known)
 
 
 @full_precision()
@@ -117,24 +88,30 @@ def anneal(
     *,
     base: ArrayLike | None = None,
     chains: ArrayLike | None = None,
-    betas: ArrayLike | None = None,
     num_chains: int = 100,
-    initial_visible: ArrayLike | None = None,
-    steps: int | None = None,
+    precision: float | None = None,
     seed: int | tf.Tensor = 0,
-    search: bool = True,
-    progress: bool = False,
 ) -> Annealing:
-    """Searches for a model's mass, and anneals chains to the model and back, once.
+    """Searches for a model's mass, and anneals chains to the model and back.
+
+    This is more than the field's AIS [1, 2], `annealed_importance_sampling`: it starts
+    at the means that the search found, spaces its temperatures by measured lengths, and
+    also anneals back, from states that the search found, to check whether its chains
+    have missed any. No method can detect a mode that none of its chains has met.
 
     Args:
-        potentials: `Potentials`.
-        base, chains, num_chains, steps, seed, progress: see `estimate_log_partition`.
-        betas: as there, by default 1000.
-        initial_visible: tensor (C, V), model samples to anneal back; then no chains are
-            annealed forward. By default those of the search.
-        search: bool. With `False` chains are annealed forward only, from `base`, at
-            equal steps.
+        potentials: `Potentials`, B models if the biases have a batch dimension.
+        base: tensor (V,) or (B, V), visible natural parameters of independent units
+            with the means of the data, from which the search begins. It always begins
+            in other places, too; with `None`, if no data are known, only there, and the
+            estimates' `note` says so.
+        chains: tensor (C, V), states that other chains of a single model have reached,
+            such as those of a learning rule: the search looks there, too.
+        num_chains: int ≥ 2, M; with fewer than 10 intervals are infinite.
+        precision: float > 0, nats. Chains are annealed at 100, 1000 or 10,000
+            temperatures, until the interval of `bidirectional` is within ± this; by
+            default at 100, or at 1000 if it is then not within ± 0.05.
+        seed: int or integer tensor of shape (2,).
 
     Returns:
         `Annealing`.
@@ -151,76 +128,38 @@ def anneal(
     5.0000
     5.0000
     5.0000
+
+    References:
+        1. Neal. Annealed importance sampling. Statistics and Computing, 2001.
+        2. Salakhutdinov, Murray. On the quantitative analysis of deep belief networks.
+           ICML 2008.
     """
-    options = {"base": base, "chains": chains, "num_chains": num_chains, "seed": seed}
-    options |= {"initial_visible": initial_visible, "steps": steps, "search": search}
-    options |= {"progress": progress}
-    return next(annealings(potentials, [betas], **options))  # type: ignore[arg-type]
+    options = Options(num_chains, precision, seed, base, chains).checked(potentials)
+    start = find_start(potentials, options)
+    return annealed(potentials, start, options, ["bidirectional"])
 
 
-def annealings(
+def annealed(
     potentials: Potentials,
-    betas: Sequence[ArrayLike | None],
-    *,
-    base: ArrayLike | None = None,
-    chains: ArrayLike | None = None,
-    num_chains: int = 100,
-    initial_visible: ArrayLike | None = None,
-    steps: int | None = None,
-    seed: int | tf.Tensor = 0,
-    search: bool = True,
-    progress: bool = False,
-) -> Iterator[Annealing]:
-    """Yields what `anneal` returns for each of several `betas`, by one search."""
-    check_flags(search=search)
-    base, chains = checked_search(potentials, base, chains, num_chains)
-    for each in betas:
-        if each is not None:
-            temperatures(each)
-    if steps is not None:
-        check_counts(0, steps=steps)
-    given, models = initial_visible is not None, num_models(potentials)
-    if given:
-        initial_visible = checked_states(potentials, "initial_visible", initial_visible)
-        if len(initial_visible) < 2 * models:  # type: ignore[arg-type]
-            raise ValueError(
-                "Expected at least two chains for each model, for an error. Received: "
-                f"{len(initial_visible)} initial_visible."  # type: ignore[arg-type]
-            )
-    seeds = seeds_of(seed)
-    searched = base, chains, num_chains, seeds["start"], search
-    start = starting_point(potentials, *searched)
-
-    states = initial_visible if given else start.visible
-    if states is not None and steps:  # burned in
-        rows = potentials.repeat(len(states) // models)  # type: ignore[arg-type]
-        states = gibbs_chain(rows, states, seeds["gibbs"], num_sweeps=steps)
-
-    def forward(path, count, seed):
-        base, betas = path
-        chains = anneal_forward(potentials, base, betas, count, seed, progress)
-        return chains.log_weights
-
-    def backward(path, states, seed):
-        base, betas = path
-        rows = potentials.repeat(tf.shape(states)[0] // models)
-        chains = anneal_backward(rows, states, base, betas, seed, progress)
-        return chains.log_weights
-
-    def log_weights(run, work, seed):
-        if work is None:
-            return None
-        return per_model(run(work, seed), potentials)
-
-    for each in betas:
-        path = start.base, start.temperatures(each)
-        up, down = (functools.partial(run, path) for run in (forward, backward))
-        yield Annealing(
-            start,
-            path[1],
-            log_weights(up, None if given else num_chains, seeds["forward"]),
-            log_weights(down, states, seeds["backward"]),
+    start: StartingPoint,
+    options: Options,
+    methods: Sequence[str],
+) -> Annealing:
+    """Returns what `anneal` does, from a start, until all methods are precise."""
+    states = start.visible
+    models = potentials.repeat(len(states) // len(start.lower_bound))
+    up, down = (options.seed_of(name) for name in ("forward", "backward"))
+    for count in options.tries(_BETAS):
+        betas = start.temperatures(count)
+        forward = anneal_forward(potentials, start.base, betas, options.num_chains, up)
+        backward = anneal_backward(models, states, start.base, betas, down)
+        log_weights = (
+            per_model(x.log_weights, potentials) for x in (forward, backward)
         )
+        annealing = Annealing(start, betas, *log_weights)
+        if all(options.is_narrow(getattr(annealing, method)) for method in methods):
+            break
+    return annealing
 
 
 def bidirectional(

@@ -6,12 +6,8 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.annealing.tempered_path import (
-    anneal_backward,
-    anneal_forward,
-    per_model,
-    temperatures,
-)
+from keras_rbm.inference.annealing.chains import anneal_backward, anneal_forward
+from keras_rbm.inference.annealing.path import per_model, temperatures
 from keras_rbm.inference.arguments import (
     check_proper,
     checked_base,
@@ -30,7 +26,6 @@ def annealed_importance_sampling(
     betas: ArrayLike = 1000,
     num_chains: int = 100,
     seed: int | tf.Tensor = 0,
-    progress: bool = False,
 ) -> LogPartition:
     """Estimates log Z by annealed importance sampling [1, 2].
 
@@ -48,10 +43,10 @@ def annealed_importance_sampling(
         base: tensor (V,), or (B, V) for B models, of visible natural parameters;
             zero by default. The nearer the base-rate model is to the data, the
             smaller the error.
-        betas: see `temperatures`.
+        betas: int K, for K equal steps of the inverse temperature; or its increasing
+            values, from 0 to 1.
         num_chains: int ≥ 2, M.
         seed: int or integer tensor of shape (2,).
-        progress: bool. Show a progress bar (outside of a `tf.function`).
 
     Returns:
         `LogPartition`.
@@ -75,7 +70,7 @@ def annealed_importance_sampling(
     check_proper(potentials)
     check_counts(2, num_chains=num_chains)
     betas, base = temperatures(betas), checked_base(potentials, base)
-    chains = anneal_forward(potentials, base, betas, num_chains, seed, progress)
+    chains = anneal_forward(potentials, base, betas, num_chains, seed)
     return LogPartition.from_log_weights(per_model(chains.log_weights, potentials))
 
 
@@ -87,7 +82,6 @@ def reverse_annealed_importance_sampling(
     base: ArrayLike | None = None,
     betas: ArrayLike = 1000,
     seed: int | tf.Tensor = 0,
-    progress: bool = False,
 ) -> tf.Tensor:
     """Anneals given states back to the base-rate model.
 
@@ -103,7 +97,7 @@ def reverse_annealed_importance_sampling(
         potentials: `Potentials`; biases with a batch dimension must have one row
             for each row of `visible`.
         visible: tensor (C, V), states to start from.
-        base, betas, seed, progress: as in `annealed_importance_sampling`.
+        base, betas, seed: as in `annealed_importance_sampling`.
 
     Returns:
         tensor (C,), L of each chain, in nats, float64.
@@ -123,7 +117,7 @@ def reverse_annealed_importance_sampling(
     check_proper(potentials)
     visible = checked_states(potentials, "visible", visible)
     betas, base = temperatures(betas), checked_base(potentials, base)
-    chains = anneal_backward(potentials, visible, base, betas, seed, progress)
+    chains = anneal_backward(potentials, visible, base, betas, seed)
     return chains.log_weights
 
 
@@ -136,7 +130,6 @@ def annealed_log_likelihood(
     betas: ArrayLike = 1000,
     num_chains: int = 10,
     seed: int | tf.Tensor = 0,
-    progress: bool = False,
 ) -> tf.Tensor:
     """Estimates the log-likelihood of the annealed sampler, from below (RAISE) [1].
 
@@ -153,7 +146,7 @@ def annealed_log_likelihood(
         num_chains: int ≥ 1, M chains for each example.
         base, betas: as in `annealed_importance_sampling`, or those of an `Annealing`,
             which has searched for them.
-        seed, progress: as in `annealed_importance_sampling`.
+        seed: as in `annealed_importance_sampling`.
 
     Returns:
         tensor (B,), nats, float64.
@@ -175,7 +168,7 @@ def annealed_log_likelihood(
     betas, base = temperatures(betas), checked_base(potentials, base)
     tiled = potentials.repeat(num_chains)
     states = tf.tile(visible, (num_chains, 1))
-    chains = anneal_backward(tiled, states, base, betas, seed, progress)
+    chains = anneal_backward(tiled, states, base, betas, seed)
     log_weights = tf.reshape(-chains.log_weights, (num_chains, -1))
     own = -tf.cast(potentials.free_energy(visible), tf.float64)
     return own + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)
