@@ -386,7 +386,7 @@ class DBM(WithInference, GenerativeModel):
         | keras.optimizers.Optimizer
         | Sequence[str | keras.optimizers.Optimizer]
         | None = None,
-        rule: str | Rule | Sequence[str | Rule] = "pcd",
+        rule: str | Rule | Sequence[str | Rule] | None = None,
         epochs: int | Sequence[int] = 1,
         **kwargs: Any,
     ) -> list[keras.callbacks.History]:

@@ -109,7 +109,7 @@ class DBN(keras.Model):
         | Sequence[str | keras.optimizers.Optimizer]
         | None = None,
         *,
-        rule: str | Rule | Sequence[str | Rule] = "pcd",
+        rule: str | Rule | Sequence[str | Rule] | None = None,
         **kwargs: Any,
     ) -> None:
         """Configures every RBM for training, as `RBM.compile` does.
@@ -121,7 +121,7 @@ class DBN(keras.Model):
             optimizer: as for `RBM.compile`; each RBM gets a copy. Or a list, one for
                 each. A pipeline that reads an optimizer's iterations must read those
                 of a copy: `dbn.rbms[0].optimizer.iterations`.
-            rule: str or learning rule, likewise.
+            rule: str or learning rule, likewise; by default that of `RBM.compile`.
             **kwargs: other arguments of `RBM.compile`.
 
         Raises:
@@ -163,8 +163,6 @@ class DBN(keras.Model):
         batch_size: int | None = None,
         validation_data: ArrayLike | tf.data.Dataset | None = None,
         validation_split: float = 0.0,
-        steps_per_epoch: int | None = None,
-        validation_steps: int | None = None,
         callbacks: Sequence[keras.callbacks.Callback]
         | Callable[[int], Sequence[keras.callbacks.Callback]]
         | None = None,
@@ -187,12 +185,11 @@ class DBN(keras.Model):
         ```
 
         Args:
-            x: array (N, V), or batches as `RBM.fit` takes them: `tf.data.Dataset`,
-                `keras.utils.PyDataset`, or a generator without end.
+            x: array (N, V), or a `tf.data.Dataset` of batches as `RBM.fit` takes them.
             epochs: int, or a list with one for each RBM; 0 leaves an RBM unchanged.
             batch_size: int, for arrays.
             validation_data: array or batches, like x.
-            validation_split, steps_per_epoch, validation_steps: as for `RBM.fit`.
+            validation_split: as for `RBM.fit`.
             callbacks: list of callbacks for the training of every RBM, or a function
                 of the RBM's index that returns such a list, which callbacks need that
                 write files, or hold data of one RBM as `LogLikelihood` does.
@@ -212,8 +209,6 @@ class DBN(keras.Model):
             batch_size=batch_size,
             validation_data=validation_data,
             validation_split=validation_split,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
             callbacks=callbacks,
             sample_weight=sample_weight,
             verbose=verbose,

@@ -1,50 +1,52 @@
 """Training RBMs one after the other, each on the features of the last."""
 
-import itertools
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm._checks import check_counts
-from keras_rbm.models.data.batches import TrainingData
-from keras_rbm.models.data.rows import is_array, unpack
-from keras_rbm.models.deep.features import Features
-from keras_rbm.models.training.defaults import new_optimizer, new_rule, optimizer_for
+from keras_rbm.datasets import keyed, pipeline
+from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.models.data import rows
+from keras_rbm.models.data.batches import TrainingData, in_order
+from keras_rbm.models.training import defaults
 from keras_rbm.models.training.progress import EpochKey, extended
 
+_ROWS_AT_ONCE = 1000
 
-def compile_each(
-    rbms: Sequence[Any], optimizer: Any, rule: Any, options: dict[str, Any]
-) -> None:
+
+def compile_each(rbms, optimizer, rule, options):
     """Compiles RBMs with copies of an optimizer and a rule, or one each from lists."""
     optimizers = [
-        each if each is None or isinstance(each, str) else new_optimizer(each)
+        each if each is None or isinstance(each, str) else defaults.new_optimizer(each)
         for each in one_each(optimizer, "optimizer", len(rbms))
     ]
-    copies = [new_rule(each) for each in one_each(rule, "rule", len(rbms))]
-    for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm._checked_learner(rule, optimizer_for(optimizer or "adam"))
-    for rbm, optimizer, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm.compile(optimizer, rule=rule, **options)
+    copies = [
+        None if each is None else defaults.new_rule(each)
+        for each in one_each(rule, "rule", len(rbms))
+    ]
+    for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
+        if rule is not None:
+            rbm._checked_learner(rule, defaults.optimizer_for(own or "adam"))
+    for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
+        rbm.compile(own, rule=rule, **options)
 
 
 def fit_each(
-    rbms: Sequence[Any],
-    x: Any,
+    rbms,
+    x,
     *,
-    epochs: int | Sequence[int] = 1,
-    batch_size: int | None = None,
-    validation_data: Any = None,
-    validation_split: float = 0.0,
-    steps_per_epoch: int | None = None,
-    validation_steps: int | None = None,
-    callbacks: Any = None,
-    sample_weight: Any = None,
-    verbose: int | str = "auto",
-    last: Sequence[keras.callbacks.Callback] = (),
-) -> list[keras.callbacks.History | None]:
+    epochs=1,
+    batch_size=None,
+    validation_data=None,
+    validation_split=0.0,
+    callbacks=None,
+    sample_weight=None,
+    verbose="auto",
+    last=(),
+):
     """Trains RBMs from below, see `DBN.pretrain`; returns their histories.
 
     `last` are callbacks to be called after those of the user.
@@ -54,19 +56,11 @@ def fit_each(
         check_counts(0, epochs=count)
         if count:
             rbm._assert_compile_called("fit")
-    for name, value in (
-        ("batch_size", batch_size),
-        ("steps_per_epoch", steps_per_epoch),
-        ("validation_steps", validation_steps),
-    ):
-        if value is not None:
-            check_counts(**{name: value})
+    if batch_size is not None:
+        check_counts(batch_size=batch_size)
     for_each = callable(callbacks) and not isinstance(callbacks, type)
-    own = [
-        extended(callbacks(index) if for_each else callbacks)
-        for index in range(len(rbms))
-    ]
-    for callback in itertools.chain(*own):
+    own = [extended(callbacks(i) if for_each else callbacks) for i in range(len(rbms))]
+    for callback in (each for callbacks in own for each in callbacks):
         if not isinstance(callback, keras.callbacks.Callback):
             raise TypeError(
                 "Expected keras.callbacks.Callback objects, or a function of the RBM's "
@@ -74,12 +68,12 @@ def fit_each(
             )
     options = sample_weight, batch_size, validation_split, validation_data
     data = TrainingData.of(rbms[0]._form, x, None, *options)
-    training = Features.of(data.x, data.sample_weight, batch_size, steps_per_epoch)
+    training = Features.of(data.x, data.sample_weight)
     validation = None
     if data.validation is not None:
         given = data.validation
-        rows, _, weights = unpack(given if isinstance(given, tuple) else (given,))
-        validation = Features.of(rows, weights, steps=validation_steps)
+        part, _, weights = rows.unpack(given if isinstance(given, tuple) else (given,))
+        validation = Features.of(part, weights)
     if not counts[0]:
         rbms[0]._assert_built("fit")
 
@@ -98,11 +92,9 @@ def fit_each(
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
         history = rbm.fit(
-            **training.for_fit(key.read),
+            **training.for_fit(batch_size, key.read),
             validation_data=validation and validation.fixed(),
             epochs=count,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
             callbacks=[*own[index], key, *last],
             verbose=verbose,
         )
@@ -110,11 +102,11 @@ def fit_each(
     return histories
 
 
-def evaluate_each(rbms: Sequence[Any], x: Any, verbose: int | str) -> list[float]:
+def evaluate_each(rbms, x, verbose):
     """Returns the RBMs' losses, see `DBN.evaluate`."""
     features, losses = Features.of(x), []
     rbms[0]._assert_built("evaluate")
-    if is_array(features.data):
+    if rows.is_array(features.data):
         rbms[0]._form.check(features.data)
     for index, rbm in enumerate(rbms):
         if index:
@@ -123,7 +115,7 @@ def evaluate_each(rbms: Sequence[Any], x: Any, verbose: int | str) -> list[float
     return losses
 
 
-def one_each(value: Any, name: str, count: int) -> list[Any]:
+def one_each(value, name, count):
     """Returns a list of one value for each layer."""
     if not isinstance(value, (list, tuple)):
         return [value] * count
@@ -133,3 +125,110 @@ def one_each(value: Any, name: str, count: int) -> list[Any]:
             f"{name} with {len(value)} values."
         )
     return list(value)
+
+
+class Features(NamedTuple):
+    """The data that a stack learns from, or a hidden layer of it given the data.
+
+    For a hidden layer these are natural parameters, given the means of the layer below.
+    States are drawn from them by the layer's own units: again in each epoch of
+    training, but only once for validation.
+
+    Attributes:
+        data: array or `tf.data.Dataset`.
+        weights: array, weights of the rows of an array, or `None`.
+        units: `LayerParameters` of the hidden layer, or `None`.
+    """
+
+    data: Any
+    weights: Any = None
+    units: Any = None
+
+    @classmethod
+    def of(cls, data, weights=None):
+        """Returns arrays or batches as features; raises an error for others."""
+        if rows.is_array(data):
+            return cls(rows.as_array(data, "x"), weights)
+        if not isinstance(data, tf.data.Dataset):
+            raise TypeError(
+                "Expected data that each RBM can read from their beginning, an array "
+                f"or a tf.data.Dataset. Received: {type(data).__name__}."
+            )
+        if weights is not None:
+            raise ValueError(
+                "Expected sample_weight only with arrays. Received: sample_weight "
+                f"with {type(data).__name__}. Make its batches (x, (), weight)."
+            )
+        return cls(data)
+
+    def above(self, rbm):
+        """Returns an RBM's features of these features."""
+
+        def natural(part):
+            part = tf.cast(part, tf.float32)
+            if self.units is None:
+                part = tf.ensure_shape(part, (None, rbm._visible_width))
+                return rbm._natural_of_mean(rbm.visible.encode(part))
+            return rbm._natural_of_mean(self.units.mean(part))
+
+        if rows.is_array(self.data):
+            data = rows.map_rows(natural, self.data)
+        else:
+            data = self.data.map(lambda *element: _with_first(natural, element))
+        return self._replace(data=data, units=rbm._hidden_parameters())
+
+    def moments(self):
+        """Returns mean and variance (rows,) of the layer's states, as encoded."""
+        given = rows.weighted_chunks(self.data, self.weights)
+        drawn = rows.weighted_chunks(self.fixed())
+        mean, _ = rows.moments((self.units.mean(part), own) for part, own in given)
+        encoded = ((self.units.encode(part), own) for part, own in drawn)
+        return mean, rows.moments(encoded)[1]
+
+    def for_fit(self, batch_size, key):
+        """Returns arguments for `RBM.fit`; `key` returns a number for the epoch."""
+        batches = self.data
+        is_array = rows.is_array(batches)
+        if self.units is None:
+            arrays = {"sample_weight": self.weights, "batch_size": batch_size}
+            return {"x": batches} | (arrays if is_array else {})
+        if is_array:
+            parts = rows.as_batch(batches, sample_weight=self.weights)
+            options = {"seed": 0, "iterations": key}
+            batches = pipeline.shuffled_batches(parts, batch_size or 32, **options)
+        return {"x": self._drawn(batches, redraw=True, iterations=key)}
+
+    def fixed(self):
+        """Returns batches that are the same in each epoch, for validation."""
+        batches = self.data
+        if rows.is_array(batches):
+            batches = in_order(batches, None, self.weights, _ROWS_AT_ONCE)
+        if self.units is None:
+            return batches
+        return self._drawn(batches, redraw=False, iterations=None)
+
+    def _drawn(self, batches, **options):
+        """Returns batches of states, drawn given batches of natural parameters."""
+
+        def draw(element, key):
+            def states(natural):
+                shape = (tf.shape(natural)[0], self.units.num_units)
+                noise = tf.random.stateless_uniform(shape, key, alg="philox")
+                natural = tf.cast(natural, noise.dtype)
+                drawn = self.units.sample(natural, noise)
+                return tf.ensure_shape(drawn, (None, shape[1]))
+
+            return _with_first(
+                states, element if isinstance(element, tuple) else (element,)
+            )
+
+        stream = keyed.SAMPLING
+        return keyed.map_with_keys(batches, draw, stream=stream, seed=0, **options)
+
+
+def _with_first(function, element):
+    """Returns an element with `function` applied to its first component."""
+    first, *rest = element
+    if isinstance(first, tuple):
+        first, *rest = first
+    return (function(as_dense(first)), *rest) if rest else function(as_dense(first))
