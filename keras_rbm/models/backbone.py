@@ -1,7 +1,6 @@
 """A network in front of a conditional model."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -10,7 +9,7 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.row_checks import check_rows
 
 
-def as_layer(backbone: Any) -> keras.layers.Layer | None:
+def as_layer(backbone):
     """Returns a backbone as a layer, also from its config; raises a TypeError else."""
     if isinstance(backbone, dict):
         backbone = keras.saving.deserialize_keras_object(backbone)
@@ -22,7 +21,7 @@ def as_layer(backbone: Any) -> keras.layers.Layer | None:
     return backbone
 
 
-def shifts_and_features(output: Any) -> tuple[tf.Tensor | None, tf.Tensor]:
+def shifts_and_features(output):
     """Returns a backbone's output as visible shifts (B, V), or `None`, and features."""
     *shifts, features = _parts(output)
     if not shifts:
@@ -35,9 +34,7 @@ def _parts(output):
     return output if isinstance(output, (list, tuple)) else [output]
 
 
-def output_shapes(
-    backbone: keras.layers.Layer, example: tuple[int | None, ...]
-) -> tuple[tuple[int | None, ...] | None, tuple[int | None, ...]]:
+def output_shapes(backbone, example):
     """Builds a backbone; returns the shapes of its visible shifts, and of features.
 
     Args:
@@ -59,7 +56,7 @@ def output_shapes(
     return (shapes[0] if len(shapes) == 2 else None), shapes[-1]
 
 
-def check_shifts(shape: tuple[int | None, ...], num_rows: int) -> None:
+def check_shifts(shape, num_rows):
     """Raises a ValueError unless a shape has a number for each visible bias."""
     if None in shape[1:] or math.prod(shape[1:]) != num_rows:
         raise ValueError(

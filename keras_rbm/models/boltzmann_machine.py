@@ -775,7 +775,7 @@ class BoltzmannMachine(keras.Model):
 
     # Evaluation and prediction
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs, *args, **kwargs):
         """Returns the output for a batch, which may be sparse."""
         return super().__call__(self._form.called.dense(inputs), *args, **kwargs)
 

@@ -1,11 +1,8 @@
 """Log Z and likelihoods of a conditional model, example by example."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
@@ -26,7 +23,7 @@ _ROUNDING = 1e-3
 _ROWS_AT_ONCE = 10_000
 
 
-def check_method(method: str) -> None:
+def check_method(method):
     """Raises a ValueError unless a method estimates log Z of each example's model."""
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(
@@ -35,14 +32,8 @@ def check_method(method: str) -> None:
 
 
 def log_partitions(
-    potentials_of: Callable[[tf.Tensor], inference.Potentials],
-    rows: Any,
-    methods: Sequence[str],
-    *,
-    num_chains: int = 100,
-    precision: float | None = None,
-    seed: int | tf.Tensor = 0,
-) -> dict[str, inference.LogPartition]:
+    potentials_of, rows, methods, *, num_chains=100, precision=None, seed=0
+):
     """Estimates log Z(x) of the models given each row of x, by several methods.
 
     The methods share a search and chains.
@@ -90,12 +81,7 @@ def _mean_field_bound(potentials, x):
     return mean_field_bound(potentials, starts=starts)
 
 
-def log_likelihoods(
-    free_energy: tf.Tensor,
-    log_partition: ArrayLike | inference.LogPartition,
-    method: str | None,
-    is_discrete: bool,
-) -> tf.Tensor:
+def log_likelihoods(free_energy, log_partition, method, is_discrete):
     """Returns -F(v | x) - log Z(x), (B,), float64, nats.
 
     Args:

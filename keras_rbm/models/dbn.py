@@ -281,7 +281,7 @@ class DBN(keras.Model):
         self.rbms[0]._form.called.check(x)
         return super().predict_on_batch(as_dense(x))
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs, *args, **kwargs):
         """Returns the features of the top for a batch, which may be sparse."""
         return super().__call__(as_dense(inputs), *args, **kwargs)
 
@@ -502,7 +502,7 @@ class DBN(keras.Model):
 class _Record(keras.callbacks.Callback):
     """Keeps the logs of each epoch of the RBMs, in a row."""
 
-    def __init__(self, rbms: list[RBM]) -> None:
+    def __init__(self, rbms):
         super().__init__()
         self._rbms, self._epochs = rbms, []
 

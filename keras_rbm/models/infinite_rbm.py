@@ -426,11 +426,11 @@ class _Samples:
         variables: list that `variables_for` has made.
     """
 
-    def __init__(self, variables: list[keras.Variable]) -> None:
+    def __init__(self, variables):
         self.variables = variables
 
     @staticmethod
-    def variables_for(samples: GrowingSamples) -> list[keras.Variable]:
+    def variables_for(samples):
         """Returns new variables with these values."""
         made = samples._asdict() | {"left_at": tf.zeros(4)}
         return [
@@ -438,23 +438,23 @@ class _Samples:
             for name, value in made.items()
         ]
 
-    def read(self) -> GrowingSamples:
+    def read(self):
         """Returns the `GrowingSamples`."""
         return GrowingSamples(*map(tf.convert_to_tensor, self.variables[:-1]))
 
-    def assign(self, samples: GrowingSamples, model: InfiniteRBM) -> None:
+    def assign(self, samples, model):
         """Takes over the `GrowingSamples` of a model."""
         values = *samples, _fingerprint(model)
         for variable, value in zip(self.variables, values, strict=True):
             variable.assign(value)
 
-    def replace(self, **values: Any) -> None:
+    def replace(self, **values):
         """Changes some of the values."""
         for variable in self.variables:
             if variable.name in values:
                 variable.assign(values[variable.name])
 
-    def belong_to(self, model: InfiniteRBM) -> bool:
+    def belong_to(self, model):
         """Returns whether they are samples of the model as it is now, a bool."""
         *_, started, left_at = self.variables
         same = np.allclose(left_at.numpy(), _fingerprint(model), rtol=1e-5)
@@ -476,7 +476,7 @@ class _Growing(keras.callbacks.Callback):
     Warns if no unit was added.
     """
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         model, samples = self.model, self.model._samples
         self._before = model.hidden_units, int(model.optimizer.iterations)
         known = samples.read().log_partition
@@ -486,7 +486,7 @@ class _Growing(keras.callbacks.Callback):
         if not np.isfinite(known) and model.hidden_units:
             self._anneal()
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         model = self.model
         if model._samples.read().log_partition_error > _LARGEST_ERROR:
             self._anneal()
@@ -496,7 +496,7 @@ class _Growing(keras.callbacks.Callback):
         if model.is_full:
             model.stop_training = True
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs=None):
         model, (before, steps) = self.model, self._before
         units = model.hidden_units
         if units == before and int(model.optimizer.iterations) > steps:

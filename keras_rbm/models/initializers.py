@@ -1,17 +1,14 @@
 """Initializers with a model's seed, and other Keras objects as arguments."""
 
-from collections.abc import Callable
-from typing import Any
-
 import keras
 
 
-def normal(seed: int | None) -> keras.initializers.Initializer:
+def normal(seed):
     """Returns the default initializer of kernels: normal, 0.01."""
     return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
 
 
-def reseeded(initializer: Any, number: int = 1) -> Any:
+def reseeded(initializer, number=1):
     """Returns an initializer like this one that does not draw the same numbers.
 
     Other initializers that Keras accepts, functions and arrays, are returned unchanged.
@@ -24,7 +21,7 @@ def reseeded(initializer: Any, number: int = 1) -> Any:
     return initializer.from_config(config)
 
 
-def keras_part(get: Callable[[Any], Any], name: str, identifier: Any) -> Any:
+def keras_part(get, name, identifier):
     """Returns the object that one of Keras' `get` functions finds for an argument.
 
     Raises:

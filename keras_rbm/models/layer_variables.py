@@ -1,18 +1,12 @@
 """The variables of a layer of units, and the parameters made from them."""
 
-from collections.abc import Callable
-from typing import Any
-
-import keras
 import tensorflow as tf
 
 from keras_rbm import units
 from keras_rbm._checks import is_int
-from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.unit import Unit
 
 
-def unit_types(visible: str | Unit, hidden: str | Unit) -> tuple[Unit, Unit]:
+def unit_types(visible, hidden):
     """Returns the unit types of both layers; raises a ValueError if they do not fit."""
     visible, hidden = units.get(visible), units.get(hidden)
     if visible.hidden_only:
@@ -23,13 +17,7 @@ def unit_types(visible: str | Unit, hidden: str | Unit) -> tuple[Unit, Unit]:
     return visible, hidden
 
 
-def add_units(
-    model: keras.Model,
-    template: str,
-    unit: Unit,
-    count: int,
-    bias_initializer: Callable[..., Any] | None = None,
-) -> None:
+def add_units(model, template, unit, count, bias_initializer=None):
     """Creates the variables of `count` units, as attributes of the model.
 
     Args:
@@ -52,9 +40,7 @@ def add_units(
         setattr(model, variable.name, variable)
 
 
-def layer_parameters(
-    model: keras.Model, template: str, unit: Unit, **given: Any
-) -> LayerParameters:
+def layer_parameters(model, template, unit, **given):
     """Returns the parameters made from the variables of `add_units`.
 
     Args:
@@ -69,7 +55,7 @@ def layer_parameters(
     return unit.parameters(**values, **given)
 
 
-def check_input_shape(shape: tuple[int | None, ...], model: keras.Model) -> None:
+def check_input_shape(shape, model):
     """Raises a ValueError unless a model is or can be built for inputs of a shape."""
     known = isinstance(shape, (tuple, list, tf.TensorShape)) and len(shape) > 0
     if not known or not all(size is None or is_int(size) for size in shape):

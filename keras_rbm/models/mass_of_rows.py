@@ -48,6 +48,6 @@ def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
     return float(total - _ABSOLUTE - _RELATIVE * np.abs(weights).max())
 
 
-def may_exceed(energies: ArrayLike, log_partition: float) -> bool:
+def may_exceed(energies, log_partition):
     """Returns whether rows could have more mass than Z, if all were different."""
     return bool(logsumexp(-np.asarray(energies, np.float64)) > log_partition)

@@ -1,8 +1,5 @@
 """What NaN among the states stands for, and what a model says of such rows."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
@@ -274,7 +271,7 @@ class Absent(Latent):
 _KINDS = {None: Complete, "latent": Latent, "absent": Absent}
 
 
-def kind_of(name: str | None) -> Latent:
+def kind_of(name):
     """Returns the kind that the argument `missing` of a model names."""
     if not (name is None or isinstance(name, str)) or name not in _KINDS:
         raise ValueError(
@@ -336,13 +333,7 @@ def _chains(values, base, steps, seed):
     return *start, tf.constant(steps)
 
 
-def imputed(
-    units: Any,
-    values: np.ndarray,
-    method: str,
-    means: Callable[[], tf.Tensor],
-    draws: Callable[[], tf.Tensor],
-) -> tf.Tensor:
+def imputed(units, values, method, means, draws):
     """Returns states (N, V) in which gaps are filled.
 
     Args:
@@ -364,12 +355,7 @@ def imputed(
     return filled(tf.constant(values), found)
 
 
-def entries(
-    visible: tf.Tensor,
-    known: tf.Tensor,
-    prediction: tf.Tensor,
-    weights: tf.Tensor | None,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def entries(visible, known, prediction, weights):
     """Returns each entry as an example of its own, with weight 0 if it is not known.
 
     Args:

@@ -4,16 +4,14 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 import tensorflow_probability as tfp
-from numpy.typing import ArrayLike
 
 from keras_rbm import random
-from keras_rbm.inference import LogPartition
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import sample_hidden_given_visible
 from keras_rbm.models.sampling import draw
 
 if TYPE_CHECKING:
-    from keras_rbm.models.rbm import RBM
+    pass
 
 #: Chains that the mean is taken over.
 _CHAINS = 1000
@@ -28,13 +26,13 @@ class RBMDistribution(tfp.distributions.Distribution):
 
     def __init__(
         self,
-        rbm: "RBM",
-        log_partition: LogPartition,
-        steps: int = 1000,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RBM",
-    ) -> None:
+        rbm,
+        log_partition,
+        steps=1000,
+        validate_args=False,
+        allow_nan_stats=True,
+        name="RBM",
+    ):
         parameters = dict(locals())
         self._rbm, self._steps = rbm, steps
         self.log_partition = log_partition
@@ -48,9 +46,7 @@ class RBMDistribution(tfp.distributions.Distribution):
         )
 
     @classmethod
-    def _parameter_properties(
-        cls, dtype: tf.DType, num_classes: int | None = None
-    ) -> dict[str, object]:
+    def _parameter_properties(cls, dtype, num_classes=None):
         return {}
 
     def _batch_shape(self):
@@ -89,7 +85,7 @@ class RBMDistribution(tfp.distributions.Distribution):
     def _log_prob(self, value):
         return -self._energies(value) - tf.cast(self.log_partition.value, self.dtype)
 
-    def log_prob_interval(self, value: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+    def log_prob_interval(self, value):
         """Returns the ends of intervals that hold `log_prob(value)`.
 
         Args:

@@ -2,10 +2,8 @@
 
 import warnings
 
-import keras
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
 from keras_rbm import inference, random
 from keras_rbm.inference.annealing.path import temperatures
@@ -13,23 +11,13 @@ from keras_rbm.inference.annealing.replicas import moved_replicas, start_replica
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
 from keras_rbm.inference.gibbs import chain_in_parts
 from keras_rbm.inference.missing import filled, is_known
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models.data.rows import as_rows, as_values
-from keras_rbm.units.layer_parameters import LayerParameters
 
 #: Replicas of tempering, less one, if the rule has none.
 _REPLICAS = 10
 
 
-def draw(
-    model: keras.Model,
-    potentials: Potentials,
-    base: tf.Tensor,
-    shape: tuple[int, int],
-    steps: int,
-    initial_visible: ArrayLike | None,
-    seed: int | None,
-) -> tf.Tensor:
+def draw(model, potentials, base, shape, steps, initial_visible, seed):
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
     initial_visible, clamp, seed = checked_chains(
         model, potentials.visible, base, shape, steps, initial_visible, seed
@@ -49,16 +37,7 @@ def draw(
     return chain_in_parts(potentials, count, start, seed, sweeps, clamp)
 
 
-def draw_tempered(
-    model: keras.Model,
-    potentials: Potentials,
-    base: tf.Tensor,
-    shape: tuple[int, int],
-    steps: int,
-    betas: ArrayLike | None,
-    initial_visible: ArrayLike | None,
-    seed: int | None,
-) -> tf.Tensor:
+def draw_tempered(model, potentials, base, shape, steps, betas, initial_visible, seed):
     """Draws visible states (chains, V) by parallel tempering, see `sample`."""
     check_normalizable(potentials)
     ladder = model._ladder(base) if betas is None else None
@@ -99,15 +78,7 @@ def draw_tempered(
     return chains.visible[-1]
 
 
-def checked_chains(
-    model: keras.Model,
-    units: LayerParameters,
-    base: tf.Tensor,
-    shape: tuple[int, int],
-    steps: int,
-    initial_visible: ArrayLike | None,
-    seed: int | None,
-) -> tuple[tf.Tensor | None, tf.Tensor | None, tf.Tensor]:
+def checked_chains(model, units, base, shape, steps, initial_visible, seed):
     """Returns the states to start from, which of them to keep, and the seed, checked.
 
     NaN among the states to start from is drawn from the base, and all other values are

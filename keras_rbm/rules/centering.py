@@ -5,7 +5,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._replicas import all_sum
-from keras_rbm.inference.potentials import Moments
 from keras_rbm.rules.learner import Learner
 from keras_rbm.units.categorical import Categorical
 
@@ -38,10 +37,10 @@ class Centering:
     _learner: Learner | None
     _unit_of_row: np.ndarray | None = None  # where categorical units may be absent
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.visible_offset = self.hidden_offset = self._learner = None
 
-    def build(self, learner: Learner) -> None:
+    def build(self, learner):
         """Creates the offsets: means of the data and of hidden units without input."""
         self._learner = learner
         if learner.has_own_models and isinstance(learner.model.visible, Categorical):
@@ -53,13 +52,13 @@ class Centering:
             )
             setattr(self, name, variable)
 
-    def reset(self) -> None:
+    def reset(self):
         """Resets the offsets to the mean of the data, and of units without input."""
         visible, hidden = _starts(self._learner)
         self.visible_offset.assign(visible)
         self.hidden_offset.assign(hidden)
 
-    def slide(self, positive: Moments) -> None:
+    def slide(self, positive):
         """Moves the offsets toward the means of the positive phase."""
         mean = positive.mean()
         visible, hidden, total = all_sum(
@@ -77,7 +76,7 @@ class Centering:
         ):
             offset.assign(offset + rate * (target - offset))
 
-    def kernel(self, moments: Moments) -> tf.Tensor:
+    def kernel(self, moments):
         """Returns `<(v - mu)(h - lambda)'>` of a phase, (V, H), 0 if weights are 0."""
         mean = moments.mean()
         mu, lam = self._offsets()
@@ -99,7 +98,7 @@ class Centering:
         )
         return tf.transpose(tf.gather(sums, self._unit_of_row))
 
-    def kernel_shift(self, kernel: tf.Tensor) -> tf.Tensor | None:
+    def kernel_shift(self, kernel):
         """Returns what a change of the kernel adds to the ordinary kernel.
 
         It is `None`, unless categorical units may be absent: then a unit's change is
@@ -110,7 +109,7 @@ class Centering:
         mu, _ = self._offsets()
         return -tf.transpose(self._of_units(tf.transpose(mu[:, tf.newaxis] * kernel)))
 
-    def shifts(self, kernel: tf.Tensor) -> dict[str, tf.Tensor]:
+    def shifts(self, kernel):
         """Returns what a change of the kernel adds to the ordinary biases, by name."""
         mu, lam = self._offsets()
         hidden = -tf.linalg.matvec(kernel, mu, transpose_a=True)
@@ -118,7 +117,7 @@ class Centering:
             hidden = tf.zeros_like(hidden)
         return {"visible_bias": -tf.linalg.matvec(kernel, lam), "hidden_bias": hidden}
 
-    def ordinary(self, gradients: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ordinary(self, gradients):
         """Returns gradients of the ordinary parameters, given those of the centered."""
         shifts = self.shifts(gradients["kernel"])
         return gradients | {name: gradients[name] + shifts[name] for name in shifts}

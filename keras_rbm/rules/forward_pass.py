@@ -1,6 +1,5 @@
 """A model's potentials in a training step, and the way back to its variables."""
 
-import keras
 import tensorflow as tf
 
 from keras_rbm._replicas import num_replicas
@@ -22,7 +21,7 @@ class ForwardPass:
         potentials: `Potentials`, the kernel in the dtype of the model's computations.
     """
 
-    def __init__(self, model: keras.Model, features: tf.Tensor | None) -> None:
+    def __init__(self, model, features):
         self._variables = model.trainable_variables
         with tf.GradientTape(watch_accessed_variables=False) as self._tape:
             self._tape.watch([variable.value for variable in self._variables])
@@ -36,7 +35,7 @@ class ForwardPass:
         kernel = tf.cast(whole.kernel, model.compute_dtype)
         self.potentials: Potentials = whole._replace(kernel=kernel)
 
-    def gradients(self, of_potentials: dict[str, tf.Tensor]) -> list[tf.Tensor]:
+    def gradients(self, of_potentials):
         """Returns the gradients of the model's trainable variables.
 
         Args:
@@ -54,12 +53,7 @@ class ForwardPass:
         return [tf.cast(tf.convert_to_tensor(g), v.dtype) for g, v in pairs]
 
 
-def bias_changes(
-    model: keras.Model,
-    tape: tf.GradientTape,
-    biases: list[tf.Tensor],
-    changes: list[tf.Tensor],
-) -> list[tuple[keras.Variable, tf.Tensor]]:
+def bias_changes(model, tape, biases, changes):
     """Returns by how much variables must change for biases to change by given vectors.
 
     Each number of the biases is one of a variable's, and one of these may stand for

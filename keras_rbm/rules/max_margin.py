@@ -79,7 +79,7 @@ class MaxMargin(LearningRule):
     def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
         return self._rival(step)[1], None
 
-    def _rival(self, step: Step) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
+    def _rival(self, step):
         """Returns the states of largest margin violation, with parameters; losses."""
         potentials, visible = step.potentials, step.visible
         units = potentials.visible

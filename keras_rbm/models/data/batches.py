@@ -1,7 +1,6 @@
 """The data of `fit`: checked, split and shuffled before anything is changed."""
 
 import numbers
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -9,7 +8,7 @@ import tensorflow as tf
 from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.datasets.sparse_rows import SparseRows
-from keras_rbm.models.data.form import DataForm, check_alone
+from keras_rbm.models.data.form import check_alone
 from keras_rbm.models.data.rows import first_batches, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
@@ -34,15 +33,15 @@ class TrainingData(NamedTuple):
     @classmethod
     def of(
         cls,
-        form: DataForm,
-        x: Any,
-        y: Any,
-        sample_weight: Any,
-        batch_size: int | None,
-        validation_split: float,
-        validation_data: Any,
-        is_new: bool = False,
-    ) -> "TrainingData":
+        form,
+        x,
+        y,
+        sample_weight,
+        batch_size,
+        validation_split,
+        validation_data,
+        is_new=False,
+    ):
         """Returns the checked data of the arguments of `fit`.
 
         Args:
@@ -78,13 +77,11 @@ class TrainingData(NamedTuple):
         return cls(start, *parts, validation_data)  # type: ignore[call-arg]
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any]:
+    def arrays(self):
         """x, y and weights, of array data."""
         return self.x, self.y, self.sample_weight
 
-    def shuffled(
-        self, batch_size: int, epoch_key: Callable[[], int]
-    ) -> tf.data.Dataset:
+    def shuffled(self, batch_size, epoch_key):
         """Returns arrays as batches, in an order that depends on the epoch."""
         if not is_array(self.x):
             return self
@@ -96,14 +93,12 @@ class TrainingData(NamedTuple):
         )
         return self._replace(x=batches, y=None, sample_weight=None)
 
-    def for_keras(self, batch_size: int | None) -> tuple[Any, Any, Any]:
+    def for_keras(self, batch_size):
         """Returns `(x, y, sample_weight)` as `keras.Model.fit` takes them."""
         return as_keras_takes(self.x, self.y, self.sample_weight, batch_size)
 
 
-def as_keras_takes(
-    x: Any, y: Any, sample_weight: Any, batch_size: int | None
-) -> tuple[Any, Any, Any]:
+def as_keras_takes(x, y, sample_weight, batch_size):
     """Returns arrays as Keras takes them.
 
     That is as a dataset, if there are weights but no y, because Keras drops the weights
@@ -118,7 +113,7 @@ def as_keras_takes(
     return x, y, sample_weight
 
 
-def in_order(x: Any, y: Any, sample_weight: Any, batch_size: int) -> tf.data.Dataset:
+def in_order(x, y, sample_weight, batch_size):
     """Returns arrays as a dataset of dense batches."""
     parts = (x,) if y is None else (x, y)
     if sample_weight is not None:

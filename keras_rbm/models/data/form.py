@@ -1,7 +1,7 @@
 """What a model's data must be: `DataForm`, which checks it as `row_checks` can."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -50,11 +50,11 @@ class Part(NamedTuple):
     has_gaps: bool = False
 
     @property
-    def fill(self) -> float:
+    def fill(self):
         """float: what entries of sparse rows are that are not stored."""
         return math.nan if self.has_gaps else 0.0
 
-    def rows(self, values: Any) -> Any:
+    def rows(self, values):
         """Returns an array, tensor or spec with each example as a vector."""
         if not self.flattens:
             return values
@@ -62,7 +62,7 @@ class Part(NamedTuple):
             values = as_column(values)
         return flattened(values, self.width)
 
-    def check(self, values: Any, name: str | None = None) -> None:
+    def check(self, values, name=None):
         """Raises an error unless an array, tensor or spec can be this part."""
         name, rows = name or self.name, self.rows(values)
         if (
@@ -76,11 +76,11 @@ class Part(NamedTuple):
             )
         check_rows(rows, name, self.width, self.unit, self.shape, self.has_gaps)
 
-    def dense(self, rows: Any) -> Any:
+    def dense(self, rows):
         """Returns a sparse batch as a dense one, and any other as it is."""
         return as_dense(rows, self.fill)
 
-    def is_sound(self, rows: Any) -> tf.Tensor:
+    def is_sound(self, rows):
         """Returns a bool tensor (): whether all rows can be this part."""
         return are_sound(rows, self.unit, self.has_gaps)
 
@@ -102,28 +102,19 @@ class DataForm(NamedTuple):
     conditional: bool
 
     @classmethod
-    def of_states(
-        cls, unit: Unit | None, width: int | None, has_gaps: bool = False
-    ) -> "DataForm":
+    def of_states(cls, unit, width, has_gaps=False):
         """Returns the form of a model of p(v)."""
         called = Part("x", width, unit if unit.encodes else None, has_gaps=has_gaps)
         return cls(Part("x", width, unit, has_gaps=has_gaps), called, False)
 
     @classmethod
-    def of_pairs(
-        cls,
-        unit: Unit | None,
-        width: int | None,
-        num_features: int | None,
-        shape: tuple[int | None, ...] | None = None,
-        has_gaps: bool = False,
-    ) -> "DataForm":
+    def of_pairs(cls, unit, width, num_features, shape=None, has_gaps=False):
         """Returns the form of a model of p(y | x)."""
         called = Part("x", num_features, None, shape)
         visible = Part("y", width, unit, flattens=True, has_gaps=has_gaps)
         return cls(visible, called, True)
 
-    def split(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def split(self, x, y):
         """Returns `(features, visible)`; raises a ValueError unless y fits."""
         if self.conditional and y is None:
             raise ValueError(
@@ -138,7 +129,7 @@ class DataForm(NamedTuple):
             )
         return (x, self.visible.rows(y)) if self.conditional else (None, x)
 
-    def check(self, x: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def check(self, x, y=None, sample_weight=None):
         """Raises an error unless the model can learn from a batch like this one."""
         features, visible = self.split(x, y)
         if self.conditional:
@@ -149,22 +140,22 @@ class DataForm(NamedTuple):
         if is_array(sample_weight):
             check_weights(sample_weight)
 
-    def checked_arrays(self, x: Any, y: Any, sample_weight: Any) -> list[Any]:
+    def checked_arrays(self, x, y, sample_weight):
         """Returns the parts of array data as checked arrays or `None`."""
         arrays = self.arrays(x, y, sample_weight)
         self.check(*arrays[:2])
         return arrays
 
-    def arrays(self, x: Any, y: Any, sample_weight: Any) -> list[Any]:
+    def arrays(self, x, y, sample_weight):
         """Returns the parts of array data as arrays or `None`, of one length."""
         fills = (part.fill for part in (self.called, self.visible))
         return as_arrays(x, y, sample_weight, *fills)
 
-    def dense(self, x: Any, y: Any = None, sample_weight: Any = None) -> list[Any]:
+    def dense(self, x, y=None, sample_weight=None):
         """Returns the parts of a batch, dense if they are sparse."""
         return [self.called.dense(x), self.visible.dense(y), sample_weight]
 
-    def source(self, x: Any, y: Any = None) -> Any:
+    def source(self, x, y=None):
         """Returns a source of batches with their sparse parts made dense.
 
         What is in a batch is checked by the step that gets it.
@@ -174,7 +165,7 @@ class DataForm(NamedTuple):
             self.check(*unpack(x.element_spec)[:2])
         return self.densified(x)
 
-    def densified(self, data: Any) -> Any:
+    def densified(self, data):
         """Returns a source of batches of which none is sparse."""
         if not isinstance(data, tf.data.Dataset):
             return dense_source(data, self.dense)
@@ -183,7 +174,7 @@ class DataForm(NamedTuple):
             return data
         return data.map(lambda *batch: as_batch(*self.dense(*unpack(batch))))
 
-    def checked_calls(self, x: Any) -> Any:
+    def checked_calls(self, x):
         """Returns data to call the model on, checked as far as is possible now."""
         if is_array(x):
             x = as_values(x, self.called.fill)
@@ -201,15 +192,13 @@ class DataForm(NamedTuple):
                 )
         return self.densified(x)
 
-    def states(self, data: Any, name: str | None = None) -> Any:
+    def states(self, data, name=None):
         """Returns data as checked visible states (N, V), not copied if an array."""
         values = self.visible.rows(as_values(data, self.visible.fill))
         self.visible.check(values, name or self.visible.name)
         return values
 
-    def soundness(
-        self, features: tf.Tensor | None, visible: tf.Tensor, weights: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
+    def soundness(self, features, visible, weights):
         """Returns a dict of the parts' names to bools (): whether they are valid."""
         sound = {self.visible.name: self.visible.is_sound(visible)}
         if self.conditional:
@@ -217,7 +206,7 @@ class DataForm(NamedTuple):
         return sound | {"sample_weight": all_within(weights, 0.0)}
 
     @property
-    def expectations(self) -> dict[str, str]:
+    def expectations(self):
         """What each part must be, in words, by its name."""
         description = self.visible.unit.description
         words = {self.visible.name: f"finite {self.visible.name}, {description}"}
@@ -226,7 +215,7 @@ class DataForm(NamedTuple):
         return words | {"sample_weight": "finite sample_weight ≥ 0"}
 
 
-def as_column(values: Any) -> Any:
+def as_column(values):
     """Returns an array, tensor or spec (N,), such as labels, as (N, 1)."""
     shape = getattr(values, "shape", None)
     rank = getattr(shape, "rank", None) if tf.is_tensor(values) else len(shape or ())
@@ -237,7 +226,7 @@ def as_column(values: Any) -> Any:
     return values[:, np.newaxis] if shape is not None and rank == 1 else values
 
 
-def flattened(values: Any, width: int | None = None) -> Any:
+def flattened(values, width=None):
     """Returns an array, tensor or spec (N, …) as (N, V)."""
     shape = getattr(values, "shape", None)
     if shape is None:
@@ -256,13 +245,7 @@ def flattened(values: Any, width: int | None = None) -> Any:
     return values.reshape(len(values), width)
 
 
-def as_arrays(
-    x: Any,
-    y: Any,
-    sample_weight: Any,
-    x_fill: float | None = None,
-    y_fill: float | None = None,
-) -> list[Any]:
+def as_arrays(x, y, sample_weight, x_fill=None, y_fill=None):
     """Returns the parts of array data as arrays or `None`, of one length.
 
     `x_fill`, `y_fill` are what entries of sparse rows are that are not stored.
@@ -281,7 +264,7 @@ def as_arrays(
     return arrays
 
 
-def class_weights(class_weight: Any, unit: Unit, labels: Any) -> np.ndarray:
+def class_weights(class_weight, unit, labels):
     """Returns weights (N,) of examples by their class, 1 for those that are not named.
 
     Raises:
@@ -299,7 +282,7 @@ def class_weights(class_weight: Any, unit: Unit, labels: Any) -> np.ndarray:
     return np.array([float(class_weight.get(c, 1.0)) for c in values.ravel()])
 
 
-def check_alone(x: Any, y: Any) -> None:
+def check_alone(x, y):
     """Raises an error unless x is a source of batches, given without y."""
     check_source(x)
     if y is not None:

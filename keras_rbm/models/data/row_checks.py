@@ -2,8 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,14 +15,13 @@ from keras_rbm.models.data.rows import (
     row_chunks,
     several_inputs,
 )
-from keras_rbm.units import Unit
 from keras_rbm.units.bernoulli import are_binary
 
 #: How far from 0 and 1 scaled data may be.
 _ROUNDING = 1e-5
 
 
-def values_of(rows: Any, unit: Unit | None) -> Iterable[Any]:
+def values_of(rows, unit):
     """Yields all values of rows, some at a time; of sparse ones those that are stored.
 
     If a layer has several unit types, whose values differ, rows are made dense.
@@ -35,16 +32,14 @@ def values_of(rows: Any, unit: Unit | None) -> Iterable[Any]:
     return row_chunks(rows)
 
 
-def all_within(
-    part: tf.Tensor, low: float | None = None, high: float | None = None
-) -> tf.Tensor:
+def all_within(part, low=None, high=None):
     """Returns a bool (): whether all values are finite and within the limits."""
     large = part.dtype.max
     low, high = -large if low is None else low, large if high is None else high
     return tf.reduce_all((part >= low) & (part <= high))  # false for NaN
 
 
-def are_sound(rows: Any, unit: Unit | None, has_gaps: bool) -> tf.Tensor:
+def are_sound(rows, unit, has_gaps):
     """Returns a bool tensor (): whether all rows can be states of a unit.
 
     `unit` and `has_gaps` are as for `check_rows`.
@@ -58,14 +53,8 @@ def are_sound(rows: Any, unit: Unit | None, has_gaps: bool) -> tf.Tensor:
 
 
 def check_rows(
-    rows: Any,
-    name: str,
-    width: int | None = None,
-    unit: Unit | None = None,
-    example: tuple[int | None, ...] | None = None,
-    has_gaps: bool = False,
-    first_row: int = 0,
-) -> None:
+    rows, name, width=None, unit=None, example=None, has_gaps=False, first_row=0
+):
     """Raises a ValueError unless `rows` can be states of a layer.
 
     Args:
@@ -160,7 +149,7 @@ def _check_states(values, name, unit, known, first_row):
     )
 
 
-def check_no_labels(targets: Any) -> None:
+def check_no_labels(targets):
     """Raises a ValueError if `targets` are classes, not states of visible units."""
     shape = getattr(targets, "shape", (1, 2))
     if isinstance(shape, tf.TensorShape) and shape.rank is None:
@@ -177,7 +166,7 @@ def check_no_labels(targets: Any) -> None:
         )
 
 
-def check_weights(weights: Any) -> None:
+def check_weights(weights):
     """Raises a ValueError unless `weights` can be the weights of examples."""
     if weights is None:
         return
@@ -199,7 +188,7 @@ def check_weights(weights: Any) -> None:
         )
 
 
-def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
+def warn_of_means(chunks, unit, name):
     """Warns if rows are not states of units but means, which have no likelihood.
 
     Values of a function that is traced are not known.
@@ -223,7 +212,7 @@ def warn_of_means(chunks: Iterable[Any], unit: Unit, name: str) -> None:
             return
 
 
-def warn_of_no_zeros(rows: Any, unit: Unit) -> None:
+def warn_of_no_zeros(rows, unit):
     """Warns if state 0, of units that have it, is nowhere stored in sparse rows."""
     has_zero = unit.encodes or are_binary(unit)
     if not isinstance(rows, SparseRows) or not has_zero or np.any(rows.stored == 0):
@@ -237,7 +226,7 @@ def warn_of_no_zeros(rows: Any, unit: Unit) -> None:
     )
 
 
-def warn_of_values_outside(chunks: Iterable[Any], name: str) -> None:
+def warn_of_values_outside(chunks, name):
     """Warns if rows for binary units are not from 0 to 1, up to rounding."""
     for rows in chunks:
         rows = filled(np.asarray(rows))
@@ -252,14 +241,14 @@ def warn_of_values_outside(chunks: Iterable[Any], name: str) -> None:
             return
 
 
-def all_known(values: Any) -> bool:
+def all_known(values):
     """Returns whether no entry of an array, tensor or `SparseRows` is NaN."""
     if isinstance(values, SparseRows):
         values = values.stored
     return bool(np.all(is_known(values)))
 
 
-def check_columns(visible: Any, name: str) -> None:
+def check_columns(visible, name):
     """Raises a ValueError if a column of data is not known in any row."""
     if isinstance(visible, SparseRows):
         known = np.zeros(visible.shape[1], bool)

@@ -1,7 +1,7 @@
 """Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import keras
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.missing import filled, is_known
-from keras_rbm.units.unit import Unit
 
 #: What `fit` and the like take: arrays, or a source of batches.
 Data: TypeAlias = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]
@@ -22,18 +21,18 @@ _NO_BATCHES = (str, bytes, dict, set, frozenset, range, type)
 ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1000, 2**21
 
 
-def is_array(data: Any) -> bool:
+def is_array(data):
     """Returns whether `data` is one array (not a dataset, generator or loader)."""
     array = hasattr(data, "__array__") or isinstance(data, (list, tuple))
     return array or is_sparse(data)
 
 
-def is_numeric(values: np.ndarray) -> bool:
+def is_numeric(values):
     """Returns whether a NumPy array holds real numbers."""
     return values.dtype.kind in "biuf" or values.dtype == "bfloat16"
 
 
-def unpack(data: Any) -> tuple[Any, Any, Any]:
+def unpack(data):
     """Returns `(x, y, sample_weight)` of a batch; an empty tuple stands for no y.
 
     A distributed dataset cannot hold `None`.
@@ -42,14 +41,14 @@ def unpack(data: Any) -> tuple[Any, Any, Any]:
     return x, None if isinstance(y, tuple) and not y else y, sample_weight
 
 
-def as_batch(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+def as_batch(x, y=None, sample_weight=None):
     """Returns a batch of parts, as `unpack` takes it."""
     if sample_weight is not None:
         return x, () if y is None else y, sample_weight
     return x if y is None else (x, y)
 
 
-def first_batches(data: Any, rows: int = 1) -> tuple[list[Any], Any]:
+def first_batches(data, rows=1):
     """Returns the first batches of a source, and the source with all its batches.
 
     Args:
@@ -79,7 +78,7 @@ def _chained(first, rest):
     yield from rest
 
 
-def dense_source(source: Any, dense: Callable[..., Any]) -> Any:
+def dense_source(source, dense):
     """Returns a `PyDataset` or generator; as a dataset if its batches are sparse.
 
     Args:
@@ -96,7 +95,7 @@ def dense_source(source: Any, dense: Callable[..., Any]) -> Any:
     return source
 
 
-def as_dataset(source: Any, dense: Callable[..., Any]) -> tf.data.Dataset:
+def as_dataset(source, dense):
     """Returns a `PyDataset` or generator as a dataset of dense batches."""
     batches, source = first_batches(source)
 
@@ -116,7 +115,7 @@ def as_dataset(source: Any, dense: Callable[..., Any]) -> tf.data.Dataset:
     return made.apply(tf.data.experimental.assert_cardinality(count))
 
 
-def check_source(data: Any) -> None:
+def check_source(data):
     """Raises a TypeError unless `data` is a source of batches, not an array."""
     loaders = (tf.data.Dataset, keras.utils.PyDataset)
     iterable = hasattr(data, "__iter__") and not isinstance(data, _NO_BATCHES)
@@ -128,7 +127,7 @@ def check_source(data: Any) -> None:
         )
 
 
-def several_inputs(data: Any) -> str:
+def several_inputs(data):
     """Returns the cure for a dict of inputs, or nothing for others."""
     if not isinstance(data, dict):
         return ""
@@ -138,7 +137,7 @@ def several_inputs(data: Any) -> str:
     )
 
 
-def check_regular(data: Any) -> None:
+def check_regular(data):
     """Raises a TypeError if data are ragged or have masked values."""
     if isinstance(data, tf.RaggedTensor):
         kind, cure = "a tensor of rows of several lengths", "rows of one length"
@@ -152,7 +151,7 @@ def check_regular(data: Any) -> None:
     )
 
 
-def as_array(part: Any, name: str, fill: float | None = None) -> Any:
+def as_array(part, name, fill=None):
     """Returns a part of array data as an array, tensor or `SparseRows`, or `None`.
 
     `fill` is what entries of sparse rows are that are not stored.
@@ -204,7 +203,7 @@ def as_rows(data: Any) -> tf.Tensor:
     return tf.convert_to_tensor(np.array(values, np.float32))
 
 
-def as_values(data: Any, fill: float | None = None) -> Any:
+def as_values(data, fill=None):
     """Returns the same as an array of numbers, not copied if it already is one.
 
     Sparse rows stay so; `fill` is what entries of them are that are not stored.
@@ -244,7 +243,7 @@ def held_rows(data: Any, fill: float | None = None) -> tf.Tensor | SparseRows:
     return values if isinstance(values, SparseRows) else as_rows(values)
 
 
-def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
+def row_chunks(data, fill=None):
     """Yields an array or a dataset as float32 tensors of some rows each.
 
     `fill` is what entries of sparse rows are that are not stored.
@@ -259,9 +258,7 @@ def row_chunks(data: Any, fill: float | None = None) -> Iterator[tf.Tensor]:
     yield from map(as_rows, parts_of_rows(as_values(data, fill)))
 
 
-def weighted_chunks(
-    data: Any, weights: Any = None, fill: float | None = None
-) -> Iterator[tuple[tf.Tensor, Any]]:
+def weighted_chunks(data, weights=None, fill=None):
     """Yields `row_chunks`, each with the weights (n,) of its rows, or `None`.
 
     `weights` are those of an array; batches have their own.
@@ -277,7 +274,7 @@ def weighted_chunks(
         yield as_rows(as_dense(x, fill)), own
 
 
-def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
+def parts_of_rows(values, width=1):
     """Yields an array, tensor or `SparseRows` in parts of some rows each.
 
     `width` is the length of what is made of a row, if that is longer.
@@ -290,7 +287,7 @@ def parts_of_rows(values: Any, width: int = 1) -> Iterator[Any]:
         yield values[start : start + size]
 
 
-def encoded(unit: Unit, states: Any) -> Any:
+def encoded(unit, states):
     """Returns data (n, units) as (n, rows), as `unit.encode` does; NaN stays NaN."""
     known = is_known(states)
     if np.all(known):
@@ -299,9 +296,7 @@ def encoded(unit: Unit, states: Any) -> Any:
     return np.where(unit.by_row(np.asarray(known)), rows, np.nan)
 
 
-def encoded_chunks(
-    unit: Unit, states: Any, weights: Any = None
-) -> Iterator[tuple[tf.Tensor, Any]]:
+def encoded_chunks(unit, states, weights=None):
     """Yields visible states, encoded, as float32 tensors of some rows each.
 
     Each comes with the weights of its rows, or `None`.
@@ -353,15 +348,12 @@ def some_rows(values: np.ndarray, count: int) -> np.ndarray:
     return chosen_rows(values, chosen)
 
 
-def chosen_rows(values: Any, chosen: np.ndarray) -> Any:
+def chosen_rows(values, chosen):
     """Returns some rows of an array, tensor or `SparseRows`, by their indices."""
     return tf.gather(values, chosen) if tf.is_tensor(values) else values[chosen]
 
 
-def moments(
-    chunks: Iterable[tuple[Any, Any]],
-    pooled: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+def moments(chunks, pooled=None):
     """Returns mean and variance (V,), float32, of rows.
 
     Args:

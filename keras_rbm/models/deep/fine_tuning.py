@@ -1,8 +1,6 @@
 """Feed-forward networks that start with the weights of Boltzmann machines."""
 
 import numbers
-from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -12,9 +10,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.units.bernoulli import are_binary
 
 
-def classifier(
-    rbms: Sequence[Any], num_classes: int, dropout: float
-) -> keras.Sequential:
+def classifier(rbms, num_classes, dropout):
     """Returns a network of sigmoid layers and a softmax.
 
     Args:
@@ -54,7 +50,7 @@ def classifier(
     return network
 
 
-def joint_classifier(model: Any, num_classes: int, dropout: float) -> keras.Model:
+def joint_classifier(model, num_classes, dropout):
     """Returns a network whose sigmoid layers see the layers below and above.
 
     Args:
@@ -89,7 +85,7 @@ def joint_classifier(model: Any, num_classes: int, dropout: float) -> keras.Mode
     return keras.Model(inputs, outputs)
 
 
-def check_dropout(dropout: float) -> None:
+def check_dropout(dropout):
     """Raises a ValueError unless `dropout` can be a share of units to drop."""
     if not isinstance(dropout, numbers.Real) or not 0.0 <= dropout < 1.0:
         raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout!r}.")

@@ -1,15 +1,12 @@
 """Layered models as bipartite ones: even layers on one side, odd ones on the other."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 
 
-def checked_sizes(hidden_units: Any) -> list[int]:
+def checked_sizes(hidden_units):
     """Returns numbers of hidden units, at least two, as Python ints."""
     if not isinstance(hidden_units, (list, tuple)) or len(hidden_units) < 2:
         raise ValueError(
@@ -21,7 +18,7 @@ def checked_sizes(hidden_units: Any) -> list[int]:
     return [int(count) for count in hidden_units]
 
 
-def joint_kernel(kernels: Sequence[tf.Tensor]) -> tf.Tensor:
+def joint_kernel(kernels):
     """Returns the kernel between the even and the odd layers of a stack.
 
     Args:
@@ -47,7 +44,7 @@ def joint_kernel(kernels: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.concat(list(rows), 0)
 
 
-def connections(sizes: Sequence[int]) -> tf.Tensor | None:
+def connections(sizes):
     """Returns 1 where a joint kernel is not 0, or `None` if all units are connected."""
     if len(sizes) <= 3:
         return None
@@ -55,9 +52,7 @@ def connections(sizes: Sequence[int]) -> tf.Tensor | None:
     return joint_kernel([tf.constant(kernel) for kernel in ones])
 
 
-def both_sides(
-    even: tf.Tensor, odd: tf.Tensor, sizes: Sequence[int]
-) -> list[tf.Tensor]:
+def both_sides(even, odd, sizes):
     """Returns the list of layers, given the units of the even and the odd layers."""
     layers = [None] * len(sizes)
     layers[0::2] = tf.split(even, sizes[0::2], -1)
@@ -65,6 +60,6 @@ def both_sides(
     return layers
 
 
-def template(layer: int) -> str:
+def template(layer):
     """Returns a layer's variable names, with `{}` for the unit's name of a variable."""
     return "visible_{}" if layer == 0 else f"hidden_{{}}_{layer}"

@@ -1,8 +1,5 @@
 """Layer-by-layer pretraining of a deep Boltzmann machine."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import keras
 import tensorflow as tf
 
@@ -27,23 +24,11 @@ class TiedRBM(RBM):
 
     sample = log_partition = log_likelihood = None
 
-    def __init__(
-        self,
-        hidden_units: int,
-        *,
-        visible_copies: int = 1,
-        hidden_copies: int = 1,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, hidden_units, *, visible_copies=1, hidden_copies=1, **kwargs):
         self.visible_copies, self.hidden_copies = visible_copies, hidden_copies
         super().__init__(hidden_units, **kwargs)
 
-    def potentials(
-        self,
-        features: tf.Tensor | None = None,
-        dtype: str | None = None,
-        training: bool = False,
-    ) -> Potentials:
+    def potentials(self, features=None, dtype=None, training=False):
         one = super().potentials(dtype=dtype)
         copies = self.visible_copies, self.hidden_copies
         return Potentials(
@@ -71,7 +56,7 @@ class TiedRBM(RBM):
     def _mean_states(self):
         return self._copied(super()._mean_states()[tf.newaxis])[0]
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self):
         return super().get_config() | {
             "visible_copies": self.visible_copies,
             "hidden_copies": self.hidden_copies,
@@ -98,14 +83,7 @@ def _tied_rbms(dbm):
     return [tied(layer, count) for layer, count in enumerate(dbm.hidden_units)]
 
 
-def pretrain(
-    dbm: Any,
-    x: Any,
-    optimizer: Any,
-    rule: Any,
-    epochs: int | Sequence[int],
-    **kwargs: Any,
-) -> list[keras.callbacks.History]:
+def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
     """Trains a deep Boltzmann machine layer by layer, see `DBM.pretrain`."""
     for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
         check_counts(epochs=count)

@@ -1,7 +1,6 @@
 """Export of models as SavedModels with named endpoints."""
 
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,9 +22,7 @@ class Endpoint(NamedTuple):
     signature: list[tf.TensorSpec]
 
 
-def export_saved_model(
-    model: keras.Model, filepath: str | os.PathLike, verbose: bool | None
-) -> None:
+def export_saved_model(model, filepath, verbose):
     """Writes a model's endpoints as a SavedModel, whole or not at all."""
     archive = keras.export.ExportArchive()
     archive.track(model)
@@ -54,26 +51,22 @@ def _with_names(function, signature):
     return endpoint
 
 
-def rows(width: int, name: str = "x") -> tf.TensorSpec:
+def rows(width, name="x"):
     """Returns the `TensorSpec` of a batch of any size."""
     return tf.TensorSpec((None, width), tf.float32, name=name)
 
 
-def number(name: str) -> tf.TensorSpec:
+def number(name):
     """Returns the `TensorSpec` of an integer."""
     return tf.TensorSpec((), tf.int32, name=name)
 
 
-def named(
-    name: str, function: Callable[..., tf.Tensor]
-) -> Callable[..., dict[str, tf.Tensor]]:
+def named(name, function):
     """Returns a function whose result is in a dict under a name."""
     return lambda *arguments: {name: function(*arguments)}
 
 
-def chain_endpoints(
-    sample: Callable[..., tf.Tensor], first: tf.TensorSpec
-) -> dict[str, Endpoint]:
+def chain_endpoints(sample, first):
     """Returns the two endpoints that draw samples, with and without a seed.
 
     Args:

@@ -2,11 +2,8 @@
 
 import contextlib
 import os
-import pathlib
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -18,7 +15,7 @@ from keras_rbm.models.training.progress import FitState
 _KIND, _FIT = "kind", "fit"
 
 
-def save_state(model: keras.Model, store: Any) -> None:
+def save_state(model, store):
     """Writes a model's variables under their names into a Keras weights store."""
     required, optional = model._state()
     for name, variable in (required | optional).items():
@@ -27,7 +24,7 @@ def save_state(model: keras.Model, store: Any) -> None:
     store[_KIND] = np.frombuffer(_kind_of(model).encode(), np.uint8)
 
 
-def load_state(model: keras.Model, store: Any) -> None:
+def load_state(model, store):
     """Assigns a model's variables from a store, after checking all of them.
 
     Raises:
@@ -76,25 +73,14 @@ def _kind_of(model):
     return f"{own.__name__} of {visible} and {hidden} units"
 
 
-def save(
-    model: keras.Model,
-    filepath: str | os.PathLike,
-    overwrite: bool,
-    zipped: bool | None,
-    **kwargs: Any,
-) -> None:
+def save(model, filepath, overwrite, zipped, **kwargs):
     """Saves a whole model as `keras.Model.save` does, all of it or nothing."""
     suffix = None if zipped is False else ".keras"
     with written_whole(filepath, suffix, "save", overwrite) as place:
         keras.Model.save(model, place, overwrite, zipped, **kwargs)
 
 
-def save_weights(
-    model: keras.Model,
-    filepath: str | os.PathLike,
-    overwrite: bool,
-    max_shard_size: float | None,
-) -> None:
+def save_weights(model, filepath, overwrite, max_shard_size):
     """Saves a model's variables as `keras.Model.save_weights` does, all or nothing."""
     if max_shard_size is not None:
         keras.Model.save_weights(model, filepath, overwrite, max_shard_size)
@@ -104,9 +90,7 @@ def save_weights(
 
 
 @contextlib.contextmanager
-def unchanged_unless_loaded(
-    models: Sequence[keras.Model], filepath: str | os.PathLike
-) -> Iterator[None]:
+def unchanged_unless_loaded(models, filepath):
     """Restores models to what they were if reading a file fails.
 
     Args:
@@ -144,12 +128,7 @@ def _values(model):
 
 
 @contextlib.contextmanager
-def written_whole(
-    filepath: str | os.PathLike,
-    suffix: str | None = None,
-    method: str | None = None,
-    overwrite: bool = True,
-) -> Iterator[pathlib.Path]:
+def written_whole(filepath, suffix=None, method=None, overwrite=True):
     """Yields a path beside `filepath`; its file or directory is then renamed to it.
 
     Args:

@@ -2,10 +2,8 @@
 
 import math
 
-import keras
 
-
-def summary_of(model: keras.Model) -> str:
+def summary_of(model):
     """Returns the names and shapes of a model's variables, a str."""
     if not model.built:
         return f"{model.name} ({type(model).__name__}): not built yet."

@@ -25,7 +25,7 @@ _WITH_MOMENTUM = ("adam", "adamw", "adamax", "nadam")
 _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 
 
-def choose_rate(model: keras.Model, num_visible: int) -> None:
+def choose_rate(model, num_visible):
     """Sets the rate that a model's optimizer begins with, if it is left to the model.
 
     Args:
@@ -40,7 +40,7 @@ def choose_rate(model: keras.Model, num_visible: int) -> None:
         rate.initial_learning_rate = initial
 
 
-def default_rate(optimizer: str, num_visible: int, has_network: bool = False) -> float:
+def default_rate(optimizer, num_visible, has_network=False):
     """Returns the learning rate that an optimizer begins with by default.
 
     The more visible units there are, the further a step of Adam moves the input of a
@@ -57,12 +57,12 @@ def default_rate(optimizer: str, num_visible: int, has_network: bool = False) ->
     return min(largest, _RATE * (64.0 / num_visible) ** 0.75)
 
 
-def has_default_rate(optimizer: str) -> bool:
+def has_default_rate(optimizer):
     """Returns whether `default_rate` is known for the name of an optimizer."""
     return optimizer.lower() in (*_LIKE_ADAM, "sgd")
 
 
-def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Optimizer:
+def optimizer_for(identifier, samples=True):
     """Returns the optimizer that `compile` was given.
 
     One given by name has a `FallingRate`, which the model chooses when it is built, and
@@ -79,7 +79,7 @@ def optimizer_for(identifier: Any, samples: bool = True) -> keras.optimizers.Opt
     return _keras_optimizer(identifier)
 
 
-def is_rule(identifier: Any) -> bool:
+def is_rule(identifier):
     """Returns whether an argument is a learning rule, or the name of one."""
     named = isinstance(identifier, str) and identifier.lower() in rules._BY_NAME
     return named or isinstance(identifier, Rule)
@@ -94,7 +94,7 @@ def _keras_optimizer(identifier):
     return keras_part(keras.optimizers.get, "optimizer", identifier)
 
 
-def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
+def warn_of_rate(name, optimizer):
     """Warns that no suitable rate is known for an optimizer given by name."""
     if not has_default_rate(name):
         warnings.warn(
@@ -106,20 +106,18 @@ def warn_of_rate(name: str, optimizer: keras.optimizers.Optimizer) -> None:
         )
 
 
-def new_optimizer(identifier: Any, **config: Any) -> keras.optimizers.Optimizer:
+def new_optimizer(identifier, **config):
     """Returns a copy of Keras' optimizer, with other values of its config if given."""
     optimizer = _keras_optimizer(identifier)
     return type(optimizer).from_config(optimizer.get_config() | config)
 
 
-def new_rule(identifier: str | dict[str, Any] | Rule) -> Rule:
+def new_rule(identifier):
     """Returns a copy of the learning rule that a name, config or object stands for."""
     return rules.deserialize(rules.serialize(rules.get(identifier)))
 
 
-def check_compile_options(
-    metrics: Any, run_eagerly: Any, steps_per_execution: Any, jit_compile: Any
-) -> None:
+def check_compile_options(metrics, run_eagerly, steps_per_execution, jit_compile):
     """Raises an error unless the other arguments of `compile` are valid.
 
     Args:
@@ -137,6 +135,6 @@ def check_compile_options(
         check_flags(jit_compile=jit_compile)
 
 
-def is_auto(value: Any) -> bool:
+def is_auto(value):
     """Returns whether an argument is the word "auto"."""
     return isinstance(value, str) and value == "auto"

@@ -52,13 +52,13 @@ class Diagnosis(keras.callbacks.Callback):
     `fit` that has come to a model without a finite partition function.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self._told: set[str] = set()
         self._rows: Any = None
         self._independent: Any = None
 
-    def begin(self, features: Any, visible: Any, is_all: bool) -> "Diagnosis":
+    def begin(self, features, visible, is_all):
         """Takes the rows that `fit` begins with; returns itself.
 
         Args:
@@ -74,12 +74,12 @@ class Diagnosis(keras.callbacks.Callback):
             self._look_at_features(as_rows(some_rows(features, _ROWS)))
         return self
 
-    def _tell(self, what: str, message: str) -> None:
+    def _tell(self, what, message):
         if what not in self._told:
             self._told.add(what)
             warnings.warn(message, stacklevel=3)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         self._check_partition(epoch)
         if self._independent is None:
             self._independent = _independent_losses(self.model, self._rows, self._rows)
@@ -117,7 +117,7 @@ class Diagnosis(keras.callbacks.Callback):
                 "kernel, and start from new weights."
             ) from None
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs=None):
         enough = self._independent is not None and self._count >= _FEWEST
         if enough and not self.model.conditional:
             self._compare()

@@ -1,7 +1,6 @@
 """The start of the visible units when a model is fitted for the first time."""
 
 import warnings
-from typing import Any
 
 import keras
 import numpy as np
@@ -28,7 +27,7 @@ from keras_rbm.units.bernoulli import are_binary
 _ROWS = 10_000
 
 
-def is_new(model: keras.Model) -> bool:
+def is_new(model):
     """Returns whether nothing has set or trained the visible units."""
     if not model.built:
         return True
@@ -61,11 +60,11 @@ class FirstFit(keras.callbacks.Callback):
         batches: list of `(x, y, sample_weight)`, checked.
     """
 
-    def __init__(self, batches: list[Any]) -> None:
+    def __init__(self, batches):
         super().__init__()
         self._batches = batches
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         _start_at_data(self.model, self._batches)
 
 

@@ -1,8 +1,5 @@
 """A step that cannot be taken changes nothing, and its caller says why."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
 import keras
 import tensorflow as tf
 
@@ -32,11 +29,11 @@ class StepGuard:
             only changes nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.reason: keras.Variable | None = None
         self.is_read = False
 
-    def build(self) -> None:
+    def build(self):
         """Creates the variables, once."""
         if self.reason is not None:
             return
@@ -58,17 +55,17 @@ class StepGuard:
         )
 
     @property
-    def variables(self) -> list[keras.Variable]:
+    def variables(self):
         """List of its variables."""
         return [self.reason, self._ends]
 
-    def begin(self, variables: Iterable[Any]) -> list[tuple[Any, tf.Tensor]]:
+    def begin(self, variables):
         """Returns variables that a step changes early, with their values, for `end`."""
         if not self.is_read:
             self.reason.assign(0)
         return [(variable, tf.convert_to_tensor(variable)) for variable in variables]
 
-    def accept(self, sound: Iterable[tf.Tensor], *parts: tf.Tensor | None) -> list[Any]:
+    def accept(self, sound, *parts):
         """Returns the parts of a batch, or zeros of their shapes if one is not sound.
 
         Rows of zeros with weight 0 leave a model's state finite, whatever stands in
@@ -96,7 +93,7 @@ class StepGuard:
             for part in parts
         ]
 
-    def look_at(self, *parts: tf.Tensor, first_bit: int) -> None:
+    def look_at(self, *parts, first_bit):
         """Records which parts, bools (), are not sound in any replica."""
         counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
         reason = tf.convert_to_tensor(self.reason)
@@ -104,13 +101,11 @@ class StepGuard:
             reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
         self.reason.assign(reason)
 
-    def look_at_values(self, *parts: tf.Tensor, first_bit: int) -> None:
+    def look_at_values(self, *parts, first_bit):
         """Records which parts, tensors, are not finite."""
         self.look_at(*map(all_within, parts), first_bit=first_bit)
 
-    def if_sound(
-        self, change: Callable[[list[Any]], Any], gradients: list[Any]
-    ) -> None:
+    def if_sound(self, change, gradients):
         """Calls `change(gradients)` if the step is sound so far.
 
         Args:
@@ -135,7 +130,7 @@ class StepGuard:
         context = tf.distribute.get_replica_context()
         context.merge_call(across_replicas, args=(sound, gradients))
 
-    def end(self, before: Any) -> list[Any]:
+    def end(self, before):
         """Reverts a bad step; returns operations to wait for.
 
         Args:
@@ -160,9 +155,7 @@ class StepGuard:
             check = tf.debugging.Assert(sound, [_IN_A_LOOP])
         return [] if check is None else [check]  # eagerly there is no operation
 
-    def read(
-        self, function: Callable[..., Any], model: keras.Model, trains: bool = False
-    ) -> Callable[..., Any]:
+    def read(self, function, model, trains=False):
         """Returns a function of an iterator that raises a ValueError after a bad batch.
 
         Args:

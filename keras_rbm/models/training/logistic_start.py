@@ -19,7 +19,7 @@ _FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
 _LEAST_GAIN = 1e-3
 
 
-def most_rows(num_features: int, num_targets: int) -> int:
+def most_rows(num_features, num_targets):
     """Returns how many rows regressions of this size can take in, 0 if too few."""
     if num_features > _MOST_FEATURES:
         return 0
@@ -27,9 +27,7 @@ def most_rows(num_features: int, num_targets: int) -> int:
     return rows if rows >= _FEWEST_ROWS else 0
 
 
-def logistic_regressions(
-    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, penalty: float
-) -> tuple[np.ndarray, np.ndarray]:
+def logistic_regressions(features, targets, weights, penalty):
     """Returns the weights (X, V) and biases (V,) of a regression for each column.
 
     They minimize the mean negative log-likelihood of binary targets given features,
@@ -85,9 +83,7 @@ def logistic_regressions(
     return kernel, bias - center @ kernel
 
 
-def chosen_stddev(
-    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, stddev: float
-) -> float:
+def chosen_stddev(features, targets, weights, stddev):
     """Returns the deviation of a normal prior that suits regressions, by held-out rows.
 
     From the given one it goes to the next smaller or larger as long as held-out rows

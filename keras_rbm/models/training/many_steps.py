@@ -1,7 +1,7 @@
 """The steps of `fit` on arrays, many in one program."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -38,20 +38,14 @@ class ManySteps:
         model: the model, whose `train_step` is called.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model):
         self._model = model
         self._parts: Any = None
         compiled = True if model.jit_compile else None
         self._program = tf.function(self._run, autograph=False, jit_compile=compiled)
         self._programs: dict[str, Callable[..., Any]] = {}
 
-    def begin(
-        self,
-        arrays: Sequence[Any],
-        batch_size: int,
-        callbacks: Sequence[keras.callbacks.Callback],
-        read: Callable[[], int] | None,
-    ) -> int:
+    def begin(self, arrays, batch_size, callbacks, read):
         """Takes the data of a `fit`; returns the number of steps of an epoch.
 
         Args:
@@ -80,12 +74,12 @@ class ManySteps:
         self._step = self._pending = 0
         return self._num_steps
 
-    def end(self) -> None:
+    def end(self):
         """Lets the data go."""
         self._parts = None
 
     @property
-    def fits_model(self) -> bool:
+    def fits_model(self):
         """Whether it does what the model's steps would: they are the library's own."""
         model = self._model
         strategy = (
@@ -94,9 +88,7 @@ class ManySteps:
         own = type(model).train_step.__module__.startswith("keras_rbm.")
         return own and not strategy and isinstance(model.rule, LearningRule)
 
-    def train_function(
-        self, many: Callable[[Any], Any], one: Callable[[Any], Any]
-    ) -> Callable[[Any], Any]:
+    def train_function(self, many, one):
         """Returns the function that Keras calls for each step of `fit`.
 
         Args:
@@ -114,7 +106,7 @@ class ManySteps:
         return function
 
     @property
-    def steps(self) -> tf.data.Dataset:
+    def steps(self):
         """A dataset without end for Keras, which asks for steps by its elements."""
         return tf.data.Dataset.range(1).repeat()
 
@@ -123,7 +115,7 @@ class ManySteps:
         self._pending -= 1
         return self._logs
 
-    def take(self) -> dict[str, Any]:
+    def take(self):
         """Takes the next steps; returns their logs."""
         if not self._step:
             rows = np.arange(self._count)
@@ -207,9 +199,7 @@ def _gathered(part, rows):
         return tf.gather(part, rows)
 
 
-def steps_of_a_moment(
-    model: Any, batch_size: int, num_steps: int, batch_bytes: float
-) -> int:
+def steps_of_a_moment(model, batch_size, num_steps, batch_bytes):
     """Returns how many steps take about a tenth of a second, a power of 2.
 
     It depends only on sizes, so that models of one size share what has been compiled.
@@ -226,7 +216,7 @@ def steps_of_a_moment(
     return 2 ** max(0, math.ceil(math.log2(most)))
 
 
-def looks_at_batches(callback: keras.callbacks.Callback) -> bool:
+def looks_at_batches(callback):
     """Returns whether a callback wants to be called between steps."""
     files = keras.callbacks.ModelCheckpoint, keras.callbacks.BackupAndRestore
     if type(callback) in files:

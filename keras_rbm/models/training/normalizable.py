@@ -1,7 +1,5 @@
 """Keeps a model of two unbounded layers where its partition function is finite."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
@@ -16,7 +14,7 @@ LEAST_GAP = 0.035
 _SQUARINGS = 7
 
 
-def stay_normalizable(model: Any) -> None:
+def stay_normalizable(model):
     """Shrinks the kernel of a model where Z may not be finite, in a training step.
 
     Only weights between unbounded units shrink, by one factor, until the

@@ -3,8 +3,8 @@
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import keras
 from keras import tree
@@ -29,7 +29,7 @@ class FitState(NamedTuple):
     stddev: float = 0.0
 
 
-def updates_of(optimizer: keras.optimizers.Optimizer) -> int:
+def updates_of(optimizer):
     """Returns how many gradients an optimizer has been given, an int.
 
     `optimizer.iterations` counts only the updates, where it accumulates gradients.
@@ -37,13 +37,13 @@ def updates_of(optimizer: keras.optimizers.Optimizer) -> int:
     return int(getattr(optimizer, "inner_optimizer", optimizer)._iterations.numpy())
 
 
-def schedule_of(optimizer: keras.optimizers.Optimizer) -> Any:
+def schedule_of(optimizer):
     """Returns the learning rate of an optimizer, or the schedule that it follows."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     return optimizer._learning_rate  # Keras' property returns its present value
 
 
-def priors_of(model: keras.Model) -> Iterator[NormalPrior]:
+def priors_of(model):
     """Yields the priors of a model's weights."""
     for variable in model.trainable_variables:
         if isinstance(variable.regularizer, NormalPrior):
@@ -61,12 +61,12 @@ class EpochKey(keras.callbacks.Callback):
             keeps the Python functions it calls, and all they refer to, forever.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self._value = value = [0]
         self.read = lambda: value[0]
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch, logs=None):
         seed = int(self.model.seed_generator.state.numpy()[0])
         self._value[0] = (seed << 31 ^ updates_of(self.model.optimizer)) % 2**63
 
@@ -90,19 +90,17 @@ class Progress(keras.callbacks.Callback):
         rows: int or `None`, those of an array whose weight is not 0.
     """
 
-    def __init__(
-        self, epochs: int, initial_epoch: int, size: int, rows: int | None
-    ) -> None:
+    def __init__(self, epochs, initial_epoch, size, rows):
         super().__init__()
         self._epochs, self._initial_epoch = epochs, initial_epoch
         self._size, self._rows = size, rows
 
-    def begin(self, model: keras.Model) -> None:
+    def begin(self, model):
         """Begins a `fit`, before a backup is restored."""
         model._initial_epoch = None  # of Keras, from an earlier backup
         self._change(model, count=updates_of(model.optimizer), steps=0)
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         model, steps = self.model, self.params.get("steps") or 0
         before = model.fit_state
         rows = self._rows or steps * self._size or before.rows
@@ -127,7 +125,7 @@ class Progress(keras.callbacks.Callback):
             )
             model._initial_epoch = self._initial_epoch + epochs
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch, logs=None):
         model = self.model
         count, steps = updates_of(model.optimizer), model.fit_state.steps
         self._before = count
@@ -142,14 +140,14 @@ class Progress(keras.callbacks.Callback):
         for prior in priors_of(model):
             prior.count(model.fit_state.rows)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         if not self._known:
             updates = updates_of(self.model.optimizer) - self._before
             rows = self._size * updates / self.model.rule.inner_steps
             self._change(self.model, rows=rows)
             self._known = True
 
-    def end(self, model: keras.Model) -> None:
+    def end(self, model):
         """Ends a `fit`, also one that an error has ended."""
         rate = schedule_of(model.optimizer)
         if isinstance(rate, FallingRate):
@@ -161,7 +159,7 @@ class Progress(keras.callbacks.Callback):
         model.fit_state = model.fit_state._replace(**fields)
 
 
-def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) -> None:
+def check_rate_is_free(optimizer, callbacks):
     """Raises a ValueError if a callback sets a rate that follows a schedule.
 
     Keras raises a TypeError, too, but not before the callback acts.
@@ -182,7 +180,7 @@ def check_rate_is_free(optimizer: keras.optimizers.Optimizer, callbacks: Any) ->
         )
 
 
-def extended(callbacks: Any, *own: keras.callbacks.Callback) -> list[Any]:
+def extended(callbacks, *own):
     """Returns callbacks, in any form but a CallbackList, with more at the end."""
     if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
         callbacks = [] if callbacks is None else [callbacks]
