@@ -150,7 +150,7 @@ class RBMPrior(keras.layers.Layer):
         if training and self.rbm.trainable_variables:
             loss -= self._negative(potentials, sound)
             weights = tf.cast(sound, "float32") * tf.ones_like(energies)
-            self.rbm._record(tf.stop_gradient(codes), weights)
+            self.rbm._record(tf.stop_gradient(codes), None, weights)
         self.add_loss(tf.where(sound, loss, float("nan")))
         return inputs
 

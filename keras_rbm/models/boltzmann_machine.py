@@ -97,6 +97,8 @@ class BoltzmannMachine(keras.Model):
 
     conditional = False
     inference = None
+    visible: Any
+    hidden: Any
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
     _kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
@@ -750,9 +752,9 @@ class BoltzmannMachine(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
-        *batch, weights = self._accepted(features, visible, weights)
-        seed = self._test_seed()
-        step = self._step(*batch, weights, seed, loss_seed=seed)
+        batch = self._accepted(features, visible, weights)
+        seed, weights = self._test_seed(), batch[-1]
+        step = self._step(*batch, seed, loss_seed=seed)
         losses, prediction = self.rule.losses(step)
         prediction = self._predicted(step, prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)

@@ -129,15 +129,15 @@ def _regressions(model, batches):
         parts.append([*map(np.asarray, chosen_parts)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.random.default_rng(0).permutation(len(x))
+    x, y, weights = x[order], y[order], weights[order]
     prior = kernel.regularizer
     if not isinstance(prior, NormalPrior):
         prior = NormalPrior()
     if model._prior_is_open:
-        parts = (part[order] for part in (x, y, weights))
-        stddev = chosen_stddev(*parts, prior.stddev)
+        stddev = chosen_stddev(x, y, weights, prior.stddev)
         model.fit_state = model.fit_state._replace(stddev=stddev)
         model._set_prior()
-    x, y, weights = (part[order[:few]] for part in (x, y, weights))
+    x, y, weights = x[:few], y[:few], weights[:few]
     found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None
 
