@@ -4,6 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_rbm import random
+
 
 def num_replicas() -> int:
     """Returns the number of replicas that run this step together, an int."""
@@ -68,3 +70,19 @@ def is_single(strategy: tf.distribute.Strategy) -> bool:
 def is_multi_worker(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether a strategy uses several processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def of_replica(seed):
+    """Returns a seed (2,) that is different on each replica."""
+    if num_replicas() == 1:
+        return seed
+    context = tf.distribute.get_replica_context()
+    return random.fold_in(seed, context.replica_id_in_sync_group)
+
+
+def strategy_scope(model):
+    """Returns the scope of a model's strategy, to create variables in."""
+    strategy = model.distribute_strategy
+    if tf.distribute.get_strategy() is strategy:
+        return tf.name_scope("")
+    return strategy.scope()

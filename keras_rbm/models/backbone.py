@@ -5,6 +5,7 @@ import math
 import keras
 import tensorflow as tf
 
+from keras_rbm._replicas import strategy_scope
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.row_checks import check_rows
 
@@ -86,7 +87,7 @@ class WithBackbone(BoltzmannMachine):
         if self.built:
             return
         self._example = tuple(input_shape[1:])
-        with tf.init_scope(), self._strategy_scope():
+        with tf.init_scope(), strategy_scope(self):
             self._shift_shape, features = output_shapes(self.backbone, self._example)
         shape = None, *self._example
         self._build_for(features[-1], keras.layers.InputSpec(shape=shape))

@@ -12,11 +12,18 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, rules
 from keras_rbm._checks import check_counts, check_flags, seed_number
-from keras_rbm._replicas import add, as_logs, is_single, normalized, num_replicas
+from keras_rbm._replicas import (
+    add,
+    as_logs,
+    is_single,
+    normalized,
+    of_replica,
+    strategy_scope,
+)
 from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.metrics.state_accuracy import without_names
-from keras_rbm.models.data.batches import TrainingData, as_keras_takes
+from keras_rbm.models.data.batches import TrainingData, as_keras_takes, drawn
 from keras_rbm.models.data.form import DataForm, class_weights
 from keras_rbm.models.data.row_checks import (
     values_of,
@@ -25,7 +32,6 @@ from keras_rbm.models.data.row_checks import (
 from keras_rbm.models.data.rows import (
     Data,
     as_values,
-    held_rows,
     is_array,
     unpack,
 )
@@ -58,7 +64,9 @@ from keras_rbm.models.training.progress import (
     Progress,
     check_rate_is_free,
     extended,
+    is_open,
 )
+from keras_rbm.models.with_inference import check_prediction
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.forward_pass import ForwardPass, bias_changes
 from keras_rbm.rules.learner import Learner
@@ -100,12 +108,8 @@ class BoltzmannMachine(keras.Model):
     visible: Any
     hidden: Any
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
-    _kernel_mask = None  # 1 where units are connected, if not all are
     _kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether its deviation is left to `fit`
-    _cure_unbuilt = (
-        "Pass num_visible= to the constructor, or call build(), adapt() or fit() first."
-    )
 
     def __init__(
         self,
@@ -195,7 +199,8 @@ class BoltzmannMachine(keras.Model):
         rule = self._gaps.default_rule() if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
-        learner = self._checked_learner(rule, optimizer)
+        learner = rules.Learner(self, rule, optimizer)
+        self._check_rule(rule, learner)
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         steps = 1 if is_auto(steps_per_execution) else steps_per_execution
         if distributed and (jit_compile is True or steps != 1):
@@ -223,12 +228,6 @@ class BoltzmannMachine(keras.Model):
         self._diagnosis = Diagnosis()
         if self.built:
             self._build_training()
-
-    def _checked_learner(self, rule, optimizer):
-        """Returns the rule's `Learner`; raises a ValueError unless the rule fits."""
-        learner = rules.Learner(self, rule, optimizer)
-        self._check_rule(rule, learner)
-        return learner
 
     def _check_rule(self, rule, learner):
         if not isinstance(rule, rules.LearningRule):
@@ -285,17 +284,6 @@ class BoltzmannMachine(keras.Model):
         name = "kernel_regularizer"
         self._kernel_regularizer = keras_part(regularizers, name, regularizer)
 
-    @property
-    def _prior_is_open(self):
-        """Whether the first `fit` is to choose the prior's deviation."""
-        return self._chooses_prior and not self.fit_state.stddev
-
-    def _set_prior(self):
-        """Has the prior the deviation that a `fit` has chosen, if it was to choose."""
-        if self._chooses_prior:
-            default = NormalPrior().stddev
-            self._kernel_regularizer.stddev = self.fit_state.stddev or default
-
     def _start_config(self):
         """Returns the constructor's arguments that `_set_start` has set."""
         serialize = keras.initializers.serialize
@@ -304,7 +292,7 @@ class BoltzmannMachine(keras.Model):
             "kernel_initializer": serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
             "kernel_regularizer": "auto"
-            if self._prior_is_open
+            if is_open(self)
             else keras.regularizers.serialize(self._kernel_regularizer),
         }
 
@@ -323,7 +311,7 @@ class BoltzmannMachine(keras.Model):
     def _build_for(self, width, input_spec):
         """Creates the variables for an input of some width."""
         # Another model may build this one while it is traced.
-        with tf.init_scope(), self._strategy_scope():
+        with tf.init_scope(), strategy_scope(self):
             self._add_variables(width)
             self._guard.build()
         self.input_spec = input_spec
@@ -337,7 +325,7 @@ class BoltzmannMachine(keras.Model):
 
     def _build_training(self):
         """Creates the variables of the rule and of the optimizer, once."""
-        with self._strategy_scope():
+        with strategy_scope(self):
             self._learner.build()
             if not self.optimizer.built:
                 width = self._visible_width
@@ -345,13 +333,6 @@ class BoltzmannMachine(keras.Model):
                     width = self.num_features
                 choose_rate(self, width)
                 self.optimizer.build(self.trainable_variables)
-
-    def _strategy_scope(self):
-        """Returns the scope of the model's strategy, to create variables in."""
-        strategy = self.distribute_strategy
-        if tf.distribute.get_strategy() is strategy:
-            return tf.name_scope("")
-        return strategy.scope()
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # All is built; on several devices Keras' step may fail (keras issue 20585).
@@ -361,9 +342,11 @@ class BoltzmannMachine(keras.Model):
     def _assert_built(self, method):
         """Raises a ValueError if the model has no variables yet."""
         if not self.built:
+            sizes = "num_visible=" + " and num_features=" * self.conditional
             raise ValueError(
                 f"Expected a built model in {method}(). Received: model "
-                f"'{self.name}', which has no variables yet. {self._cure_unbuilt}"
+                f"'{self.name}', which has no variables yet. Pass {sizes} to the "
+                "constructor, or call fit() first."
             )
 
     # Data
@@ -374,11 +357,6 @@ class BoltzmannMachine(keras.Model):
         width = self._visible_width or self.num_visible
         return DataForm.of_states(self.visible, width, self._gaps.has_gaps)
 
-    def _visible_rows(self, data, method, name=None):
-        """Returns data as checked visible states (N, V), float32, or sparse."""
-        self._assert_built(method)
-        return held_rows(self._form.states(data, name))
-
     def _visible_states(self, data, method, name=None):
         """Returns data as checked visible states; warns if they are means."""
         self._assert_built(method)
@@ -386,16 +364,9 @@ class BoltzmannMachine(keras.Model):
         warn_of_means(values_of(values, self.visible), self.visible, name or "x")
         return values
 
-    def _check_prediction(self):
-        """Raises a ValueError if the model cannot predict in its present state."""
-
     def _next_seed(self):
         """Draws a seed (2,) from the model's generator, different per replica."""
-        seed = random.as_seed(self.seed_generator.next())
-        if num_replicas() > 1:
-            context = tf.distribute.get_replica_context()
-            seed = random.fold_in(seed, context.replica_id_in_sync_group)
-        return seed
+        return of_replica(random.as_seed(self.seed_generator.next()))
 
     # Training
 
@@ -567,7 +538,10 @@ class BoltzmannMachine(keras.Model):
         # A pipeline may read `optimizer.iterations`, which must not change before the
         # batch is there.
         with tf.control_dependencies([visible]):
-            before = self._guard.begin(self._state_of_a_step())
+            changed = [*self.non_trainable_variables, *self._learner.variables]
+            if self.rule.updates_in_parts:
+                changed += [*self.trainable_variables, *self.optimizer.variables]
+            before = self._guard.begin(changed)
             features, visible, known, weights = self._accepted(
                 features, visible, weights
             )
@@ -584,7 +558,7 @@ class BoltzmannMachine(keras.Model):
             phases = self.rule.phases(step)
             self._guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
-            prediction = self._predicted(step, phases.prediction)
+            prediction = self._predicted(step, visible, phases.prediction)
             logs = self.rule.update(step, phases)
         self._record(visible, known, weights)
         with tf.control_dependencies(self._guard.end(before)):
@@ -611,13 +585,6 @@ class BoltzmannMachine(keras.Model):
             weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
             features = features if self.conditional else self._gaps.features(known)
         return features, visible, known, weights
-
-    def _state_of_a_step(self):
-        """Returns the variables that a step changes before it is known to be sound."""
-        variables = [*self.non_trainable_variables, *self._learner.variables]
-        if self.rule.updates_in_parts:
-            variables += [*self.trainable_variables, *self.optimizer.variables]
-        return variables
 
     def _step_inputs(self, data):
         """Returns a batch's features, visible states and weights, and those given."""
@@ -647,7 +614,7 @@ class BoltzmannMachine(keras.Model):
         else:
             potentials = forward_pass.potentials
         if self.visible.takes_means and not self.conditional:
-            visible = self._drawn(visible, random.fold_in(root_seed, _MEANS))
+            visible = drawn(self.visible, visible, random.fold_in(root_seed, _MEANS))
         completion = random.fold_in(root_seed, _COMPLETION)
         base = self._base_natural(potentials)
         visible = self._gaps.completed(potentials, visible, known, base, completion)
@@ -672,15 +639,6 @@ class BoltzmannMachine(keras.Model):
     def _base_natural(self, potentials):
         """Returns natural parameters of the visible units without coupling."""
         return potentials.visible.bias
-
-    def _drawn(self, visible, seed):
-        """Returns states (B, V) for data that may be means, such as gray levels."""
-
-        def drawn():
-            return self.visible.drawn(visible, random.uniform(tf.shape(visible), seed))
-
-        are_states = tf.reduce_all(self.visible.is_state(visible))
-        return tf.cond(are_states, lambda: visible, drawn)
 
     def _positive_phase(self, potentials, visible, weights, seed):
         """Returns states of the whole visible layer, given those that are data.
@@ -734,10 +692,11 @@ class BoltzmannMachine(keras.Model):
     def _record(self, visible, known, weights):
         """Records a batch's visible states, (B, V), with weights (B,)."""
 
-    def _predicted(self, step, given):
+    def _predicted(self, step, visible, given):
         """Returns the prediction for metrics: the rule's, or else the model's."""
         if self._reports_predictions and given is None:
-            visible = step.visible[:, : self._visible_width]
+            if step.known is not None:
+                visible = step.visible
             return self._prediction(step.features, visible)
         return given
 
@@ -753,10 +712,13 @@ class BoltzmannMachine(keras.Model):
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
         batch = self._accepted(features, visible, weights)
-        seed, weights = self._test_seed(), batch[-1]
+        # A new seed for each batch, without changing the generator.
+        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
+        seed = of_replica(random.fold_in(0, tf.bitcast(count, tf.int32)))
+        weights = batch[-1]
         step = self._step(*batch, seed, loss_seed=seed)
         losses, prediction = self.rule.losses(step)
-        prediction = self._predicted(step, prediction)
+        prediction = self._predicted(step, batch[1], prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)
         return as_logs(self._results(step, batch[1], prediction, sample_weight))
 
@@ -767,13 +729,6 @@ class BoltzmannMachine(keras.Model):
         bit = names.index(self._form.called.name)
         self._guard.look_at(sound, first_bit=DATA_BIT + bit)
         return self(x)
-
-    def _test_seed(self):
-        """Returns a new seed for each batch, without changing the generator."""
-        count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
-        seed = random.fold_in(0, tf.bitcast(count, tf.int32))
-        context = tf.distribute.get_replica_context()
-        return random.fold_in(seed, context.replica_id_in_sync_group)
 
     # Evaluation and prediction
 
@@ -821,7 +776,7 @@ class BoltzmannMachine(keras.Model):
     ) -> np.ndarray:
         """Returns the output for data, as `keras.Model.predict` does."""
         self._assert_built("predict")
-        self._check_prediction()
+        check_prediction(self)
         if batch_size is not None:
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
@@ -831,27 +786,12 @@ class BoltzmannMachine(keras.Model):
     def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
-        self._check_prediction()
+        check_prediction(self)
         x = as_values(x, self._form.called.fill)
         self._form.called.check(x)
         return super().predict_on_batch(self._form.called.dense(x))
 
     # Files
-
-    def _state(self):
-        """Returns two dicts of the variables to save: required and optional.
-
-        Keras saves the weights of layers, but not the seeds of their random numbers.
-        """
-        of_layers = {id(v) for layer in self.layers for v in layer.variables}
-        weights = [v for v in self.weights if id(v) not in of_layers]
-        required = {variable.name: variable for variable in weights}
-        required["seed_generator"] = self.seed_generator.state
-        kept = {id(variable) for variable in [*self.weights, *required.values()]}
-        seeds = [variable for variable in self.variables if id(variable) not in kept]
-        optional = {f"layers.seed_{i}": seed for i, seed in enumerate(seeds)}
-        rule = [] if self._learner is None else self._learner.variables
-        return required, optional | {f"rule.{v.name}": v for v in rule}
 
     def save_own_variables(self, store: Any) -> None:
         """Saves weights, random state and the rule's state under their names."""

@@ -34,7 +34,7 @@ from keras_rbm.models.layer_variables import (
 from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.training.defaults import is_rule
-from keras_rbm.models.with_inference import WithInference
+from keras_rbm.models.with_inference import WithInference, check_prediction
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
@@ -128,10 +128,6 @@ class CRBM(WithInference, WithBackbone):
     """
 
     conditional = True
-    _cure_unbuilt = (
-        "Pass num_visible= and num_features= to the constructor, or call fit(x, y) "
-        "first."
-    )
 
     def __init__(
         self,
@@ -371,7 +367,7 @@ class CRBM(WithInference, WithBackbone):
             tensor (B, V), states.
         """
         rows = self._feature_rows(x, "predict_map")
-        self._check_prediction()
+        check_prediction(self)
         check_counts(batch_size=batch_size)
         return map_rows(self._most_probable, rows, rows_at_once=batch_size)
 
@@ -481,7 +477,7 @@ class CRBM(WithInference, WithBackbone):
 
     def _pairs(self, x, v, method):
         rows = self._feature_rows(x, method)
-        visible = self._visible_rows(v, method, "v")
+        visible = held_rows(self._form.states(v, "v"))
         lengths = rows.shape[0], visible.shape[0]
         if lengths[0] != lengths[1]:
             raise ValueError(

@@ -241,7 +241,7 @@ class DBN(keras.Model):
         below = self.rbms[0]
         means = below.visible.encode(tf.cast(inputs, below.variable_dtype))
         for rbm in self.rbms:
-            means = rbm._features_of_mean(means)
+            means = rbm._features(rbm._natural_of_mean(means))
         return means
 
     def compute_output_shape(

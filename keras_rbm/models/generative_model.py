@@ -105,10 +105,6 @@ class GenerativeModel(BoltzmannMachine):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self._mean_states())
 
-    def _known_base(self, potentials):
-        """Returns the base of `potentials`, or `None` if no data have been seen."""
-        return self._base_natural(potentials) if self._knows_data() else None
-
     def _visible_parameters(self):
         """Returns the parameters of the data's units."""
         return self.potentials().visible
@@ -134,15 +130,19 @@ class GenerativeModel(BoltzmannMachine):
                     f"with {type(data).__name__}. Make its batches (x, (), weight)."
                 )
             *_, sample_weight = self._form.arrays(data, None, sample_weight)
-        width, known = None, np.array(False)
+        part, width, known = self._form.visible, None, np.array(False)
 
         def rows():
             nonlocal width, known
-            for chunk, weights in self._checked_chunks(data, sample_weight):
+            for chunk, weights in weighted_chunks(data, sample_weight, part.fill):
+                part.check(chunk, "data")
+                check_weights(weights)
                 width = chunk.shape[1]
                 counts = True if weights is None else np.reshape(weights, (-1, 1)) > 0
                 known = known | (np.asarray(is_known(chunk)) & counts).any(0)
                 yield from encoded_chunks(self.visible, chunk, weights)
+            if width is None:  # an empty dataset or generator
+                part.check(tf.zeros((0, part.width or 1)), "data")
 
         mean, variance = moments(rows(), self._gaps.pooled(self.visible))
         self._gaps.check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
@@ -158,15 +158,6 @@ class GenerativeModel(BoltzmannMachine):
             getattr(self, f"visible_{name}").assign(value)
         if self._learner is not None:
             self._learner.recenter()
-
-    def _checked_chunks(self, data, weights):
-        visible, chunk = self._form.visible, None
-        for chunk, own in weighted_chunks(data, weights, visible.fill):
-            visible.check(chunk, "data")
-            check_weights(own)
-            yield chunk, own
-        if chunk is None:  # an empty dataset or generator
-            visible.check(tf.zeros((0, visible.width or 1)), "data")
 
     def _prediction(self, features, visible):
         """Returns what compiled metrics compare with v: its reconstruction.
@@ -368,8 +359,9 @@ class GenerativeModel(BoltzmannMachine):
         """Returns potentials and `Options`, with what the model knows."""
         self._assert_built(caller)
         potentials = self.potentials(dtype=self.variable_dtype)
-        known = self._known_base(potentials), self._chains(potentials)
-        return potentials, Options(num_chains, precision, seed, *known)
+        base = self._base_natural(potentials) if self._knows_data() else None
+        chains = self._chains(potentials)
+        return potentials, Options(num_chains, precision, seed, base, chains)
 
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""

@@ -173,10 +173,6 @@ class RBM(GenerativeModel):
         features = self._features(self._gaps.hidden_natural(self, inputs))
         return tf.cast(features, self.compute_dtype)
 
-    def _features_of_mean(self, means):
-        """Returns `E[h]` given encoded means of the visible units."""
-        return self._features(self._natural_of_mean(means))
-
     def _features(self, natural):
         """Returns `E[h]` given natural parameters."""
         features = self._hidden_parameters().mean(natural)
@@ -192,19 +188,16 @@ class RBM(GenerativeModel):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
         visible = [rows(self._visible_width)]
         transform = Endpoint(named("features", self.call), visible)
-        return {
+        endpoints = {
             "serving_default": transform,
             "transform": transform,
             "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
-            **self._endpoints_of_gaps(visible),
-        } | chain_endpoints(self.sample, number("num_samples"))
-
-    def _endpoints_of_gaps(self, visible):
-        if not self._gaps.has_gaps:
-            return {}
-        impute = functools.partial(self._gaps.imputed, self)
-        return {"impute": Endpoint(named("visible", impute), visible)}
+        }
+        if self._gaps.has_gaps:
+            impute = functools.partial(self._gaps.imputed, self)
+            endpoints["impute"] = Endpoint(named("visible", impute), visible)
+        return endpoints | chain_endpoints(self.sample, number("num_samples"))
 
     def _reconstruct(self, visible, features=None):
         potentials = self.potentials(features)

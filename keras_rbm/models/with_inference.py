@@ -9,6 +9,14 @@ from keras_rbm.inference.arguments import check_normalizable
 from keras_rbm.units.bernoulli import are_binary
 
 
+def check_prediction(model):
+    """Raises a ValueError if mean field would diverge because Z is not finite."""
+    units = tf.nest.flatten([model.visible, model.hidden])
+    if model.inference is not None and not are_binary(*units):
+        features = model._an_example() if model.conditional else None
+        check_normalizable(model.potentials(features))
+
+
 class WithInference:
     """Adds to a Boltzmann machine an inference that can be replaced at any time."""
 
@@ -24,14 +32,6 @@ class WithInference:
                 f"inference={inference!r}, which is only for binary units, or "
                 "categorical visible ones."
             )
-
-    def _check_prediction(self):
-        """Raises a ValueError if mean field would diverge because Z is not finite."""
-        if not are_binary(*tf.nest.flatten([self.visible, self.hidden])):
-            features = None
-            if self.conditional:
-                features = self._an_example()
-            check_normalizable(self.potentials(features))
 
     @property
     def inference(self) -> inference_module.Inference:

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.models.data.rows import map_rows
+from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.plots.figures import check_built, new_figure, without_frame
 from keras_rbm.units.bernoulli import are_binary
@@ -75,7 +75,7 @@ def free_energies(
         given["held-out data"] = held_out
     names = ("data", "held_out")
     rows = {
-        label: rbm._visible_rows(own, "free_energies", name)
+        label: held_rows(rbm._form.states(own, name))
         for name, (label, own) in zip(names, given.items(), strict=False)
     }
     count = min(len(rows["training data"]), _MOST_NOISE)
@@ -139,7 +139,7 @@ def activations(rbm: keras.Model, x: ArrayLike | tf.data.Dataset) -> "Figure":
             f"{type(rbm).__name__}."
         )
     check_built(first, "activations")
-    rows = first._visible_rows(x, "activations")
+    rows = held_rows(first._form.states(x))
     means = map_rows(rbm, rows).numpy().astype(np.float64)
     _check_finite("activations", means)
     layers = _layers(top, means)

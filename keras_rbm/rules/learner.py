@@ -118,7 +118,7 @@ class Learner:
     @property
     def kernel_mask(self) -> tf.Tensor | None:
         """Tensor (V, H), 1 where units are connected, or `None` if all are."""
-        return self.model._kernel_mask
+        return getattr(self.model, "_kernel_mask", None)
 
     @property
     def frozen(self) -> set[str]:

@@ -8,6 +8,7 @@ from forked import start
 
 import keras_rbm as kr
 from keras_rbm import rules
+from keras_rbm.models.files.saving import state_of
 
 EPOCHS = 6
 DATA = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
@@ -50,7 +51,7 @@ MODELS = {
 
 def state(model):
     """Returns all that is saved with a model and its optimizer, a dict of arrays."""
-    required, optional = model._state()
+    required, optional = state_of(model)
     saved = {name: np.array(value) for name, value in (required | optional).items()}
     for number, variable in enumerate(model.optimizer.variables):
         saved[f"optimizer {number}"] = np.array(variable)

@@ -7,6 +7,7 @@ from model_test_case import assert_same_state, run_model_test
 import keras_rbm
 from keras_rbm import InfiniteRBM
 from keras_rbm.inference.growing import growth
+from keras_rbm.models.files.saving import state_of
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.
@@ -414,7 +415,7 @@ def test_growing_ends_where_there_is_no_room(capacity):
 @pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_degenerate_data_give_a_finite_model(data):
     model, history = grown(epochs=3, data=data, **SMALL)
-    for variables in model._state():
+    for variables in state_of(model):
         for name, variable in variables.items():
             assert np.isfinite(np.asarray(variable)).all(), name
     assert np.isfinite(history["loss"]).all()

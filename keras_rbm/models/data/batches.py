@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_rbm import random
 from keras_rbm.datasets import in_memory
 from keras_rbm.datasets.pipeline import shuffled_batches
 from keras_rbm.datasets.sparse_rows import SparseRows
@@ -176,3 +177,12 @@ def _validation(form, data, training, batch_size):
         return form.densified(data)
     x, y, weights = as_keras_takes(*first, batch_size)  # type: ignore[call-arg]
     return (x, y, weights) if is_array(x) else x
+
+
+def drawn(unit, states, seed):
+    """Returns states (B, V) for data that may be means, such as gray levels."""
+
+    def draw():
+        return unit.drawn(states, random.uniform(tf.shape(states), seed))
+
+    return tf.cond(tf.reduce_all(unit.is_state(states)), lambda: states, draw)

@@ -13,6 +13,7 @@ from keras_rbm.models.data import rows
 from keras_rbm.models.data.batches import TrainingData, in_order
 from keras_rbm.models.training import defaults
 from keras_rbm.models.training.progress import EpochKey, extended
+from keras_rbm.rules import Learner
 
 _ROWS_AT_ONCE = 1000
 
@@ -29,7 +30,8 @@ def compile_each(rbms, optimizer, rule, options):
     ]
     for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
         if rule is not None:
-            rbm._checked_learner(rule, defaults.optimizer_for(own or "adam"))
+            optimizer = defaults.optimizer_for(own or "adam")
+            rbm._check_rule(rule, Learner(rbm, rule, optimizer))
     for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
         rbm.compile(own, rule=rule, **options)
 

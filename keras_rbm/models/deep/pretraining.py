@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
+from keras_rbm._replicas import strategy_scope
 from keras_rbm.inference import Potentials
 from keras_rbm.models.deep.greedy_training import compile_each, fit_each, one_each
 from keras_rbm.models.rbm import RBM
@@ -87,7 +88,7 @@ def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
     """Trains a deep Boltzmann machine layer by layer, see `DBM.pretrain`."""
     for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
         check_counts(epochs=count)
-    with dbm._strategy_scope():
+    with strategy_scope(dbm):
         rbms = _tied_rbms(dbm)
         rbms[0].adapt(x)
         compile_each(rbms, optimizer, rule, {})

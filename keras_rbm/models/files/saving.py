@@ -10,14 +10,30 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import as_path
-from keras_rbm.models.training.progress import FitState
+from keras_rbm.models.training.progress import FitState, set_prior
 
 _KIND, _FIT = "kind", "fit"
 
 
+def state_of(model):
+    """Returns two dicts of the variables to save, by name: required and optional.
+
+    Keras saves the weights of layers, but not the seeds of their random numbers.
+    """
+    of_layers = {id(v) for layer in model.layers for v in layer.variables}
+    weights = [v for v in model.weights if id(v) not in of_layers]
+    required = {variable.name: variable for variable in weights}
+    required["seed_generator"] = model.seed_generator.state
+    kept = {id(variable) for variable in [*model.weights, *required.values()]}
+    seeds = [variable for variable in model.variables if id(variable) not in kept]
+    optional = {f"layers.seed_{i}": seed for i, seed in enumerate(seeds)}
+    rule = [] if model._learner is None else model._learner.variables
+    return required, optional | {f"rule.{v.name}": v for v in rule}
+
+
 def save_state(model, store):
     """Writes a model's variables under their names into a Keras weights store."""
-    required, optional = model._state()
+    required, optional = state_of(model)
     for name, variable in (required | optional).items():
         store[name] = variable
     store[_FIT] = np.array(model.fit_state)
@@ -32,7 +48,7 @@ def load_state(model, store):
             another kind of model; nothing is assigned then.
     """
     names, kind = set(store.keys()), _kind_of(model)
-    required, optional = model._state()
+    required, optional = state_of(model)
     if _KIND in names:
         saved = np.asarray(store[_KIND]).tobytes().decode()
         if saved != kind:
@@ -59,8 +75,7 @@ def load_state(model, store):
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))
     count, steps, rows, stddev = map(float, np.asarray(store[_FIT]))
-    model.fit_state = FitState(int(count), int(steps), rows, stddev)
-    model._set_prior()
+    set_prior(model, FitState(int(count), int(steps), rows, stddev))
 
 
 def _kind_of(model):
@@ -110,8 +125,7 @@ def unchanged_unless_loaded(models, filepath):
         yield
     except BaseException:
         for model, fit_state, values in before:
-            model.fit_state = fit_state
-            model._set_prior()
+            set_prior(model, fit_state)
             for variable, value in values:
                 variable.assign(value)
         raise
@@ -119,7 +133,7 @@ def unchanged_unless_loaded(models, filepath):
 
 def _values(model):
     """Returns all variables that loading a file may change, with their values."""
-    required, optional = model._state()
+    required, optional = state_of(model)
     variables = {id(v): v for v in [*model.variables, *required.values()]}
     variables = [*variables.values(), *optional.values()]
     if model.compiled:

@@ -190,15 +190,15 @@ class Diagnosis(keras.callbacks.Callback):
 
     def _look_at_units(self):
         """Warns of hidden units that do not answer to the data."""
-        hidden = self.model.hidden
-        features = getattr(self.model, "_features_of_mean", None)
-        if features is None or not are_binary(hidden):
+        model, hidden = self.model, self.model.hidden
+        if isinstance(hidden, list) or not are_binary(hidden):
             return
-        if self.model._learner.has_own_models:
+        if model._learner.has_own_models:
             return
         unit, rows = self.model.visible, self._rows
         means = filled(encoded(unit, rows), self.model.base_rate)
-        features = np.asarray(features(tf.cast(means, tf.float32)))
+        natural = model._natural_of_mean(tf.cast(means, tf.float32))
+        features = np.asarray(model._hidden_parameters().mean(natural))
         constant = (features.max(0) < _OFF) | (features.min(0) > _ON)
         number = int(constant.sum())
         if number > _LARGEST_SHARE * len(constant):

@@ -19,7 +19,7 @@ from keras_rbm.models.training.logistic_start import (
     logistic_regressions,
     most_rows,
 )
-from keras_rbm.models.training.progress import updates_of
+from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.regularizers.normal_prior import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
 
@@ -119,7 +119,7 @@ def _regressions(model, batches):
     few = most_rows(*kernel.shape)
     if not few:
         return None
-    share = _ROWS / rows if model._prior_is_open else min(_ROWS, few) / rows
+    share = _ROWS / rows if is_open(model) else min(_ROWS, few) / rows
     parts = []
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
@@ -133,10 +133,9 @@ def _regressions(model, batches):
     prior = kernel.regularizer
     if not isinstance(prior, NormalPrior):
         prior = NormalPrior()
-    if model._prior_is_open:
+    if is_open(model):
         stddev = chosen_stddev(x, y, weights, prior.stddev)
-        model.fit_state = model.fit_state._replace(stddev=stddev)
-        model._set_prior()
+        set_prior(model, model.fit_state._replace(stddev=stddev))
     x, y, weights = x[:few], y[:few], weights[:few]
     found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
     return found if all(np.isfinite(part).all() for part in found) else None

@@ -50,6 +50,19 @@ def priors_of(model):
             yield variable.regularizer
 
 
+def is_open(model):
+    """Returns whether the first `fit` is to choose the deviation of a model's prior."""
+    return model._chooses_prior and not model.fit_state.stddev
+
+
+def set_prior(model, fit_state):
+    """Has a model remember a `fit`, and its prior the deviation that was chosen."""
+    model.fit_state = fit_state
+    if model._chooses_prior:
+        stddev = fit_state.stddev or NormalPrior().stddev
+        model._kernel_regularizer.stddev = stddev
+
+
 class EpochKey(keras.callbacks.Callback):
     """A number for each epoch that depends only on the model's saved state.
 
