@@ -48,7 +48,7 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, **_):
     """Says on the first page what to clone."""
-    if page.is_homepage and config.repo_url:
+    if page.file.src_uri == "index.md" and config.repo_url:
         install = 'pip install -e ".[examples]"'
         clone = f"git clone {config.repo_url} keras-rbm && cd keras-rbm\n{install}"
         return markdown.replace(install, clone, 1)
