@@ -24,23 +24,18 @@ _PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
 
 def on_config(config):
-    """Puts the script where the pages look for it, once."""
+    """Puts the script where the pages look for it, once, and names the addresses."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the tutorials
     if not _SCRIPT.exists():
         with tempfile.TemporaryDirectory() as folder:
             command = ["npm", "install", "--silent", "--prefix", folder, _PACKAGE]
             subprocess.run(command, check=True)
             shutil.copy(f"{folder}/node_modules/mathjax/es5/tex-svg.js", _SCRIPT)
-    urls = _urls()
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+    urls = project.get("urls", {})  # which whoever publishes the project fills in
     config.repo_url = urls.get("Repository")
     config.site_url = urls.get("Documentation")
     return config
-
-
-def _urls():
-    """Returns `[project.urls]`, which whoever publishes the project fills in."""
-    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
-    return project.get("urls", {})
 
 
 def on_files(files, config):
@@ -53,7 +48,7 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, **_):
     """Says on the first page what to clone."""
-    if page.is_homepage and config.repo_url:
+    if page.file.src_uri == "index.md" and config.repo_url:
         install = 'pip install -e ".[examples]"'
         clone = f"git clone {config.repo_url} keras-rbm && cd keras-rbm\n{install}"
         return markdown.replace(install, clone, 1)
