@@ -49,11 +49,6 @@ def exact_log_partition(potentials: Potentials) -> tf.Tensor:
     5.0000
     """
     check_model(potentials)
-    return enumerated_log_partition(potentials)
-
-
-def enumerated_log_partition(potentials: Potentials) -> tf.Tensor:
-    """Returns what `exact_log_partition` does, for `Potentials`."""
     (log_partition, *_), _ = enumerated(potentials, None, None, None, tf.float64)
     return log_partition[0] if potentials.batch_size is None else log_partition
 

@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +14,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm._serializable import Serializable, find
 from keras_rbm.inference import exact
 from keras_rbm.inference.messages.belief_propagation import max_product, sum_product
-from keras_rbm.inference.messages.beliefs import (
-    Beliefs,
-    check_options,
-    without_batch,
-)
+from keras_rbm.inference.messages.beliefs import Beliefs, check_options, without_batch
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
@@ -25,7 +22,11 @@ from keras_rbm.units import Categorical
 from keras_rbm.units.bernoulli import are_binary
 from keras_rbm.units.unit import Unit
 
-_METHODS = ("sum_product", "max_product", "mixed_product")
+_METHODS = {
+    "sum_product": sum_product,
+    "max_product": max_product,
+    "mixed_product": mixed_product,
+}
 
 
 class Inference(Serializable, abc.ABC):
@@ -38,8 +39,6 @@ class Inference(Serializable, abc.ABC):
     finds_state = False
     #: Whether that state is of both layers, not only of the visible one.
     is_joint = False
-    #: Whether it takes only binary units, unless `takes` says otherwise.
-    binary_only = True
     #: Whether it always compiles itself with XLA.
     is_compiled = False
     #: Whether it starts at a model's input, which it then needs.
@@ -64,7 +63,7 @@ class Inference(Serializable, abc.ABC):
 
     def takes(self, visible: Unit, *hidden: Unit) -> bool:
         """Returns whether it is for layers of these unit types (`keras_rbm.units`)."""
-        return not self.binary_only or are_binary(visible, *hidden)
+        return True
 
     def check_input(self, conditional: bool) -> None:
         """Raises a ValueError if it needs an input and the model has none."""
@@ -97,7 +96,6 @@ class IterativeInference(Inference):
     """
 
     def __init__(self, max_iterations: int, tolerance: float, damping: float) -> None:
-        check_counts(max_iterations=max_iterations)
         check_options(max_iterations, tolerance, damping)
         self.tolerance = float(tolerance)
         self.damping = float(damping)
@@ -165,7 +163,8 @@ class BeliefPropagation(IterativeInference):
     ) -> None:
         if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
+                f"Expected method to be one of {tuple(_METHODS)}. Received: "
+                f"method={method!r}."
             )
         if method == "mixed_product" and damping:
             raise ValueError(
@@ -200,11 +199,9 @@ class BeliefPropagation(IterativeInference):
             "weights": weights,
             "pairwise": pairwise,
         }
-        if self.method == "mixed_product":
-            return mixed_product(potentials, **options)
-        function = sum_product if self.method == "sum_product" else max_product
-        options |= {"tolerance": self.tolerance, "damping": self.damping}
-        return function(potentials, **options)
+        if self.method != "mixed_product":
+            options |= {"tolerance": self.tolerance, "damping": self.damping}
+        return _METHODS[self.method](potentials, **options)
 
     def get_config(self) -> dict[str, Any]:
         return {"method": self.method} | super().get_config()
@@ -242,7 +239,6 @@ class MeanField(IterativeInference):
     TensorShape([3])
     """
 
-    binary_only = False
     _features = None
 
     def __init__(
@@ -333,8 +329,11 @@ def _checked(starts):
     def known(start):
         return callable(start) or isinstance(start, str) and start in named
 
-    sound = isinstance(starts, (list, tuple)) and len(starts) > 0
-    if not sound or not all(map(known, starts)):
+    if (
+        not isinstance(starts, (list, tuple))
+        or not starts
+        or not all(map(known, starts))
+    ):
         raise ValueError(
             "Expected starts, a list of 'independent', 'input' or functions of x. "
             f"Received: starts={starts!r}."
@@ -358,8 +357,6 @@ class Exact(Inference):
     >>> print(beliefs.hidden.numpy().round(4))
     [0.9153 0.9153]
     """
-
-    binary_only = False
 
     def __call__(
         self,
@@ -386,7 +383,7 @@ class Exact(Inference):
 _BY_NAME: dict[str, Callable[[], Inference]] = {
     "exact": Exact,
     "mean_field": MeanField,
-    **{name: lambda name=name: BeliefPropagation(name) for name in _METHODS},
+    **{name: functools.partial(BeliefPropagation, name) for name in _METHODS},
     "belief_propagation": BeliefPropagation,
 }
 

@@ -130,39 +130,40 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
     model = layout.model(models)
     kernel, *biases = map(tf.stop_gradient, model)
     odds, row_size = blocks.odds_of(kernel), kernel.shape.num_elements()
-    spec = tf.TensorSpec
-    results = [spec(bias.shape[1:]) for bias in biases]
-    results += [spec(()), spec((), tf.int32), spec(())]
-    results += [spec(kernel.shape)] if pairwise == "each" else []
+    results = [tf.TensorSpec(bias.shape[1:]) for bias in biases]
+    results += [tf.TensorSpec((), kind) for kind in (tf.float32, tf.int32, tf.float32)]
+    results += [tf.TensorSpec(kernel.shape)] if pairwise == "each" else []
     totals = [tf.zeros_like(kernel)] if pairwise == "mean" else []
 
-    def messages(block):
+    def of_block(block):
+        """Returns what messages are computed from, exp(W) or W, and their kind."""
         if not block:
-            return LogMessages(sums, damping, layout.num_states)
-        if layout.num_states == 1:
-            return RatioMessages(sums, damping, block)
-        return CategoricalRatios(sums, damping, block, layout.num_states)
+            messages = LogMessages(sums, damping, layout.num_states)
+        elif layout.num_states == 1:
+            messages = RatioMessages(sums, damping, block)
+        else:
+            messages = CategoricalRatios(sums, damping, block, layout.num_states)
+        first = odds if block else kernel
+        return first, {"messages": messages, "pairwise": pairwise}
 
     def run(block):
-        first = odds if block else kernel
+        first, kind = of_block(block)
 
-        def chunk(b, c, weights):
-            limits = weights, max_iterations, tolerance
-            kind = {"messages": messages(block), "pairwise": pairwise}
-            return _chunk((first, b, c), *limits, **kind)
+        def chunk(b, c, *rows):
+            return _chunk((first, b, c), *rows, max_iterations, tolerance, **kind)
 
         return in_chunks(chunk, biases, [weights], results, totals, row_size)
 
     def gradient(*upstream):
-        def run(block):
-            first = odds if block else kernel
+        means = upstream[3:] if pairwise == "mean" else []
+        rows = [weights, iterations, *upstream[: len(upstream) - len(means)]]
+
+        def run_back(block):
+            first, kind = of_block(block)
 
             def chunk(b, c, weights, iterations, *rows):
-                upstream = [*rows, *means]
-                kind = {"messages": messages(block), "pairwise": pairwise}
-                return _chunk_gradients(
-                    (first, b, c), weights, iterations, upstream, **kind
-                )
+                own = weights, iterations, [*rows, *means]
+                return _chunk_gradients((first, b, c), *own, **kind)
 
             # A chunk is a quarter as large, because it keeps some states.
             of_biases, (of_first,) = in_chunks(
@@ -170,9 +171,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
             )
             return [of_first * odds if block else of_first, *of_biases]
 
-        means = upstream[3:] if pairwise == "mean" else []
-        rows = [weights, iterations, *upstream[: len(upstream) - len(means)]]
-        return blocks.with_safe_block(kernel, run)
+        return blocks.with_safe_block(kernel, run_back)
 
     rows, means = blocks.with_safe_block(kernel, run)
     values = list(map(tf.stop_gradient, [*rows, *means]))
