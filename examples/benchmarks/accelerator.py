@@ -179,14 +179,16 @@ def sum_product(num_visible, num_hidden, rows, count):
     """Sweeps of sum-product belief propagation on many models, all at once."""
     import tensorflow as tf
 
-    from keras_rbm.inference.messages import belief_propagation
+    from keras_rbm.inference.messages import belief_propagation, ratio_messages
 
-    options = {"sums": True, "block": 8, "damping": 0.0, "pairwise": "mean"}
+    messages = ratio_messages.RatioMessages(sums=True, damping=0.0, block=8)
+    options = {"messages": messages, "pairwise": "mean"}
 
     def beliefs(odds, visible, hidden):
         weights, sweeps = tf.fill((rows,), 1.0 / rows), tf.constant(count)
         arguments = (odds, visible, hidden), weights, sweeps, 0.0
-        return belief_propagation._chunk(*arguments, **options)[:4]
+        beliefs, pairs = belief_propagation._chunk(*arguments, **options)
+        return *beliefs[:3], *pairs
 
     kernel, how = recipe("normal", (num_visible, num_hidden), 1, 0.05)
     edges = num_visible * num_hidden

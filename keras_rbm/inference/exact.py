@@ -1,30 +1,35 @@
-"""Exact results by enumerating the smaller layer."""
+"""Exact results by enumerating the smaller layer, of many models, and gradients."""
 
 import math
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import check_model
+from keras_rbm.inference.messages import chunks
+from keras_rbm.inference.messages.beliefs import batch_of_models
 from keras_rbm.inference.potentials import (
     Moments,
     Potentials,
     finite_layers,
     num_states,
-    own_log_weight,
 )
-from keras_rbm.inference.traces import traced_by_size
+from keras_rbm.inference.traces import compiled, traced_by_size
+from keras_rbm.inference.unit_states import UnitStates
+from keras_rbm.units import BernoulliParameters, LayerParameters
 
 #: Largest number of binary units that is enumerated; for other units, 2^25 states.
 MAX_UNITS = 25
-_CHUNK = 2**12
+#: Binary units, or as many states of others, that cost no more than a few sweeps.
+CHEAP_UNITS = 8
 
 
 def exact_log_partition(potentials: Potentials) -> tf.Tensor:
     """Computes `log Z = log sum_{v,h} exp(-E(v, h))`.
 
     The finite layer with fewer states is enumerated; the other is summed (or, for
-    real-valued units, integrated) in closed form.
+    real-valued units, integrated) in closed form. Gradients pass through it, once.
 
     Args:
         potentials: `Potentials`.
@@ -44,13 +49,8 @@ def exact_log_partition(potentials: Potentials) -> tf.Tensor:
     5.0000
     """
     check_model(potentials)
-    return enumerated_log_partition(potentials)
-
-
-@traced_by_size
-def enumerated_log_partition(potentials: Potentials) -> tf.Tensor:
-    """Returns what `exact_log_partition` does, for `Potentials`."""
-    return _for_each_model(_log_partition, potentials, tf.float64)
+    (log_partition, *_), _ = enumerated(potentials, None, None, None, tf.float64)
+    return log_partition[0] if potentials.batch_size is None else log_partition
 
 
 def exact_moments(potentials: Potentials) -> Moments:
@@ -74,25 +74,13 @@ def exact_moments(potentials: Potentials) -> Moments:
     0.25
     """
     check_model(potentials)
-    return _exact_moments(potentials)
-
-
-@traced_by_size
-def _exact_moments(potentials):
-    v, h = potentials.visible, potentials.hidden
-    dtype = tf.float64
-    signature = Moments(
-        dtype,
-        tf.nest.map_structure(lambda _: dtype, v.expected_statistics(v.bias)),
-        tf.nest.map_structure(lambda _: dtype, h.expected_statistics(h.bias)),
-        dtype,
+    (log_partition, visible, hidden), kernel = enumerated(
+        potentials, None, "statistics", "each", tf.float64
     )
-    return _for_each_model(_moments, potentials, signature, _swapped)
-
-
-def _named(units):
-    """Returns what a unit type is called where models are made."""
-    return type(units).__name__.removesuffix("Parameters")
+    moments = Moments(kernel, visible, hidden, tf.ones_like(log_partition))
+    if potentials.batch_size is None:
+        return tf.nest.map_structure(lambda leaf: leaf[0], moments)
+    return moments
 
 
 def smaller_layer(potentials: Potentials) -> str:
@@ -102,128 +90,287 @@ def smaller_layer(potentials: Potentials) -> str:
         ValueError: if it has too many states, or neither layer is finite.
     """
     sizes = finite_layers(potentials)
-    kinds = f"{_named(potentials.visible)} and {_named(potentials.hidden)}"
+    layers = (potentials.visible, potentials.hidden)
+    kinds = " and ".join(
+        type(layer).__name__.removesuffix("Parameters") for layer in layers
+    )
     if not sizes:
         raise ValueError(
             "Expected at least one layer of units with finitely many states. Received: "
-            f"{kinds} units. Use an estimate, for log Z 'bidirectional'."
+            f"{kinds} units. Use MeanField(), or for log Z 'bidirectional'."
         )
     side = min(sizes, key=sizes.get)
     if sizes[side] > MAX_UNITS:
+        count = getattr(potentials, f"num_{side}")
+        states = "" if sizes[side] == count else f" (2^{sizes[side]:.1f} states)"
         raise ValueError(
             f"Expected a layer of at most {MAX_UNITS} binary units to enumerate, or "
-            f"2^{MAX_UNITS} states of others. Received: {_size(potentials, side)} of "
-            f"{kinds} units. Use an estimate, for log Z 'bidirectional'."
+            f"2^{MAX_UNITS} states of others. Received: num_{side}={count}{states}, of "
+            f"{kinds} units. Use MeanField(), or for log Z 'bidirectional'."
         )
     return side
 
 
-def _size(potentials, side):
-    count, states = getattr(potentials, f"num_{side}"), finite_layers(potentials)[side]
-    size = "" if states == count else f" (2^{states:.1f} states)"
-    return f"num_{side}={count}{size},"
+def has_few_states(units: LayerParameters) -> bool:
+    """Returns whether a layer's states cost no more than a few sweeps."""
+    return units.finite and np.log2(num_states(units)).sum() <= CHEAP_UNITS
 
 
-def _for_each_model(function, potentials, signature, swap=lambda result: result):
-    """Returns results of a function that enumerates a model's hidden layer.
+@traced_by_size
+def enumerated(
+    potentials: Potentials,
+    weights: tf.Tensor | None,
+    read: str | None,
+    pairwise: str | None,
+    dtype: tf.DType,
+) -> tuple[list[Any], tf.Tensor | None]:
+    """Sums over the states of the smaller layer, the other summed in closed form.
 
-    If the visible layer is the one to enumerate, the function gets the transposed
-    model, and `swap` swaps the layers of its result.
+    Args:
+        potentials: `Potentials`.
+        weights: tensor (B,), of the models in `pairwise="mean"`; by default 1 / B.
+        read: what is averaged in each layer: its `"statistics"`, its encoded states,
+            `"means"`, or nothing, `None`.
+        pairwise: `"mean"`, `"each"` or `None`, as in `Beliefs`.
+        dtype: that of all results. XLA compiles float32.
+
+    Returns:
+        `([log_partition, visible, hidden], pairs)`: (B,), and trees with leaves
+        (B, …). Gradients pass through them, once, to all parameters.
     """
-    transposes = smaller_layer(potentials) == "visible"
-    potentials = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), potentials)
+    side = smaller_layer(potentials)
+    potentials = tf.nest.map_structure(lambda leaf: tf.cast(leaf, dtype), potentials)
+    models, weights = batch_of_models(potentials, weights, dtype)
+    sums = _Sums(models, side, read, pairwise)
+    leaves = tf.nest.flatten(models)
+    fixed = list(map(tf.stop_gradient, leaves))
+    # Biases and masks are of each model, the kernel and other parameters of all.
+    of_each = [i for i, leaf in enumerate(leaves) if i and leaf.shape.rank == 2]
+    of_all = [i for i in range(len(leaves)) if i not in of_each]
 
-    def run(model):
-        return swap(function(model.transpose())) if transposes else function(model)
+    def whole(parts):
+        models = list(fixed)
+        for i, part in zip(of_each, parts, strict=True):
+            models[i] = part
+        return models
 
-    batch = potentials.batch_size
-    if batch is None:
-        return run(potentials)
+    def forward(*parts):
+        *parts, weights = parts
+        results = sums.over_all_states(whole(parts), weights)
+        return (results[:-1], results[-1:]) if pairwise == "mean" else (results, [])
 
-    def one(index):
-        layers = (layer.of_model(index) for layer in potentials[1:])
-        return run(Potentials(potentials.kernel, *layers))
+    def backward(parts, weights, upstream):
+        found = sums.gradients(whole(parts), weights, upstream)
+        return [found[i] for i in of_each], [found[i] for i in of_all]
 
-    return tf.map_fn(one, tf.range(batch), fn_output_signature=signature)
+    if dtype == tf.float32:
+        forward, backward = compiled(forward), compiled(backward)
+
+    def gradient(*upstream):
+        rows, total = upstream[: len(results)], upstream[len(results) :]
+
+        def chunk(*parts):
+            own, (weights, *rows) = parts[: len(of_each)], parts[len(of_each) :]
+            return backward(own, weights, [*rows, *total])
+
+        specs = [tf.TensorSpec(leaf.shape[1:], dtype) for leaf in own]
+        zeros = [tf.zeros_like(leaves[i]) for i in of_all]
+        rows, totals = chunks.in_chunks(
+            chunk, own, [weights, *rows], specs, zeros, 4 * sums.row_size
+        )
+        found = dict(zip([*of_each, *of_all], [*rows, *totals], strict=True))
+        return [found[i] for i in range(len(leaves))]
+
+    own = [fixed[i] for i in of_each]
+    structure = [models.visible_bias[:, 0], *sums.averages(models)]
+    results = [
+        tf.TensorSpec(leaf.shape[1:], dtype) for leaf in tf.nest.flatten(structure)
+    ]
+    if pairwise == "each":
+        results.append(tf.TensorSpec(models.kernel.shape, dtype))
+    totals = [tf.zeros_like(models.kernel)] if pairwise == "mean" else []
+    values = chunks.in_chunks(forward, own, [weights], results, totals, sums.row_size)
+    values = chunks.with_gradient(values[0] + values[1], leaves, gradient)
+    pairs = values.pop() if pairwise else None
+    return tf.nest.pack_sequence_as(structure, values), pairs
 
 
-def _states(units, start, count):
-    """Returns a layer's states number `start` to `start + count - 1`, (count, units).
+class _Sums:
+    """Sums over the states of one layer of n models, in chunks if they are many.
 
-    A state's number has one digit per unit; the first unit's digit is the lowest.
+    Then there is one model: its log Z is the sum of those of the chunks, and its
+    averages are those of the chunks, weighted by their mass. The gradient is computed
+    likewise, of what each chunk contributes.
+
+    Args:
+        models: `Potentials`, whose types and sizes count.
+        side: str, the layer whose states are enumerated.
+        read, pairwise: as for `enumerated`.
     """
-    values, sizes = units.values, num_states(units)
-    places = np.cumprod(np.append(1, sizes[:-1]))
-    index = start + tf.range(count)[:, tf.newaxis]
-    digits = index // tf.constant(places, tf.int32) % tf.constant(sizes, tf.int32)
-    digits += np.arange(len(sizes), dtype=np.int32) * values.shape[1]
-    return tf.gather(tf.constant(values.ravel(), units.bias.dtype), digits)
+
+    def __init__(self, models, side, read, pairwise) -> None:
+        self.models, self.read, self.pairwise = models, read, pairwise
+        self.is_visible = side == "visible"
+        layers = models.visible, models.hidden
+        units, others = layers if self.is_visible else layers[::-1]
+        self.total = math.prod(map(int, num_states(units)))
+        most = max(1, chunks.CHUNK_SIZE // others.num_rows)
+        self.num_chunks = -(-self.total // most)
+        self.count = -(-self.total // self.num_chunks)
+        self.num_chunks = -(-self.total // self.count)
+        self.row_size = self.count * others.num_rows
+
+    def averages(self, models):
+        """Returns something of the structure and sizes of the averages."""
+        layers = models.visible, models.hidden
+        return [self._average(layer, None, layer.bias)[0] for layer in layers]
+
+    def over_all_states(self, leaves, weights):
+        """Returns log Z (n,), averages, and means of pairs, if any, as a list."""
+        return self._over_chunks(lambda i: self._sums(leaves, weights, i), _merged)
+
+    def gradients(self, leaves, weights, upstream):
+        """Returns gradients with respect to the leaves of n models."""
+        leaves = list(map(tf.identity, leaves))
+        if self.num_chunks > 1:
+            whole = self.over_all_states(leaves, weights)
+
+        def of_chunk(index):
+            with tf.GradientTape() as tape:
+                tape.watch(leaves)
+                parts = self._sums(leaves, weights, index)
+            own = list(upstream)
+            if self.num_chunks > 1:
+                share = tf.exp(parts[0] - whole[0])[0]
+                for i in range(1, len(own)):
+                    own[0] += tf.reduce_sum(own[i] * (parts[i] - whole[i]))
+                own = [share * part for part in own]
+            return tape.gradient(parts, leaves, own, unconnected_gradients="zero")
+
+        return self._over_chunks(
+            of_chunk, lambda one, two: [a + b for a, b in zip(one, two, strict=True)]
+        )
+
+    def _over_chunks(self, function, add):
+        """Adds up what a function of a chunk's number returns."""
+        first = function(0)
+        if self.num_chunks == 1:
+            return first
+        return tf.while_loop(
+            lambda index, _: index < self.num_chunks,
+            lambda index, so_far: (index + 1, add(so_far, function(index))),
+            (1, first),
+        )[1]
+
+    def _average(self, layer, states, natural):
+        """Returns what is averaged in a layer, of states, or given natural parameters.
+
+        That are its statistics, or encoded means, and the first statistic beside it.
+        """
+        if self.read == "statistics":
+            if natural is None:
+                own = layer.statistics(states)
+            else:
+                own = layer.expected_statistics(natural)
+            return own, own[0]
+        encoded = layer.encode(states) if natural is None else layer.mean(natural)
+        return (encoded if self.read else ()), layer.first(encoded)
+
+    def _sums(self, leaves, weights, index):
+        """Returns what `over_all_states` does, of the states of one chunk."""
+        models = tf.nest.pack_sequence_as(self.models, leaves)
+        kernel, others, units = models.transpose() if self.is_visible else models
+        bias, (n, width) = others.bias, others.bias.shape
+        numbers = index * self.count + tf.range(self.count)
+        digits = digits_of(numbers, num_states(units))
+        states, own = _states_and_weights(units, digits)
+        inputs = tf.matmul(units.first_of(states), kernel, transpose_b=True)
+        natural = tf.reshape(bias + inputs[:, tf.newaxis], (-1, width))
+        repeated = others.repeat(self.count)
+        log_weights, base = own
+        if isinstance(others, BernoulliParameters) and bias.dtype == tf.float32:
+            gain = _softplus_gain(bias, inputs[:, tf.newaxis])
+            base += tf.reduce_sum(others.log_partition(bias), -1)
+        else:
+            gain = tf.reshape(repeated.log_partition(natural), (self.count, n, -1))
+        log_weights += tf.reduce_sum(gain, -1)  # (states, n)
+        if self.num_chunks * self.count > self.total:  # the last one is not full
+            is_state = (numbers < self.total)[:, tf.newaxis]
+            log_weights = tf.where(is_state, log_weights, -float("inf"))
+        shares = tf.nn.softmax(log_weights, 0)
+        log_partition = base + tf.reduce_logsumexp(log_weights, 0)
+        of_units, first = self._average(units, states, None)
+        of_others, first_given = self._average(repeated, None, natural)
+
+        def by_state(leaf):
+            rows = tf.reshape(leaf, (self.count, n, -1))
+            return rows * shares[..., tf.newaxis]
+
+        averages = [
+            tf.nest.map_structure(
+                lambda leaf: tf.reduce_sum(by_state(leaf), 0), of_others
+            ),
+            tf.nest.map_structure(
+                lambda leaf: tf.matmul(shares, leaf, transpose_a=True), of_units
+            ),
+        ]
+        pairs = []
+        if self.pairwise == "mean":
+            both = tf.reduce_sum(by_state(first_given) * weights[:, tf.newaxis], 1)
+            pairs = [tf.matmul(both, first, transpose_a=True)]
+        elif self.pairwise == "each":
+            pairs = [tf.einsum("snr,sk->nrk", by_state(first_given), first)]
+        if self.is_visible:
+            averages, pairs = (
+                averages[::-1],
+                list(map(tf.linalg.matrix_transpose, pairs)),
+            )
+        return tf.nest.flatten([log_partition, averages, pairs])
 
 
-def _log_weights(potentials, hidden):
-    """Returns each hidden state's log weight, with visible units summed out."""
-    visible = potentials.visible.log_partition(potentials.visible_natural(hidden))
-    return own_log_weight(potentials.hidden, hidden) + tf.reduce_sum(visible, -1)
+def _states_and_weights(units, digits):
+    """Returns states (S, units) by their units' numbers, and own log-weights (S, n).
 
-
-def _chunks(potentials):
-    """Returns the numbers of chunks, of states in a chunk, and of all states.
-
-    A last chunk that is not full repeats states from 0 on.
+    The latter are relative to those of the best state, so that large biases cancel
+    exactly; its log-weights (n,) come with them.
     """
-    total = math.prod(map(int, num_states(potentials.hidden)))
-    count = min(_CHUNK, total)
-    return -(-total // count), count, total
+    count, size = digits.shape
+    most = units.values.shape[1]
+    values = tf.constant(units.values.ravel(), units.bias.dtype)
+    states = tf.gather(values, digits + most * np.arange(size, dtype=np.int32))
+    table = UnitStates.of(units, units.bias)
+    best = tf.stop_gradient(tf.reduce_max(table.own, -1, keepdims=True))
+    relative = tf.where(table.is_real, table.own - best, 0.0)
+    relative = tf.reshape(relative, (-1, size * most))
+    chosen = tf.one_hot(digits, most, dtype=units.bias.dtype)
+    chosen = tf.reshape(chosen, (count, -1))
+    weights = tf.matmul(chosen, relative, transpose_b=True)
+    return states, (weights, tf.reduce_sum(best[..., 0], -1))
 
 
-def _chunk(potentials, index, count, total):
-    """Returns `count` states from number `index · count` on, and their log weights."""
-    first = index * count
-    hidden = _states(potentials.hidden, first, count)
-    log_weights = _log_weights(potentials, hidden)
-    if total % count:
-        there = first + tf.range(count) < total
-        log_weights = tf.where(there, log_weights, -float("inf"))
-    return hidden, log_weights
+def digits_of(numbers: Any, sizes: np.ndarray) -> Any:
+    """Returns each unit's state in states by number, (states, units).
+
+    A number has one digit per unit; the first unit's digit is the lowest.
+
+    Args:
+        numbers: int tensor or array (states,).
+        sizes: int array (units,) or (states, units), how many states units have.
+    """
+    places = np.cumprod(sizes, -1) // sizes
+    return numbers[:, np.newaxis] // np.int32(places) % np.int32(sizes)
 
 
-def _log_partition(potentials):
-    chunks, count, total = _chunks(potentials)
-    dtype = potentials.hidden_bias.dtype
-
-    def add(index, log_sum):
-        _, log_weights = _chunk(potentials, index, count, total)
-        chunk = tf.reduce_logsumexp(log_weights)
-        return index + 1, tf.reduce_logsumexp(tf.stack([log_sum, chunk]))
-
-    minus_infinity = tf.constant(-float("inf"), dtype)
-    return tf.while_loop(
-        lambda index, _: index < chunks, add, (tf.constant(0), minus_infinity)
-    )[1]
+def _merged(one, two):
+    """Returns log Z and averages over the states of two chunks together."""
+    log_partition = tf.reduce_logsumexp([one[0], two[0]], 0)
+    shares = [tf.exp(part[0] - log_partition)[0] for part in (one, two)]
+    pairs = zip(one[1:], two[1:], strict=True)
+    return [log_partition, *(shares[0] * a + shares[1] * b for a, b in pairs)]
 
 
-def _moments(potentials):
-    log_partition = _log_partition(potentials)
-    chunks, count, total_states = _chunks(potentials)
-
-    def chunk_moments(index):
-        hidden, log_weights = _chunk(potentials, index, count, total_states)
-        weights = tf.exp(log_weights - log_partition)
-        h = potentials.hidden.statistics(hidden)
-        v = potentials.visible.expected_statistics(potentials.visible_natural(hidden))
-        kernel = tf.matmul(v.bias, h.bias * weights[:, tf.newaxis], transpose_a=True)
-        return Moments(kernel, v, h, weights).mean()
-
-    return tf.while_loop(
-        lambda index, _: index < chunks,
-        lambda index, total: (
-            index + 1,
-            tf.nest.map_structure(tf.add, total, chunk_moments(index)),
-        ),
-        (tf.constant(1), chunk_moments(tf.constant(0))),
-    )[1]
-
-
-def _swapped(moments):
-    kernel = tf.transpose(moments.kernel)
-    return Moments(kernel, moments.hidden, moments.visible, moments.weights)
+def _softplus_gain(own, inputs):
+    """Returns `softplus(own + inputs) - softplus(own)`, exactly also for large own."""
+    larger = tf.where(own > 0.0, tf.maximum(inputs, -own), tf.nn.relu(own + inputs))
+    rest = tf.math.softplus(-tf.abs(own + inputs)) - tf.math.softplus(-tf.abs(own))
+    return larger + rest

@@ -14,7 +14,7 @@ from keras_rbm.inference.annealing.replicas import check_single
 from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.arguments import check_finite, check_model
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.exact import enumerated_log_partition, smaller_layer
+from keras_rbm.inference.exact import exact_log_partition, smaller_layer
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
@@ -105,7 +105,7 @@ def _check_name(method):
 
 
 def _enumerated(potentials):
-    return LogPartition.exact(enumerated_log_partition(potentials))
+    return LogPartition.exact(exact_log_partition(potentials))
 
 
 def _bethe(potentials):

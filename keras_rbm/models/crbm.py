@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference as inference_module
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.messages.enumerated_states import has_few_states
-from keras_rbm.inference.messages.enumeration import CHEAP_UNITS
+from keras_rbm.inference.exact import has_few_states
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm
@@ -228,8 +227,6 @@ class CRBM(WithInference, WithBackbone):
 
     def _has_few_states(self):
         """Returns whether exact inference costs no more than a few sweeps."""
-        if are_binary(self.visible, self.hidden):
-            return min(self.num_visible, self.hidden_units) <= CHEAP_UNITS
         units = {"visible_{}": self.visible, "hidden_{}": self.hidden}
         layers = (layer_parameters(self, *layer) for layer in units.items())
         return any(map(has_few_states, layers))

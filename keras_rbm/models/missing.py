@@ -6,7 +6,6 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference import LogPartition, missing
 from keras_rbm.inference.arguments import check_sizes
-from keras_rbm.inference.few_unknown import rows_with_few_unknown, sums_over_unknown
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import finite_layers
@@ -106,11 +105,11 @@ class Latent:
         method = method or _default_method(potentials)
         check_method(method)
         values = tf.constant(values, tf.float32)
-        few = rows_with_few_unknown(potentials, values.numpy())
+        few = missing.rows_with_few_unknown(potentials, values.numpy())
         parts = []
         if few.any():
             with full_precision():
-                sums, _ = sums_over_unknown(potentials, values[few].numpy())
+                sums, _ = missing.sums_over_unknown(potentials, values[few].numpy())
             parts.append(LogPartition.exact(sums))
         if not few.all():
             rows = values[~few]
@@ -148,9 +147,9 @@ class Latent:
         base = model._base_natural(potentials)
         means = np.zeros((len(values), int(potentials.visible.num_rows)), np.float32)
         with full_precision():
-            few = rows_with_few_unknown(potentials, values)
+            few = missing.rows_with_few_unknown(potentials, values)
             if few.any():
-                means[few] = sums_over_unknown(potentials, values[few], True)[1]
+                means[few] = missing.sums_over_unknown(potentials, values[few], True)[1]
             rest = np.flatnonzero(~few)
             for rows in np.split(rest, range(_ROWS_AT_ONCE, len(rest), _ROWS_AT_ONCE)):
                 if len(rows):

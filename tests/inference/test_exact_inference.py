@@ -80,8 +80,9 @@ def test_bad_input():
         Exact()(random_potentials(30, 31))
     with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
         Exact()(random_potentials(3, 2), pairwise="all")
-    with pytest.raises(ValueError, match="at most 4096 states.*Gaussian"):
-        Exact()(random_gaussian_potentials(3, 20))
+    gaussian = random_gaussian_potentials(3, 3).visible
+    with pytest.raises(ValueError, match="(?s)one layer.*Gaussian.*MeanField"):
+        Exact()(Potentials(tf.zeros((3, 3)), gaussian, gaussian))
 
 
 def test_other_units_beside_a_small_layer():

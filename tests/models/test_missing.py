@@ -93,7 +93,7 @@ def test_marginals_and_draws(name):
 
 
 def test_marginals_by_chains(monkeypatch):
-    monkeypatch.setattr("keras_rbm.inference.few_unknown.MOST_STATES", 1)
+    monkeypatch.setattr("keras_rbm.inference.missing.MOST_STATES", 1)
     unit = TYPES["joined"]
     rbm, states = model(unit), all_states(unit)
     rows = some_rows(states)[2:]
@@ -140,7 +140,7 @@ def test_annealed_likelihood_has_an_interval():
     exact = rbm.log_partition("exact", observed=rows)
     assert np.ptp(exact.upper - exact.lower) < 1e-12
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keras_rbm.inference.few_unknown.MOST_STATES", 1)
+        patch.setattr("keras_rbm.inference.missing.MOST_STATES", 1)
         annealed = rbm.log_partition("ais", observed=rows, num_chains=50, betas=20)
     assert np.all(annealed.lower <= exact.value + 1e-4)
     assert np.all(annealed.upper >= exact.value - 1e-4)

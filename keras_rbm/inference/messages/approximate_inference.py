@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,28 +12,21 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._serializable import Serializable, find
-from keras_rbm.inference.exact import exact_log_partition, exact_moments
-from keras_rbm.inference.messages.adjoint import with_gradient
+from keras_rbm.inference import exact
 from keras_rbm.inference.messages.belief_propagation import max_product, sum_product
-from keras_rbm.inference.messages.beliefs import (
-    Beliefs,
-    BinaryModels,
-    check_options,
-    without_batch,
-)
-from keras_rbm.inference.messages.enumerated_states import enumerated_states
-from keras_rbm.inference.messages.enumeration import MOST_UNITS, enumerated
+from keras_rbm.inference.messages.beliefs import Beliefs, check_options, without_batch
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import BernoulliParameters, Categorical
+from keras_rbm.units import Categorical
 from keras_rbm.units.bernoulli import are_binary
 from keras_rbm.units.unit import Unit
 
-#: Largest change of a parameter for a derivative of exact moments.
-_STEP = 1e-4
-
-_METHODS = ("sum_product", "max_product", "mixed_product")
+_METHODS = {
+    "sum_product": sum_product,
+    "max_product": max_product,
+    "mixed_product": mixed_product,
+}
 
 
 class Inference(Serializable, abc.ABC):
@@ -45,8 +39,6 @@ class Inference(Serializable, abc.ABC):
     finds_state = False
     #: Whether that state is of both layers, not only of the visible one.
     is_joint = False
-    #: Whether it takes only binary units, unless `takes` says otherwise.
-    binary_only = True
     #: Whether it always compiles itself with XLA.
     is_compiled = False
     #: Whether it starts at a model's input, which it then needs.
@@ -71,7 +63,7 @@ class Inference(Serializable, abc.ABC):
 
     def takes(self, visible: Unit, *hidden: Unit) -> bool:
         """Returns whether it is for layers of these unit types (`keras_rbm.units`)."""
-        return not self.binary_only or are_binary(visible, *hidden)
+        return True
 
     def check_input(self, conditional: bool) -> None:
         """Raises a ValueError if it needs an input and the model has none."""
@@ -104,7 +96,6 @@ class IterativeInference(Inference):
     """
 
     def __init__(self, max_iterations: int, tolerance: float, damping: float) -> None:
-        check_counts(max_iterations=max_iterations)
         check_options(max_iterations, tolerance, damping)
         self.tolerance = float(tolerance)
         self.damping = float(damping)
@@ -172,7 +163,8 @@ class BeliefPropagation(IterativeInference):
     ) -> None:
         if not isinstance(method, str) or method not in _METHODS:
             raise ValueError(
-                f"Expected method to be one of {_METHODS}. Received: method={method!r}."
+                f"Expected method to be one of {tuple(_METHODS)}. Received: "
+                f"method={method!r}."
             )
         if method == "mixed_product" and damping:
             raise ValueError(
@@ -207,11 +199,9 @@ class BeliefPropagation(IterativeInference):
             "weights": weights,
             "pairwise": pairwise,
         }
-        if self.method == "mixed_product":
-            return mixed_product(potentials, **options)
-        function = sum_product if self.method == "sum_product" else max_product
-        options |= {"tolerance": self.tolerance, "damping": self.damping}
-        return function(potentials, **options)
+        if self.method != "mixed_product":
+            options |= {"tolerance": self.tolerance, "damping": self.damping}
+        return _METHODS[self.method](potentials, **options)
 
     def get_config(self) -> dict[str, Any]:
         return {"method": self.method} | super().get_config()
@@ -249,7 +239,6 @@ class MeanField(IterativeInference):
     TensorShape([3])
     """
 
-    binary_only = False
     _features = None
 
     def __init__(
@@ -340,8 +329,11 @@ def _checked(starts):
     def known(start):
         return callable(start) or isinstance(start, str) and start in named
 
-    sound = isinstance(starts, (list, tuple)) and len(starts) > 0
-    if not sound or not all(map(known, starts)):
+    if (
+        not isinstance(starts, (list, tuple))
+        or not starts
+        or not all(map(known, starts))
+    ):
         raise ValueError(
             "Expected starts, a list of 'independent', 'input' or functions of x. "
             f"Received: starts={starts!r}."
@@ -355,8 +347,8 @@ class Exact(Inference):
 
     A layer of 8 binary units, or of 256 states of others, such as the classes of a
     label, costs no more than the sweeps of belief propagation, so a `CRBM` with such a
-    layer has it by default. Each more doubles the cost. Gradients pass through it: the
-    Jacobian is the covariance of the statistics.
+    layer has it by default. Each unit more doubles the cost; 25 are the most. Gradients
+    pass through it: the Jacobian is the covariance of the statistics.
 
     Example:
 
@@ -366,98 +358,32 @@ class Exact(Inference):
     [0.9153 0.9153]
     """
 
-    binary_only = False
-
     def __call__(
         self,
         potentials: Potentials,
         weights: ArrayLike | None = None,
         pairwise: str | None = "mean",
     ) -> Beliefs:
-        check_options(1, pairwise=pairwise)
-        layers = potentials.visible, potentials.hidden
-        if all(isinstance(layer, BernoulliParameters) for layer in layers):
-            models = BinaryModels.of(potentials, weights)
-            small = min(models.kernel.shape) <= MOST_UNITS
-            beliefs = (enumerated if small else _one_by_one)(models, pairwise)
-        else:
-            beliefs = enumerated_states(potentials, weights, pairwise)
-        if potentials.batch_size is None:
-            return without_batch(beliefs, pairwise)
-        return beliefs
-
-
-def _one_by_one(models, pairwise):
-    """Returns the exact `Beliefs` of models of which each takes long."""
-    fixed = BinaryModels(*map(tf.stop_gradient, models))
-    batch = fixed.potentials()
-    moments = exact_moments(batch)
-    log_partition = tf.cast(exact_log_partition(batch), tf.float32)
-    visible, hidden, pairs = (
-        tf.cast(value, tf.float32)
-        for value in (moments.visible.bias, moments.hidden.bias, moments.kernel)
-    )
-    if pairwise == "mean":
-        pairs = tf.einsum("n,nvh->vh", models.weights, pairs)
-    elif pairwise is None:
-        pairs = None
-    iterations = tf.ones_like(log_partition, tf.int32)
-    converged = tf.ones_like(log_partition, tf.bool)
-    residual = tf.zeros_like(log_partition)
-    beliefs = Beliefs(
-        visible, hidden, pairs, log_partition, iterations, converged, residual
-    )
-
-    def gradient(upstream):
-        pairs = upstream.pairwise
-        if pairs is None:
-            pairs = tf.zeros_like(models.kernel)
-        if pairwise == "mean":
-            pairs = pairs * models.weights[:, tf.newaxis, tf.newaxis]
-        pairs = tf.broadcast_to(pairs, (visible.shape[0], *models.kernel.shape))
-        rows = pairs, upstream.visible, upstream.hidden
-        kernel, b, c = tf.map_fn(
-            lambda row: _product_with_covariance(batch.kernel, *row),
-            (batch.visible_bias, batch.hidden_bias, rows),
-            fn_output_signature=(tf.float32,) * 3,
+        check_options(pairwise=pairwise)
+        (log_partition, visible, hidden), pairs = exact.enumerated(
+            potentials, weights, "means", pairwise, tf.float32
         )
-        share = upstream.log_partition[:, tf.newaxis]
-        kernel += share[:, tf.newaxis] * tf.cast(moments.kernel, tf.float32)
-        kernel = tf.reduce_sum(kernel, 0)
-        return kernel, b + share * visible, c + share * hidden
-
-    return with_gradient(beliefs, tuple(models[:3]), gradient)
-
-
-def _product_with_covariance(kernel, b, c, direction):
-    """Returns the product of a model's covariance of statistics with a direction.
-
-    The covariance is the derivative of the moments [Domke, 2010]: here a central
-    difference in float64, whose error is about 1e-8 of the result.
-    """
-    parts = [tf.cast(part, tf.float64) for part in (kernel, b, c)]
-    direction = [tf.cast(part, tf.float64) for part in direction]
-    size = tf.reduce_max([tf.reduce_max(tf.abs(part)) for part in direction])
-    step = _STEP / tf.maximum(size, 1e-30)
-
-    def moments(sign):
-        moved = [
-            part + sign * step * other
-            for part, other in zip(parts, direction, strict=True)
-        ]
-        found = exact_moments(Potentials(*moved))
-        return found.kernel, found.visible.bias, found.hidden.bias
-
-    return tuple(
-        tf.cast((after - before) / (2.0 * step), tf.float32)
-        for after, before in zip(moments(1.0), moments(-1.0), strict=True)
-    )
+        beliefs = Beliefs(
+            visible,
+            hidden,
+            pairs,
+            log_partition,
+            tf.ones_like(log_partition, tf.int32),
+            tf.ones_like(log_partition, tf.bool),
+            tf.zeros_like(log_partition),
+        )
+        return without_batch(beliefs, potentials, pairwise)
 
 
 _BY_NAME: dict[str, Callable[[], Inference]] = {
     "exact": Exact,
     "mean_field": MeanField,
-    **{name: lambda name=name: BeliefPropagation(name) for name in _METHODS},
+    **{name: functools.partial(BeliefPropagation, name) for name in _METHODS},
     "belief_propagation": BeliefPropagation,
 }
 

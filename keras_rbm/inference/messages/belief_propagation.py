@@ -3,28 +3,19 @@
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.inference.arguments import check_model
-from keras_rbm.inference.messages.adjoint import gradients_of_sweeps, with_gradient
+from keras_rbm.inference.messages import blocks, sweeps
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
-    BinaryModels,
-    as_limits,
-    check_options,
-    checked_weights,
+    batch_of_models,
+    checked_arguments,
     pairwise_products,
-    stopped,
     without_batch,
 )
-from keras_rbm.inference.messages.blocks import gradients_in_blocks, in_blocks
-from keras_rbm.inference.messages.categorical_models import is_categorical
-from keras_rbm.inference.messages.categorical_propagation import (
-    categorical_max_product,
-    categorical_sum_product,
-)
+from keras_rbm.inference.messages.categorical_messages import CategoricalRatios
+from keras_rbm.inference.messages.chunks import in_chunks, with_gradient
 from keras_rbm.inference.messages.log_messages import LogMessages
 from keras_rbm.inference.messages.ratio_messages import RatioMessages
-from keras_rbm.inference.messages.sweeps import change_of_beliefs, until_converged
-from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.potentials import Potentials, own_log_weight
 from keras_rbm.inference.traces import compiled, traced
 
 
@@ -75,15 +66,11 @@ def sum_product(
         1. Ping, Ihler. Belief propagation in conditional RBMs for structured
            prediction. AISTATS 2017.
     """
-    check_model(potentials)
-    check_options(max_iterations, tolerance, damping, pairwise)
-    weights = checked_weights(weights)
-    limits = as_limits(max_iterations, tolerance)
-    if is_categorical(potentials):
-        return categorical_sum_product(
-            potentials, weights, limits, float(damping), pairwise
-        )
-    return _propagate(potentials, weights, *limits, True, float(damping), pairwise)
+    weights, limits = checked_arguments(
+        potentials, weights, pairwise, max_iterations, tolerance, damping
+    )
+    beliefs = _propagate(potentials, weights, *limits, True, float(damping), pairwise)
+    return without_batch(beliefs, potentials, pairwise)
 
 
 def max_product(
@@ -118,105 +105,85 @@ def max_product(
     >>> print((beliefs.visible > 0.5).numpy(), (beliefs.hidden > 0.5).numpy())
     [ True] [ True]
     """
-    check_model(potentials)
-    check_options(max_iterations, tolerance, damping, pairwise)
-    weights = checked_weights(weights)
-    limits = as_limits(max_iterations, tolerance)
-    if is_categorical(potentials):
-        return categorical_max_product(
-            potentials, weights, limits, float(damping), pairwise
-        )
-    beliefs = _propagate(potentials, weights, *limits, False, float(damping), None)
-    batch = potentials.batch_size is not None
-    models = BinaryModels.of(potentials, weights)
-    v, h = (
-        tf.cast((layer if batch else layer[tf.newaxis]) > 0.5, tf.float32)
-        for layer in (beliefs.visible, beliefs.hidden)
+    weights, limits = checked_arguments(
+        potentials, weights, pairwise, max_iterations, tolerance, damping
     )
-    coupled = models.visible_bias + tf.matmul(h, models.kernel, transpose_b=True)
-    weight = tf.reduce_sum(v * coupled, -1) + tf.reduce_sum(h * models.hidden_bias, -1)
-    pairs = pairwise_products(v, h, models.weights, pairwise)
-    if not batch:
-        weight, pairs = weight[0], pairs[0] if pairwise == "each" else pairs
-    return beliefs._replace(log_partition=weight, pairwise=pairs)
+    beliefs = _propagate(potentials, None, *limits, False, float(damping), None)
+    models, weights = batch_of_models(potentials, weights)
+    # A unit is 1 if its belief exceeds 1/2, or in the category of the largest one.
+    states = models.visible.mode(beliefs.visible - 0.5)
+    h = models.hidden.mode(beliefs.hidden - 0.5)
+    v = models.visible.encode(states)
+    weight = own_log_weight(models.visible, states) + own_log_weight(models.hidden, h)
+    weight += tf.reduce_sum(tf.matmul(v, models.kernel) * h, -1)
+    pairs = pairwise_products(v, h, weights, pairwise)
+    visible = beliefs.visible if blocks.Layout.of(potentials).num_states == 1 else v
+    beliefs = beliefs._replace(visible=visible, log_partition=weight, pairwise=pairs)
+    return without_batch(beliefs, potentials, pairwise)
 
 
 @traced
 def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
-    models = BinaryModels.of(potentials, weights)
-    options = {"sums": sums, "damping": damping, "pairwise": pairwise}
+    """Returns the `Beliefs` of B models, without gradient if they are states."""
+    models, weights = batch_of_models(potentials, weights)
+    layout = blocks.Layout.of(potentials)
+    model = layout.model(models)
+    kernel, *biases = map(tf.stop_gradient, model)
+    odds, row_size = blocks.odds_of(kernel), kernel.shape.num_elements()
+    results = [tf.TensorSpec(bias.shape[1:]) for bias in biases]
+    results += [tf.TensorSpec((), kind) for kind in (tf.float32, tf.int32, tf.float32)]
+    results += [tf.TensorSpec(kernel.shape)] if pairwise == "each" else []
+    totals = [tf.zeros_like(kernel)] if pairwise == "mean" else []
 
-    def chunk(part, odds, block):
-        first = odds if block else part.kernel
-        model, limits = (first, *part[1:3]), (max_iterations, tolerance)
-        return _chunk(model, part.weights, *limits, block=block, **options)
+    def of_block(block):
+        """Returns what messages are computed from, exp(W) or W, and their kind."""
+        if not block:
+            messages = LogMessages(sums, damping, layout.num_states)
+        elif layout.num_states == 1:
+            messages = RatioMessages(sums, damping, block)
+        else:
+            messages = CategoricalRatios(sums, damping, block, layout.num_states)
+        first = odds if block else kernel
+        return first, {"messages": messages, "pairwise": pairwise}
 
-    fixed = tf.nest.map_structure(tf.stop_gradient, models)
-    beliefs = in_blocks(chunk, fixed, pairwise)
-    if sums:
+    def run(block):
+        first, kind = of_block(block)
 
-        def gradient(upstream):
-            return gradients_in_blocks(
-                lambda model, part, rows, pairs, block: _chunk_gradients(
-                    model, part.weights, rows, pairs, block=block, **options
-                ),
-                fixed,
-                beliefs.num_iterations,
-                upstream,
-                pairwise,
+        def chunk(b, c, *rows):
+            return _chunk((first, b, c), *rows, max_iterations, tolerance, **kind)
+
+        return in_chunks(chunk, biases, [weights], results, totals, row_size)
+
+    def gradient(*upstream):
+        means = upstream[3:] if pairwise == "mean" else []
+        rows = [weights, iterations, *upstream[: len(upstream) - len(means)]]
+
+        def run_back(block):
+            first, kind = of_block(block)
+
+            def chunk(b, c, weights, iterations, *rows):
+                own = weights, iterations, [*rows, *means]
+                return _chunk_gradients((first, b, c), *own, **kind)
+
+            # A chunk is a quarter as large, because it keeps some states.
+            of_biases, (of_first,) = in_chunks(
+                chunk, biases, rows, results[:2], [tf.zeros_like(kernel)], 4 * row_size
             )
+            return [of_first * odds if block else of_first, *of_biases]
 
-        beliefs = with_gradient(beliefs, tuple(models[:3]), gradient)
-    else:  # states have no gradient
-        beliefs = stopped(beliefs)
-    if potentials.batch_size is None:
-        return without_batch(beliefs, pairwise)
-    return beliefs
+        return blocks.with_safe_block(kernel, run_back)
 
-
-def _messages(model, sums, damping, block):
-    """Returns the messages that are safe with the weights, and the model for them."""
-    if block:
-        return RatioMessages(sums, damping, block), model
-    double = tuple(tf.cast(part, tf.float64) for part in model)
-    return LogMessages(sums, damping), double
-
-
-@compiled
-def _chunk(
-    model, weights, max_iterations, tolerance, *, sums, damping, block, pairwise
-):
-    """Runs belief propagation on a few models.
-
-    Args:
-        model: tensors exp(W) (V, H), or W itself for logarithms; b (n, V); c (n, H).
-        weights: tensor (n,).
-        max_iterations, tolerance: scalar tensors.
-        sums: bool, whether messages sum over a state, or take the maximum.
-        damping, pairwise: as in `sum_product`.
-        block: int, how many ratios to multiply before taking a logarithm; 0 for
-            logarithms of each.
-
-    Returns:
-        `Beliefs`.
-    """
-    messages, model = _messages(model, sums, damping, block)
-
-    def sweep(*state):
-        new = messages.sweep(model, state)
-        change = change_of_beliefs(new[-2:], messages.before(model, state))
-        return new, change
-
-    state, iterations, residual = until_converged(
-        sweep, messages.start(model), max_iterations, tolerance
-    )
-    visible, hidden, log_partition, pairs = _beliefs_at(
-        messages, model, state, weights, pairwise
-    )
+    rows, means = blocks.with_safe_block(kernel, run)
+    values = list(map(tf.stop_gradient, [*rows, *means]))
+    iterations, residual = values.pop(3), values.pop(3)
+    if sums:
+        values = with_gradient(values, model, gradient)
+    visible, hidden, log_partition, *pairs = values
+    visible, hidden, *pairs = layout.restored(visible, hidden, *pairs)
     return Beliefs(
         visible,
         hidden,
-        pairs,
+        pairs[0] if pairs else None,
         log_partition,
         iterations,
         residual < tolerance,
@@ -224,48 +191,78 @@ def _chunk(
     )
 
 
-def _beliefs_at(messages, model, state, weights, pairwise):
-    """Returns the float32 results of a few models' last states."""
-    visible, hidden, pairs, log_partition = messages.read(model, state)
-    pairs = None if pairwise is None else tf.cast(pairs, tf.float32)
-    if pairwise == "mean":
-        pairs = tf.reduce_sum(pairs * weights[:, tf.newaxis, tf.newaxis], 0)
-    return (
-        tf.cast(tf.sigmoid(visible), tf.float32),
-        tf.cast(tf.sigmoid(hidden), tf.float32),
-        tf.cast(log_partition, tf.float32),
-        pairs,
+@compiled
+def _chunk(model, weights, max_iterations, tolerance, *, messages, pairwise):
+    """Runs belief propagation on a few models.
+
+    Args:
+        model: tensors exp(W) (rows, H), or W itself for logarithms; b (n, rows);
+            c (n, H).
+        weights: tensor (n,).
+        max_iterations, tolerance: scalar tensors.
+        messages: `RatioMessages`, `CategoricalRatios` or `LogMessages`.
+        pairwise: as in `sum_product`.
+
+    Returns:
+        two lists: visible and hidden beliefs, log Z, sweeps, residuals, and for
+        `"each"` the pairs; for `"mean"` the weighted sum of the pairs.
+    """
+
+    def sweep(*state):
+        new = messages.sweep(model, state)
+        return new, _change(
+            messages.beliefs(model, new), messages.beliefs(model, state)
+        )
+
+    state, iterations, residual = sweeps.until_converged(
+        sweep, messages.start(model), max_iterations, tolerance
     )
+    *values, pairs = _read(messages, model, state, weights, pairwise)
+    each = [pairs] if pairwise == "each" else []
+    return [*values, iterations, residual, *each], [pairs] if pairwise == "mean" else []
+
+
+def _change(new, old):
+    """Returns the largest change of a belief, (n,), infinite if one is not a number."""
+    changes = [
+        tf.reduce_max(tf.abs(after - before), range(1, after.shape.rank))
+        for after, before in zip(new, old, strict=True)
+    ]
+    # XLA's maximum ignores NaN, which has not converged.
+    is_number = tf.reduce_all(new[0] == new[0], range(1, new[0].shape.rank))
+    change = tf.cast(tf.maximum(*changes), tf.float32)
+    return tf.where(is_number, change, float("inf"))
+
+
+def _read(messages, model, state, weights, pairwise):
+    """Returns the float32 results of a few models' last states: pairs are the last."""
+    shapes = [model[1].shape, model[2].shape, weights.shape]
+    shapes.append((*weights.shape, *model[0].shape))
+    results = [
+        tf.reshape(tf.cast(part, tf.float32), shape)
+        for part, shape in zip(messages.read(model, state), shapes, strict=True)
+    ]
+    if pairwise == "mean":
+        results[-1] = tf.einsum("n,nvh->vh", weights, results[-1])
+    return results
 
 
 @compiled
-def _chunk_gradients(model, weights, rows, pairs, *, sums, damping, block, pairwise):
-    """Returns gradients with respect to a model of `_chunk`.
+def _chunk_gradients(model, weights, iterations, upstream, *, messages, pairwise):
+    """Returns gradients with respect to biases, and to the kernel, of `_chunk`.
 
     Args:
-        model, weights, sums, damping, block, pairwise: as for `_chunk`.
-        rows: tensors (n, …): the sweeps that were made, and the gradients with respect
-            to visible and hidden beliefs, log Z and, for `"each"`, pairs.
-        pairs: tensor (V, H), the gradient with respect to the mean of the pairs, or
-            zeros.
+        model, weights, messages, pairwise: as for `_chunk`.
+        iterations: int tensor (n,), the sweeps that were made.
+        upstream: tensors, the gradients with respect to visible and hidden beliefs,
+            log Z and, if any, pairs.
     """
-    iterations, *upstream = rows
-    if pairwise == "mean":
-        upstream.append(pairs)
-    messages, _ = _messages(model, sums, damping, block)
-
-    def prepared(model):
-        return _messages(model, sums, damping, block)[1]
 
     def read(model, state):
-        results = _beliefs_at(messages, prepared(model), state, weights, pairwise)
-        return [part for part in results if part is not None]
+        results = _read(messages, model, state, weights, pairwise)
+        return results[: len(upstream)]
 
-    return gradients_of_sweeps(
-        lambda model: messages.start(prepared(model)),
-        lambda model, state: messages.sweep(prepared(model), state),
-        read,
-        model,
-        iterations,
-        upstream,
+    first, *biases = sweeps.gradients_of_sweeps(
+        messages.start, messages.sweep, read, model, iterations, upstream
     )
+    return biases, [first]

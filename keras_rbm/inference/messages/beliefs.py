@@ -1,11 +1,11 @@
-"""The result of approximate inference, and its input as a batch of models."""
+"""The result of approximate inference, and its arguments."""
 
 import numbers
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.arguments import as_floats, check_sizes
+from keras_rbm.inference.arguments import as_floats, check_model, check_sizes
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import BernoulliParameters
 
@@ -41,39 +41,6 @@ class Beliefs(NamedTuple):
     residual: tf.Tensor
 
 
-class BinaryModels(NamedTuple):
-    """The potentials of B binary models with the same kernel, as float32 tensors.
-
-    Attributes:
-        kernel: tensor (V, H).
-        visible_bias: tensor (B, V).
-        hidden_bias: tensor (B, H).
-        weights: tensor (B,), of the models in means.
-    """
-
-    kernel: tf.Tensor
-    visible_bias: tf.Tensor
-    hidden_bias: tf.Tensor
-    weights: tf.Tensor
-
-    @classmethod
-    def of(
-        cls, potentials: Potentials, weights: tf.Tensor | None = None
-    ) -> "BinaryModels":
-        """Returns the models of binary `Potentials`, one if there is no batch.
-
-        Raises:
-            ValueError: if a layer is not binary.
-        """
-        check_binary(potentials)
-        models, weights = batch_of_models(potentials, weights)
-        return cls(models.kernel, models.visible_bias, models.hidden_bias, weights)
-
-    def potentials(self) -> Potentials:
-        """Returns these models as `Potentials`."""
-        return Potentials(self.kernel, self.visible_bias, self.hidden_bias)
-
-
 def check_binary(potentials: Potentials) -> None:
     """Raises a ValueError unless both layers are binary.
 
@@ -89,9 +56,9 @@ def check_binary(potentials: Potentials) -> None:
 
 
 def batch_of_models(
-    potentials: Potentials, weights: tf.Tensor | None = None
+    potentials: Potentials, weights: Any = None, dtype: tf.DType = tf.float32
 ) -> tuple[Potentials, tf.Tensor]:
-    """Returns B models (one if there is no batch) as float32 tensors, with weights.
+    """Returns B models (one if there is no batch), with weights, in a dtype.
 
     Args:
         potentials: `Potentials`.
@@ -103,32 +70,27 @@ def batch_of_models(
     Raises:
         ValueError: if there is not a weight for each model.
     """
-    batch = potentials.batch_size
-    count = 1 if batch is None else static_size(potentials, batch)
+    count = static_size(potentials)
 
     def each(units):
-        bias = tf.cast(units.bias, tf.float32)
+        bias = tf.cast(units.bias, dtype)
         return units.with_bias(tf.broadcast_to(bias, (count, bias.shape[-1])))
 
     if weights is None:
-        weights = tf.fill([count], 1.0 / tf.cast(count, tf.float32))
-    weights = as_floats("weights", weights)
-    if not weights.shape.is_compatible_with([None if tf.is_tensor(count) else count]):
-        raise ValueError(
-            f"Expected a weight for each of {count} models. Received: weights of shape "
-            f"{tuple(weights.shape)}."
-        )
+        weights = tf.fill([count], 1.0 / tf.cast(count, dtype))
+    shape = [None if tf.is_tensor(count) else count]
+    weights = as_floats("weights", weights, shape, dtype)
     layers = each(potentials.visible), each(potentials.hidden)
-    models = Potentials(tf.cast(potentials.kernel, tf.float32), *layers)
-    return models, tf.cast(weights, tf.float32)
+    return Potentials(tf.cast(potentials.kernel, dtype), *layers), weights
 
 
-def static_size(potentials: Potentials, batch: int | tf.Tensor) -> int | tf.Tensor:
-    """Returns the number of models as an int if it is known, else `batch`."""
+def static_size(potentials: Potentials) -> int | tf.Tensor:
+    """Returns the number of models, an int if it is known; 1 if there is no batch."""
     for bias in (potentials.visible_bias, potentials.hidden_bias):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
             return bias.shape[0]
-    return batch
+    batch = potentials.batch_size
+    return 1 if batch is None else batch
 
 
 def pairwise_products(
@@ -142,15 +104,12 @@ def pairwise_products(
     return None
 
 
-def stopped(beliefs: Beliefs) -> Beliefs:
-    """Returns beliefs through which no gradient passes."""
-    return Beliefs(
-        *(None if part is None else tf.stop_gradient(part) for part in beliefs)
-    )
-
-
-def without_batch(beliefs: Beliefs, pairwise: str | None) -> Beliefs:
-    """Returns the beliefs of the only model of a batch."""
+def without_batch(
+    beliefs: Beliefs, potentials: Potentials, pairwise: str | None
+) -> Beliefs:
+    """Returns beliefs without a batch dimension, if the potentials have none."""
+    if potentials.batch_size is not None:
+        return beliefs
     parts = beliefs._asdict()
     mean = parts.pop("pairwise")
     alone = {name: part[0] for name, part in parts.items()}
@@ -158,10 +117,10 @@ def without_batch(beliefs: Beliefs, pairwise: str | None) -> Beliefs:
 
 
 def check_options(
-    max_iterations: int | tf.Tensor,
+    max_iterations: int | tf.Tensor = 1,
     tolerance: float = 0.0,
     damping: float = 0.0,
-    pairwise: str | None = "mean",
+    pairwise: str | None = None,
 ) -> None:
     """Raises a ValueError unless the options of an inference routine are valid."""
     check_sizes(max_iterations=max_iterations)
@@ -173,23 +132,31 @@ def check_options(
         raise ValueError(
             f"Expected a number damping in [0, 1). Received: damping={damping!r}."
         )
-    if not (pairwise is None or isinstance(pairwise, str)) or pairwise not in PAIRWISE:
+    if not isinstance(pairwise, str | None) or pairwise not in PAIRWISE:
         raise ValueError(
             f"Expected pairwise to be one of {PAIRWISE}. Received: "
             f"pairwise={pairwise!r}."
         )
 
 
-def checked_weights(weights: Any) -> tf.Tensor | None:
-    """Returns weights of models as a float tensor (B,), or `None`."""
-    return None if weights is None else as_floats("weights", weights, (None,))
+def checked_arguments(
+    potentials: Potentials,
+    weights: Any,
+    pairwise: str | None,
+    max_iterations: int | tf.Tensor,
+    tolerance: float = 0.0,
+    damping: float = 0.0,
+) -> tuple[tf.Tensor | None, tuple[tf.Tensor, tf.Tensor]]:
+    """Checks what all routines take; returns weights, and two limits as tensors.
 
-
-def as_limits(
-    max_iterations: int | tf.Tensor, tolerance: float
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the two as tensors, so other values need no new trace."""
+    The limits are the number of sweeps and the tolerance: other values need no new
+    trace.
+    """
+    check_model(potentials)
+    check_options(max_iterations, tolerance, damping, pairwise)
+    if weights is not None:
+        weights = as_floats("weights", weights, (None,))
     # A variable becomes its value: a trace must not depend on a deleted object.
     max_iterations = tf.cast(tf.convert_to_tensor(max_iterations), tf.int32)
-    max_iterations = tf.maximum(max_iterations, 1)
-    return max_iterations, tf.cast(float(tolerance), tf.float32)
+    limits = tf.maximum(max_iterations, 1), tf.cast(float(tolerance), tf.float32)
+    return weights, limits

@@ -1,129 +1,155 @@
-"""Message passing in the fastest form that is safe with the weights."""
+"""Sums of logarithms as logarithms of products of a few numbers, and what they need.
 
-from collections.abc import Callable
+Layers are padded to a multiple of eight units, and the weights say how many ratios can
+be multiplied without leaving the range of float32.
+"""
 
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 import tensorflow as tf
 
-from keras_rbm.inference.messages.beliefs import Beliefs, BinaryModels
-from keras_rbm.inference.messages.chunks import gradients_in_chunks, in_chunks
-from keras_rbm.inference.messages.log_messages import LARGEST_WEIGHT
+from keras_rbm import units
+from keras_rbm.inference.messages.beliefs import check_binary
+from keras_rbm.inference.potentials import Potentials
 
 _BLOCK = 8
-#: Beyond this weight a product of eight ratios may leave the range of float32.
-_LARGEST_BLOCKED_WEIGHT = 10.0
+#: Beyond this weight a product of eight ratios may leave the range of float32, beyond
+#: the second one a single ratio.
+_LARGEST_BLOCKED_WEIGHT, _LARGEST_WEIGHT = 10.0, 40.0
 #: Where exp(W) is cut off, so that it is finite also where it is not used.
 _LARGEST_EXPONENT = 80.0
 #: The bias of units that only pad a block.
 _OFF = -80.0
 
-
-def in_blocks(
-    chunk: Callable[..., Beliefs], models: BinaryModels, pairwise: str | None
-) -> Beliefs:
-    """Runs message passing with the largest block that is safe with the weights.
-
-    Args:
-        chunk: function of a few `BinaryModels`, exp(W) and the block, an int, that
-            returns their `Beliefs`. Block 0 means no products at all, but sums of
-            logarithms.
-        models: `BinaryModels`.
-        pairwise: `"mean"`, `"each"` or `None`, what `chunk` returns for pairs.
-
-    Returns:
-        `Beliefs` of all models.
-    """
-    num_visible, num_hidden = models.kernel.shape
-    filled = _padded(models)
-    odds = _odds(filled)
-
-    def run(block):
-        beliefs = in_chunks(lambda part: chunk(part, odds, block), filled, pairwise)
-        # `tf.cond` cannot return None.
-        return beliefs._replace(pairwise=tf.zeros(())) if pairwise is None else beliefs
-
-    beliefs = _with_safe_block(models, run)
-    pairs = beliefs.pairwise
-    return beliefs._replace(
-        visible=beliefs.visible[:, :num_visible],
-        hidden=beliefs.hidden[:, :num_hidden],
-        pairwise=None if pairwise is None else pairs[..., :num_visible, :num_hidden],
-    )
+#: A kernel W (q · U, H), or exp(W), and biases (n, q · U), (n, H).
+Model = Sequence[tf.Tensor]
+#: Where sweeps are: tensors (n, …), of which the last are those of the units.
+State = tuple[tf.Tensor, ...]
 
 
-def gradients_in_blocks(
-    chunk: Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
-    models: BinaryModels,
-    iterations: tf.Tensor,
-    upstream: Beliefs,
-    pairwise: str | None,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns gradients through message passing, with respect to kernel and biases.
-
-    Args:
-        chunk: function of a few models' exp(W) (W itself for block 0) and biases, of
-            the `BinaryModels`, of rows of the other arguments, of the gradient with
-            respect to the mean of pairs, and of the block, that returns gradients with
-            respect to the first.
-        models: `BinaryModels`.
-        iterations: int tensor (B,), sweeps that were made.
-        upstream: `Beliefs` of gradients with respect to the results.
-        pairwise: as for `in_blocks`.
-    """
-    num_visible, num_hidden = models.kernel.shape
-    visible, hidden = _missing(models)
-    filled = _padded(models)
-    odds = _odds(filled)
-    rows = [
-        iterations,
-        tf.pad(upstream.visible, [[0, 0], [0, visible]]),
-        tf.pad(upstream.hidden, [[0, 0], [0, hidden]]),
-        upstream.log_partition,
-    ]
-    pairs = tf.zeros(filled.kernel.shape)
-    if pairwise == "each":
-        rows.append(tf.pad(upstream.pairwise, [[0, 0], [0, visible], [0, hidden]]))
-    elif pairwise == "mean":
-        pairs = tf.pad(upstream.pairwise, [[0, visible], [0, hidden]])
-
-    def run(block):
-        def of_part(part, *rows):
-            model = odds if block else part.kernel, *part[1:3]
-            return chunk(model, part, rows, pairs, block)
-
-        kernel, *biases = gradients_in_chunks(of_part, filled, rows)
-        return (kernel * odds if block else kernel), *biases
-
-    kernel, b, c = _with_safe_block(models, run)
-    return kernel[:num_visible, :num_hidden], b[:, :num_visible], c[:, :num_hidden]
+def products(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
+    """Returns products of `block` entries each, evenly spaced along an axis."""
+    return functools.reduce(tf.multiply, tf.split(array, block, axis))
 
 
-def _odds(models):
+def sum_of_logs(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
+    """Returns the sum of logarithms along an axis, whose size `block` divides."""
+
+    @tf.custom_gradient
+    def total(array):
+        logs = tf.math.log(products(array, block, axis))
+        return tf.reduce_sum(
+            logs, axis
+        ), lambda upstream: tf.expand_dims(upstream, axis) / array
+
+    return total(array)
+
+
+def odds_of(kernel: tf.Tensor) -> tf.Tensor:
     """Returns exp(W), finite also where it is not used."""
     largest = _LARGEST_EXPONENT
-    return tf.exp(tf.clip_by_value(models.kernel, -largest, largest))
+    return tf.exp(tf.clip_by_value(kernel, -largest, largest))
 
 
-def _with_safe_block(models, run):
-    """Returns what `run` does with the largest block that is safe with the weights."""
-    largest = tf.reduce_max(tf.abs(models.kernel))
+def with_safe_block(kernel: tf.Tensor, run: Callable[[int], Any]) -> Any:
+    """Returns what `run` does with the largest block that is safe with the weights.
+
+    Args:
+        kernel: tensor, W.
+        run: function of the block, an int. Block 0 means no products at all, but sums
+            of logarithms.
+    """
+    largest = tf.reduce_max(tf.abs(kernel))
     return tf.cond(
         largest <= _LARGEST_BLOCKED_WEIGHT,
         lambda: run(_BLOCK),
-        lambda: tf.cond(largest <= LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
+        lambda: tf.cond(largest <= _LARGEST_WEIGHT, lambda: run(1), lambda: run(0)),
     )
 
 
-def _missing(models):
-    """Returns how many units each layer lacks to a multiple of a block."""
-    return [-size % _BLOCK for size in models.kernel.shape]
-
-
-def _padded(models):
-    """Returns the models, padded to a multiple of a block by units that are off."""
-    visible, hidden = _missing(models)
-    return BinaryModels(
-        tf.pad(models.kernel, [[0, visible], [0, hidden]]),
-        tf.pad(models.visible_bias, [[0, 0], [0, visible]], constant_values=_OFF),
-        tf.pad(models.hidden_bias, [[0, 0], [0, hidden]], constant_values=_OFF),
-        models.weights,
+def by_category(model: Model, num_states: int) -> Model:
+    """Returns the model with arrays (q, U, H), (n, q, U) and (n, H)."""
+    kernel, b, c = model
+    rows, num_hidden = kernel.shape
+    units = rows // num_states
+    return (
+        tf.reshape(kernel, (num_states, units, num_hidden)),
+        tf.reshape(b, (b.shape[0], num_states, units)),
+        c,
     )
+
+
+class Layout(NamedTuple):
+    """The order of rows for messages: category 0 of all units, then category 1, ….
+
+    A category of all units is one piece of memory, and a sum over categories is one of
+    q arrays. A binary unit is one row, that of its state 1. Both layers are padded to
+    multiples of eight by units without weights, which are sure to be off.
+
+    Attributes:
+        num_units: int, visible units of the model.
+        num_states: int, rows of the kernel for each: q, or 1 for binary units.
+        num_hidden: int.
+    """
+
+    num_units: int
+    num_states: int
+    num_hidden: int
+
+    @classmethod
+    def of(cls, potentials: Potentials) -> "Layout":
+        """Returns the layout for categorical or binary visible, binary hidden units.
+
+        Raises:
+            ValueError: if the units are others.
+        """
+        kernel, visible, hidden = potentials
+        num_states = 1
+        if isinstance(visible, units.CategoricalParameters) and isinstance(
+            hidden, units.BernoulliParameters
+        ):
+            num_states = visible.num_states
+        else:
+            check_binary(potentials)
+        rows, num_hidden = kernel.shape
+        return cls(rows // num_states, num_states, num_hidden)
+
+    def model(self, models: Potentials) -> Model:
+        """Returns kernel and biases of B models in this order."""
+        kernel = self._by_category(models.kernel[tf.newaxis])[0]
+        b = self._by_category(models.visible_bias[..., tf.newaxis])[..., 0]
+        off = np.zeros((self.num_states, b.shape[-1] // self.num_states), np.float32)
+        off[min(self.num_states - 1, 1) :, self.num_units :] = _OFF
+        pads = [[0, 0], [0, -self.num_hidden % _BLOCK]]
+        c = tf.pad(models.hidden_bias, pads, constant_values=_OFF)
+        return tf.pad(kernel, pads), b + off.ravel(), c
+
+    def restored(
+        self, visible: tf.Tensor, hidden: tf.Tensor, *pairs: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Returns beliefs of models in this order in the order of the kernel.
+
+        Those of pairs are (B, rows, hidden units) or their mean, without B.
+        """
+        visible = self._rows(visible[..., tf.newaxis])[..., 0]
+        pairs = [self._rows(array[..., : self.num_hidden]) for array in pairs]
+        return [visible, hidden[:, : self.num_hidden], *pairs]
+
+    def _by_category(self, array):
+        """Returns (m, units · q, n) as (m, q · padded units, n)."""
+        q, missing, width = self.num_states, -self.num_units % _BLOCK, array.shape[-1]
+        units = tf.reshape(array, (-1, self.num_units, q, width))
+        units = tf.transpose(units, (0, 2, 1, 3))
+        units = tf.pad(units, [[0, 0], [0, 0], [0, missing], [0, 0]])
+        return tf.reshape(units, (-1, q * (self.num_units + missing), width))
+
+    def _rows(self, array):
+        """Returns (…, q · padded units, n) as (…, units · q, n)."""
+        *batch, rows, width = array.shape
+        q, batch = self.num_states, [-1] if batch else []
+        units = tf.reshape(array, (-1, q, rows // q, width))[:, :, : self.num_units]
+        units = tf.transpose(units, (0, 2, 1, 3))
+        return tf.reshape(units, (*batch, self.num_units * q, width))

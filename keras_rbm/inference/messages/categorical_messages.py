@@ -17,7 +17,7 @@ faster, unless damping needs the previous one.
 
 As each message is a mean of what it is made of, it lies between the smallest and the
 largest `E`, so the bounds of the binary messages hold: products of eight are finite
-for weights to ±10, and single ones to ±40. Beyond that, `CategoricalLogs` works with
+for weights to ±10, and single ones to ±40. Beyond that, `log_messages` works with
 logarithms in float64.
 """
 
@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.ratio_messages import Model, State
-from keras_rbm.inference.messages.sums_of_logs import sum_of_logs
+from keras_rbm.inference.messages.blocks import Model, State, by_category, sum_of_logs
 
 #: Most categories whose sum is written as additions, which XLA computes faster.
 _MOST_ADDITIONS = 32
@@ -73,8 +72,13 @@ class CategoricalRatios(NamedTuple):
         s = on / off
         return *before, s, visible, c + sum_of_logs(s, self.block, 1)
 
+    def beliefs(self, model: Model, state: State) -> State:
+        """Returns beliefs of visible and hidden units, (n, q, U) and (n, H)."""
+        *_, visible, hidden = state
+        return tf.nn.softmax(visible, 1), tf.sigmoid(hidden)
+
     def read(self, model: Model, state: State) -> State:
-        """Returns log-beliefs, log-odds, beliefs of pairs, log Z.
+        """Returns beliefs of visible and hidden units, log Z, and beliefs of pairs.
 
         With `s` as the fraction of its two sums each pair's own part of the Bethe
         estimate is 1, so that log Z is that of the units.
@@ -90,7 +94,7 @@ class CategoricalRatios(NamedTuple):
         )
         shares = odds * self._weights(visible)[..., tf.newaxis] / r
         pairs = shares * (tf.sigmoid(hidden)[:, tf.newaxis] / on)[:, tf.newaxis]
-        return visible, hidden, pairs, log_partition
+        return *self.beliefs(model, state), log_partition, pairs
 
     def _to_visible(self, odds, s, hidden):
         """Returns messages to the categories, (n, q, U, H)."""
@@ -116,65 +120,3 @@ class CategoricalRatios(NamedTuple):
             combine = tf.add if self.sums else tf.maximum
             return functools.reduce(combine, tf.unstack(array, axis=1))
         return (tf.reduce_sum if self.sums else tf.reduce_max)(array, 1)
-
-
-class CategoricalLogs(NamedTuple):
-    """The same with logarithms of messages, in float64: W takes the place of odds.
-
-    `log r_a` is `sp(W_a + hidden - log s)`, sp the softplus for sum-product and the
-    positive part for max-product. Attributes and methods are those of
-    `CategoricalRatios`.
-    """
-
-    sums: bool
-    damping: float
-    num_states: int
-
-    def start(self, model: Model) -> State:
-        kernel, b, c = by_category(model, self.num_states)
-        log_s = tf.zeros((b.shape[0], *kernel.shape[1:]), b.dtype)
-        return tf.zeros((b.shape[0], *kernel.shape), b.dtype), log_s, b, c
-
-    def sweep(self, model: Model, state: State) -> State:
-        kernel, b, c = by_category(model, self.num_states)
-        log_r, log_s, _, hidden = state
-        cavity = (hidden[:, tf.newaxis] - log_s)[:, tf.newaxis]
-        new = (tf.math.softplus if self.sums else tf.nn.relu)(kernel + cavity)
-        log_r = self.damping * log_r + (1.0 - self.damping) * new
-        visible = b + tf.reduce_sum(log_r, 3)
-        on, off = self._to_hidden(kernel, log_r, visible)
-        log_s = on - off
-        return log_r, log_s, visible, c + tf.reduce_sum(log_s, 1)
-
-    def read(self, model: Model, state: State) -> State:
-        kernel, _, _ = by_category(model, self.num_states)
-        log_r, _, visible, hidden = state
-        on, off = self._to_hidden(kernel, log_r, visible)
-        total = tf.reduce_logsumexp(visible, 1)
-        log_partition = (
-            tf.reduce_sum(total, -1)
-            + tf.reduce_sum(tf.math.softplus(hidden), -1)
-            + tf.reduce_sum(off - total[..., tf.newaxis], (1, 2))
-        )
-        log_on = on + tf.math.softplus(-hidden)[:, tf.newaxis]
-        cavity = visible[..., tf.newaxis] - log_r
-        pairs = tf.exp(kernel + cavity - log_on[:, tf.newaxis])
-        return visible, hidden, pairs, log_partition
-
-    def _to_hidden(self, kernel, log_r, visible):
-        """Returns logarithms of the numerator and denominator of `s`, (n, U, H)."""
-        total = tf.reduce_logsumexp if self.sums else tf.reduce_max
-        cavity = visible[..., tf.newaxis] - log_r
-        return total(kernel + cavity, 1), total(cavity, 1)
-
-
-def by_category(model: Model, num_states: int) -> Model:
-    """Returns the model with arrays (q, U, H), (n, q, U) and (n, H)."""
-    kernel, b, c = model
-    rows, num_hidden = kernel.shape
-    units = rows // num_states
-    return (
-        tf.reshape(kernel, (num_states, units, num_hidden)),
-        tf.reshape(b, (b.shape[0], num_states, units)),
-        c,
-    )

@@ -1,5 +1,6 @@
 """Naive mean field."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,27 +9,20 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.inference.arguments import (
-    as_floats,
-    check_model,
-    check_normalizable,
-)
+from keras_rbm.inference.arguments import as_floats, check_normalizable
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.messages.adjoint import gradients_of_sweeps, with_gradient
+from keras_rbm.inference.messages import sweeps
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
-    as_limits,
     batch_of_models,
-    check_options,
-    checked_weights,
+    checked_arguments,
     pairwise_products,
     static_size,
     without_batch,
 )
-from keras_rbm.inference.messages.sweeps import until_converged, where_rows
+from keras_rbm.inference.messages.chunks import with_gradient
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import loop_by_size, traced_by_size
-from keras_rbm.units.layer_parameters import LayerParameters
 
 
 def mean_field(
@@ -90,16 +84,13 @@ def mean_field(
         2. Wainwright, Jordan. Graphical models, exponential families, and variational
            inference. Foundations and Trends in Machine Learning, 2008.
     """
-    check_model(potentials)
+    weights, limits = checked_arguments(
+        potentials, weights, pairwise, max_iterations, tolerance, damping
+    )
     check_normalizable(potentials)
-    check_options(max_iterations, tolerance, damping, pairwise)
-    weights = checked_weights(weights)
-    limits = as_limits(max_iterations, tolerance)
     starts = checked_starts(starts, potentials)
     beliefs = _iterate(potentials, weights, *limits, float(damping), pairwise, starts)
-    if potentials.batch_size is None:
-        return without_batch(beliefs, pairwise)
-    return beliefs
+    return without_batch(beliefs, potentials, pairwise)
 
 
 def mean_field_bound(potentials: Potentials, **kwargs: Any) -> LogPartition:
@@ -118,19 +109,18 @@ def mean_field_bound(potentials: Potentials, **kwargs: Any) -> LogPartition:
 @traced_by_size
 def _bound_in_float64(potentials, hidden):
     """Returns the bound after another sweep, which does not lower it, (B,) or ()."""
-    kernel, visible, hidden_units = tf.nest.map_structure(
-        lambda leaf: tf.cast(leaf, tf.float64), tuple(potentials)
-    )
-    means = hidden_units.first(tf.cast(hidden, tf.float64))
+    cast = functools.partial(tf.cast, dtype=tf.float64)
+    kernel, visible, units = models = tf.nest.map_structure(cast, tuple(potentials))
+    means = units.first(cast(hidden))
     rows = means if means.shape.rank == 2 else means[tf.newaxis]
     v = _Layer.given(visible, tf.matmul(rows, kernel, transpose_b=True))
-    h = _Layer.given(hidden_units, tf.matmul(v.means, kernel))
-    bound = _total(kernel, visible, hidden_units, v, h)
+    bound = _bound(models, v, _Layer.given(units, tf.matmul(v.means, kernel)))
     return bound if means.shape.rank == 2 else bound[0]
 
 
-def _total(kernel, visible, hidden, v, h):
+def _bound(models, v, h):
     """Returns the bound of log Z of layers v and h, (B,)."""
+    kernel, visible, hidden = models
     coupling = tf.reduce_sum(tf.matmul(v.means, kernel) * h.means, -1)
     return coupling + v.bound(visible) + h.bound(hidden)
 
@@ -142,22 +132,16 @@ class _Layer(NamedTuple):
     means: tf.Tensor
 
     @classmethod
-    def given(
-        cls,
-        units: LayerParameters,
-        inputs: tf.Tensor,
-        old: "_Layer | None" = None,
-        damping: float = 0.0,
-    ) -> "_Layer":
+    def given(cls, units, inputs, old=None, damping=0.0) -> "_Layer":
         natural = units.natural(inputs)
         if damping:
             natural = (1.0 - damping) * natural + damping * old.natural
         return cls(natural, units.first(units.mean(natural)))
 
-    def change(self, old: "_Layer") -> tf.Tensor:
+    def change(self, old):
         return tf.reduce_max(tf.abs(self.means - old.means), -1)
 
-    def bound(self, units: LayerParameters) -> tf.Tensor:
+    def bound(self, units):
         """Returns `sum A(eta) - (eta - bias)' m`, (B,)."""
         inputs = self.natural - units.bias
         own = tf.reduce_sum(units.log_partition(self.natural), -1)
@@ -169,126 +153,82 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
     """Returns the `Beliefs` from the start with the highest bound, of each model."""
     models, weights = batch_of_models(potentials, weights)
     fixed = tf.nest.map_structure(tf.stop_gradient, models)
-    best = None
-    for number, start in enumerate(starts):
-        sweeps = _Sweeps(start, damping)
-        found = sweeps.run(fixed, number, max_iterations, tolerance)
-        best = found if best is None else found.if_higher(best)
-    visible, hidden, bound, *pairs = _means_at(
-        fixed, (best.visible, best.hidden), weights, pairwise
-    )
-    beliefs = Beliefs(
-        visible,
-        hidden,
-        pairs[0] if pairs else None,
-        bound,
-        best.iterations,
-        best.residual < tolerance,
-        best.residual,
-    )
 
-    def first(models):
+    def sweep(v, h):
+        new_v, new_h = new = _sweep(fixed, (v, h), damping)
+        return new, tf.maximum(new_v.change(v), new_h.change(h))
+
+    best = None
+    for number, means in enumerate(starts):
+        state, *progress = sweeps.until_converged(
+            sweep, _start(fixed, means, damping), max_iterations, tolerance
+        )
+        bound = _bound(fixed, *state)
+        end = bound, state, progress, tf.fill(tf.shape(bound), number)
+        if best is not None:
+            higher = (best[0] > bound) | ~tf.math.is_finite(bound)
+            end = sweeps.where_rows(higher, best, end)
+        best = end
+    best = tf.nest.map_structure(tf.stop_gradient, best)
+    _, state, (iterations, residual), number_of_best = best
+
+    def start(models):
         """Returns the states from which the best have come."""
-        states = [_Sweeps(start, damping).start(models) for start in starts]
+        states = [_start(models, means, damping) for means in starts]
         chosen = states[0]
         for number, state in enumerate(states[1:], 1):
-            chosen = where_rows(best.start == number, state, chosen)
+            chosen = sweeps.where_rows(number_of_best == number, state, chosen)
         return chosen
 
-    def gradient(upstream):
-        parts = [upstream.visible, upstream.hidden, upstream.log_partition]
-        parts += [] if pairwise is None else [upstream.pairwise]
-        return gradients_of_sweeps(
-            first,
-            lambda models, state: _Sweeps(None, damping).sweep(models, state),
-            lambda models, state: _means_at(models, state, weights, pairwise),
+    def gradient(*upstream):
+        gradients = sweeps.gradients_of_sweeps(
+            start,
+            lambda models, state: _sweep(models, state, damping),
+            lambda models, state: _read(models, state, weights, pairwise),
             fixed,
-            best.iterations,
-            parts,
+            iterations,
+            upstream,
         )
+        return tf.nest.flatten(gradients)
 
-    return with_gradient(beliefs, models, gradient)
+    values = _read(fixed, state, weights, pairwise)
+    values = with_gradient(values, tf.nest.flatten(models), gradient)
+    pairs = values.pop() if pairwise else None
+    visible, hidden, bound = values
+    converged = residual < tolerance
+    return Beliefs(visible, hidden, pairs, bound, iterations, converged, residual)
 
 
-def _means_at(models, state, weights, pairwise):
+def _start(models, means, damping):
+    """Returns the two layers that sweeps over B models start from."""
+    kernel, visible, hidden = models
+    if means is None:
+        v = _Layer.given(visible, tf.zeros_like(visible.bias))
+        return v, _Layer.given(hidden, tf.zeros_like(hidden.bias))
+    means = tf.broadcast_to(tf.cast(means, kernel.dtype), tf.shape(visible.bias))
+    h = _Layer.given(hidden, tf.matmul(means, kernel))
+    v = _Layer.given(visible, tf.matmul(h.means, kernel, transpose_b=True))
+    if damping:  # of what an undamped sweep has made of the start
+        h = _Layer.given(hidden, tf.matmul(v.means, kernel))
+    return v, h
+
+
+def _sweep(models, state, damping):
+    """Returns the two layers after an update of each."""
+    (kernel, visible, hidden), (v, h) = models, state
+    inputs = tf.matmul(h.means, kernel, transpose_b=True)
+    v = _Layer.given(visible, inputs, v, damping)
+    return v, _Layer.given(hidden, tf.matmul(v.means, kernel), h, damping)
+
+
+def _read(models, state, weights, pairwise):
     """Returns means of both layers, the bound, and of pairs, if any, at a state."""
     v, h = state
-    results = [
-        models.visible.mean(v.natural),
-        models.hidden.mean(h.natural),
-        _total(models.kernel, models.visible, models.hidden, v, h),
-    ]
-    pairs = pairwise_products(v.means, h.means, weights, pairwise)
-    return results if pairs is None else [*results, pairs]
-
-
-class _Fit(NamedTuple):
-    """Where mean field ended, of each model."""
-
-    visible: _Layer
-    hidden: _Layer
-    bound: tf.Tensor
-    iterations: tf.Tensor
-    residual: tf.Tensor
-    start: tf.Tensor
-
-    def if_higher(self, other: "_Fit") -> "_Fit":
-        """Returns this one where its bound is higher, elsewhere the other."""
-        higher = (self.bound > other.bound) | ~tf.math.is_finite(other.bound)
-        return where_rows(higher, self, other)
-
-
-class _Sweeps(NamedTuple):
-    """Sweeps over B models; a state is the two layers."""
-
-    first: tf.Tensor | None  # means of the visible units to start from
-    damping: float
-
-    def start(self, models: Potentials) -> tuple[_Layer, _Layer]:
-        kernel, visible, hidden = models
-        if self.first is None:
-            v = _Layer.given(visible, tf.zeros_like(visible.bias))
-            return v, _Layer.given(hidden, tf.zeros_like(hidden.bias))
-        means = tf.broadcast_to(
-            tf.cast(self.first, kernel.dtype), tf.shape(visible.bias)
-        )
-        h = _Layer.given(hidden, tf.matmul(means, kernel))
-        v = self._visible_given(models, h)
-        if self.damping:  # of what an undamped sweep has made of the start
-            h = _Layer.given(hidden, tf.matmul(v.means, kernel))
-        return v, h
-
-    def sweep(
-        self, models: Potentials, state: tuple[_Layer, _Layer]
-    ) -> tuple[_Layer, _Layer]:
-        v, h = state
-        new = self._visible_given(models, h, v, self.damping)
-        inputs = tf.matmul(new.means, models.kernel)
-        return new, _Layer.given(models.hidden, inputs, h, self.damping)
-
-    def _visible_given(self, models, h, *old):
-        inputs = tf.matmul(h.means, models.kernel, transpose_b=True)
-        return _Layer.given(models.visible, inputs, *old)
-
-    def run(
-        self,
-        models: Potentials,
-        number: int,
-        max_iterations: tf.Tensor,
-        tolerance: tf.Tensor,
-    ) -> _Fit:
-        """Returns where it ends; `number` is that of the start."""
-
-        def sweep(*state):
-            new_v, new_h = new = self.sweep(models, state)
-            return new, tf.maximum(new_v.change(state[0]), new_h.change(state[1]))
-
-        (v, h), iterations, residual = until_converged(
-            sweep, self.start(models), max_iterations, tolerance
-        )
-        bound = _total(models.kernel, models.visible, models.hidden, v, h)
-        number = tf.fill(tf.shape(iterations), number)
-        return _Fit(v, h, bound, iterations, residual, number)
+    visible, hidden = models.visible.mean(v.natural), models.hidden.mean(h.natural)
+    results = [visible, hidden, _bound(models, v, h)]
+    if pairwise:
+        results.append(pairwise_products(v.means, h.means, weights, pairwise))
+    return results
 
 
 def checked_starts(starts: Any, potentials: Potentials) -> tuple[tf.Tensor | None, ...]:
@@ -298,9 +238,7 @@ def checked_starts(starts: Any, potentials: Potentials) -> tuple[tf.Tensor | Non
             "Expected starts, a list of visible means (B, rows) or None. Received: "
             f"{starts!r:.200}. Pass for example starts=[None, x]."
         )
-    batch = potentials.batch_size
-    count = 1 if batch is None else static_size(potentials, batch)
-    shape = (count, potentials.visible_bias.shape[-1])
+    shape = (static_size(potentials), potentials.visible_bias.shape[-1])
 
     def checked(start):
         size = start.shape if tf.is_tensor(start) else np.shape(start)

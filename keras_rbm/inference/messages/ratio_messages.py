@@ -18,11 +18,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.sums_of_logs import sum_of_log_ratios, sum_of_logs
-
-#: exp(W) or W, (V, H), and biases (n, V), (n, H).
-Model = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
-State = tuple[tf.Tensor, ...]
+from keras_rbm.inference.messages import blocks
+from keras_rbm.inference.messages.blocks import Model, State
 
 
 class RatioMessages(NamedTuple):
@@ -52,28 +49,28 @@ class RatioMessages(NamedTuple):
         new = self._next_messages(odds, r, visible, hidden)
         if self.damping:
             new = r**self.damping * new ** (1.0 - self.damping)
-        visible = b + sum_of_logs(new, self.block, 2)
+        visible = b + blocks.sum_of_logs(new, self.block, 2)
         return new, visible, c + self._log_sums(odds, new, visible)
 
-    def before(self, model: Model, state: State) -> State:
-        """Returns log-odds of a state, at the start those without messages."""
-        _, b, _ = model
+    def beliefs(self, model: Model, state: State) -> State:
+        """Returns beliefs of both layers, at the start those without messages."""
         _, visible, hidden = state
-        return tf.where(visible == -float("inf"), b, visible), hidden
+        visible = tf.where(visible == -float("inf"), model[1], visible)
+        return tf.sigmoid(visible), tf.sigmoid(hidden)
 
     def read(self, model: Model, state: State) -> State:
-        """Returns log-odds of visible and hidden units, beliefs of pairs, log Z."""
+        """Returns beliefs of visible and hidden units, log Z, and beliefs of pairs."""
         odds, b, c = model
         r, visible, hidden = state
         numerator, _ = self._to_hidden(odds, r, visible)
         log_partition = (
             tf.reduce_sum(b + tf.math.softplus(-visible), -1)
             + tf.reduce_sum(c + tf.math.softplus(-hidden), -1)
-            + tf.reduce_sum(sum_of_logs(numerator, self.block, 2), -1)
+            + tf.reduce_sum(blocks.sum_of_logs(numerator, self.block, 2), -1)
         )
-        pairs = odds * _column(tf.sigmoid(visible)) / numerator
-        pairs *= _row(tf.sigmoid(hidden))
-        return visible, hidden, pairs, log_partition
+        alpha, beta = tf.sigmoid(visible), tf.sigmoid(hidden)
+        pairs = odds * _column(alpha) / numerator * _row(beta)
+        return alpha, beta, log_partition, pairs
 
     def _next_messages(self, odds, r, visible, hidden):
         """Returns new messages to the visible units, (n, V, H)."""
@@ -110,6 +107,8 @@ class RatioMessages(NamedTuple):
         @tf.custom_gradient
         def sums(odds, r, visible):
             numerator, denominator = self._to_hidden(odds, r, visible)
+            ratios = blocks.products(numerator, self.block, 1)
+            ratios /= blocks.products(denominator, self.block, 1)
 
             def backward(upstream):
                 a, off_a = _column(tf.sigmoid(visible)), _column(_off(visible))
@@ -122,7 +121,7 @@ class RatioMessages(NamedTuple):
                     (a * off_a)[..., 0] * _sum(of_a, 2),
                 )
 
-            return sum_of_log_ratios(numerator, denominator, self.block, 1), backward
+            return tf.reduce_sum(tf.math.log(ratios), 1), backward
 
         return sums(odds, r, visible)
 

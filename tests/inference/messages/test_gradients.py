@@ -7,10 +7,10 @@ from brute_force import Enumerated, random_potentials
 
 from keras_rbm import inference, units
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.messages.adjoint import gradients_of_sweeps
+from keras_rbm.inference.messages import mean_field
 from keras_rbm.inference.messages.log_messages import LogMessages
-from keras_rbm.inference.messages.mean_field import _means_at, _Sweeps
 from keras_rbm.inference.messages.ratio_messages import RatioMessages
+from keras_rbm.inference.messages.sweeps import gradients_of_sweeps
 
 RNG = np.random.default_rng(0)
 
@@ -34,16 +34,16 @@ def check_directions(function, parameters, gradient, step=1e-5, tolerance=1e-8):
         assert abs(numeric - along) < tolerance * (1 + abs(numeric))
 
 
-def check_sweeps(sweeps, read, model, counts):
+def check_sweeps(start, sweep, read, model, counts):
     """Compares `gradients_of_sweeps` with differences, in float64."""
     weights = None
 
     def total(model):
         ends = []
-        state = sweeps.start(model)
+        state = start(model)
         for _ in range(max(counts) + 1):
             ends.append(tf.nest.map_structure(lambda part: part, state))
-            state = sweeps.sweep(model, state)
+            state = sweep(model, state)
         rows = [
             tf.nest.map_structure(lambda part, row=row: part[row], ends[count])
             for row, count in enumerate(counts)
@@ -54,10 +54,8 @@ def check_sweeps(sweeps, read, model, counts):
             for weight, part in zip(weights, read(model, end), strict=True)
         )
 
-    weights = [normal(*part.shape) for part in read(model, sweeps.start(model))]
-    found = gradients_of_sweeps(
-        sweeps.start, sweeps.sweep, read, model, tf.constant(counts), weights
-    )
+    weights = [normal(*part.shape) for part in read(model, start(model))]
+    found = gradients_of_sweeps(start, sweep, read, model, tf.constant(counts), weights)
     check_directions(total, model, found)
 
 
@@ -78,11 +76,11 @@ def test_belief_propagation_in_float64(kind, damping, counts):
     messages = {
         "ratios": RatioMessages(True, damping, 8),
         "large ratios": RatioMessages(True, damping, 1),
-        "logarithms": LogMessages(True, damping),
+        "logarithms": LogMessages(True, damping, 1),
     }[kind]
     if kind != "logarithms":
         model = tf.exp(model[0]), *model[1:]
-    check_sweeps(messages, messages.read, model, counts)
+    check_sweeps(messages.start, messages.sweep, messages.read, model, counts)
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])
@@ -95,12 +93,14 @@ def test_mean_field_in_float64(kind, start, damping):
         visible = units.GaussianParameters(normal(3, 6), 0.3 * ones, ones, ones)
     hidden = units.BernoulliParameters(normal(3, 4))
     model = Potentials(0.5 * normal(6, 4), visible, hidden)
-    sweeps = _Sweeps(None if start is None else tf.sigmoid(normal(3, 6)), damping)
-
-    def read(model, state):
-        return _means_at(model, state, None, None)
-
-    check_sweeps(sweeps, read, model, [2, 5, 20])
+    means = None if start is None else tf.sigmoid(normal(3, 6))
+    check_sweeps(
+        lambda model: mean_field._start(model, means, damping),
+        lambda model, state: mean_field._sweep(model, state, damping),
+        lambda model, state: mean_field._read(model, state, None, None),
+        model,
+        [2, 5, 20],
+    )
 
 
 def jacobian(infer, potentials):
@@ -137,10 +137,10 @@ def test_exact_inference_has_the_covariance_as_jacobian(sizes):
 
 
 def test_exact_inference_of_larger_models_likewise(monkeypatch):
-    from keras_rbm.inference.messages import approximate_inference
+    from keras_rbm.inference.messages import chunks
 
-    monkeypatch.setattr(approximate_inference, "MOST_UNITS", 1)
-    potentials = random_potentials(4, 3)
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 9)  # 3 of 32 states at once
+    potentials = random_potentials(5, 6)
     found = jacobian(inference.Exact(), potentials)
     np.testing.assert_allclose(found, covariance(potentials), atol=1e-6)
 
