@@ -334,8 +334,8 @@ class GenerativeModel(BoltzmannMachine):
                 not NaN, the row's own model.
 
         Returns:
-            `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,). If
-            chains cannot tell an end of its interval, a warning says what to do.
+            `keras_rbm.inference.LogPartition`, nats; of rows with fields (N,). Where
+            chains cannot tell an end of the interval, a warning says what to do.
 
         Raises:
             ValueError: if the method is unknown, a variable is not finite, the model is

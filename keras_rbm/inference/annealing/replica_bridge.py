@@ -109,14 +109,22 @@ def tempered(
     path = TemperedPath(potentials, start.base)
     chains = start_replicas(path, temperatures(_REPLICAS), start.visible)
     seed = options.seed_of("tempering")
-    for number, steps in enumerate(_SPACING):
-        chains = moved_replicas(path, chains, random.fold_in(seed, -number), steps)
-        betas = equalized_betas(chains.betas, chains.swap_rates)
-        chains = chains._replace(betas=betas)
+    chains = spaced_replicas(path, chains, random.fold_in(seed, -1))
     ancestors = start.ancestors[:, 0]
     result = bridged(path, chains, options.tries(_STEPS), options, seed, ancestors)
     result = result.without_refuted_upper_end(start.lower_bound)
     return start.explained(result, "tempering")
+
+
+def spaced_replicas(
+    path: TemperedPath, chains: TemperedChains, seed: tf.Tensor
+) -> TemperedChains:
+    """Returns the chains after steps that move their temperatures."""
+    for number, steps in enumerate(_SPACING):
+        chains = moved_replicas(path, chains, random.fold_in(seed, number), steps)
+        betas = equalized_betas(chains.betas, chains.swap_rates)
+        chains = chains._replace(betas=betas)
+    return chains
 
 
 def from_ladder(

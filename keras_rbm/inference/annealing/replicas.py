@@ -307,6 +307,7 @@ def equalized_betas(betas: tf.Tensor, swap_rates: tf.Tensor) -> tf.Tensor:
         1. Syed, Bouchard-Côté, Deligiannidis, Doucet. Non-reversible parallel
            tempering: a scalable highly parallel MCMC scheme. JRSS B 2022.
     """
+    betas, swap_rates = (tf.cast(x, tf.float32) for x in (betas, swap_rates))
     rejected = tf.maximum(1.0 - swap_rates, 0.0)
     rejected += _LEAST_REJECTION
     barrier = tf.concat([[0.0], tf.cumsum(rejected)], 0)

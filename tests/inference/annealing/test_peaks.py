@@ -5,13 +5,9 @@ from brute_force import binary_states, random_potentials
 
 import keras_rbm
 from keras_rbm import random
-from keras_rbm.inference import (
-    Potentials,
-    exact_log_partition,
-    find_starting_point,
-)
+from keras_rbm.inference import Potentials, anneal, exact_log_partition
 from keras_rbm.inference.annealing.peaks import find_peaks
-from keras_rbm.inference.annealing.regions import Regions
+from keras_rbm.inference.annealing.pool import Regions
 
 SEED = random.as_seed(0)
 
@@ -42,12 +38,13 @@ def test_the_highest_state_is_found(scale):
     )
     want = highest(joint, (binary_states(10), binary_states(6)))
     first = tf.zeros(10)
-    peaks = find_peaks(joint, anywhere(8, 10), first, 200, 3, SEED)
+    peaks, others = find_peaks(joint, anywhere(8, 10), first, 10, 3, SEED)
+    assert others.shape == (2 * 10 * 8, 10)
     assert peaks.shape == (3, 8, 10)
     heights = [-joint.free_energy(states).numpy() for states in peaks]
     assert (heights[0] >= want - 1e-3 * scale).all()
     assert (heights[0] >= np.maximum(heights[1], heights[2])).all()
-    one = find_peaks(models[3], anywhere(1, 10), first, 200, 1, SEED)
+    one, _ = find_peaks(models[3], anywhere(1, 10), first, 10, 1, SEED)
     assert one.shape == (1, 1, 10)
     assert (
         -models[3].free_energy(one[0])
@@ -66,13 +63,13 @@ def test_the_highest_state_is_found(scale):
 def test_units_that_are_not_binary(unit, width):
     rbm = keras_rbm.RBM(4, visible=unit, num_visible=3, seed=0)
     potentials, first = rbm.potentials(), tf.zeros(width)
-    peaks = find_peaks(potentials, anywhere(1, width), first, 20, 2, SEED)
+    peaks, _ = find_peaks(potentials, anywhere(1, width), first, 1, 2, SEED)
     assert peaks.shape == (2, 1, 3) and np.isfinite(peaks).all()
 
 
 def test_weights_beyond_float32_do_not_fail():
     potentials = Potentials(tf.fill([5, 4], 3e38), tf.zeros(5), tf.zeros(4))
-    peaks = find_peaks(potentials, anywhere(1, 5), tf.zeros(5), 10, 1, SEED)
+    peaks, _ = find_peaks(potentials, anywhere(1, 5), tf.zeros(5), 1, 1, SEED)
     assert np.isin(peaks, (0, 1)).all()
 
 
@@ -95,5 +92,5 @@ def test_a_mode_of_hidden_units_that_are_on_together_is_found():
     truth = exact_log_partition(model)
     assert abs(truth - 50.31) < 0.01
     base = 0.9 * model.visible_bias
-    start = find_starting_point(model, base, num_chains=10, seed=32)
+    start = anneal(model, base=base, num_chains=10, seed=32).start
     assert truth - 10.0 < start.lower_bound < truth

@@ -1,7 +1,3 @@
-import dataclasses
-import itertools
-import warnings
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,10 +6,11 @@ from scipy.linalg import block_diag
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from keras_rbm import inference, random
-from keras_rbm.inference import Potentials, find_starting_point
-from keras_rbm.inference.annealing import search
-from keras_rbm.inference.annealing.settings import SEARCH
+from keras_rbm import inference
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.annealing.options import Options
+from keras_rbm.inference.annealing.path import temperatures
+from keras_rbm.inference.log_partition import METHODS, log_partitions
 from keras_rbm.units import GaussianParameters
 
 
@@ -36,12 +33,11 @@ def far_mode(mass, size=60, seed=0):
 @pytest.mark.parametrize(
     ("method", "mass"), [("ais", -2.0), ("bidirectional", 0.0), ("reverse_ais", 30.0)]
 )
-@pytest.mark.filterwarnings("ignore:log_partition\\('ais'\\):UserWarning")
 def test_finds_a_mode_far_from_the_data(method, mass):
     """Chains from the data's mean said -34 nats with ess 97."""
     potentials, base = far_mode(mass)
     truth = float(inference.exact_log_partition(potentials))
-    z = inference.estimate_log_partition(potentials, method, base=base, betas=200)
+    z = getattr(inference.anneal(potentials, base=base), method)
     assert z.lower < truth < z.upper
     assert z.is_finite or (method == "ais" and "not known" in z.note)
     if z.is_finite:
@@ -51,7 +47,7 @@ def test_finds_a_mode_far_from_the_data(method, mass):
 def test_chains_that_were_elsewhere_show_where_to_look():
     potentials, base = far_mode(10.0)
     elsewhere = inference.gibbs_chain(potentials, tf.ones((50, 60)), 0, num_sweeps=50)
-    start = find_starting_point(potentials, base, elsewhere)
+    start = inference.anneal(potentials, base=base, chains=elsewhere).start
     truth = inference.exact_log_partition(potentials)
     assert start.lower_bound <= truth and start.lower_bound > truth - 4
 
@@ -59,7 +55,7 @@ def test_chains_that_were_elsewhere_show_where_to_look():
 def test_base_has_the_models_means():
     potentials = random_potentials(12, 6, seed=3, scale=0.5)
     means = inference.exact_moments(potentials).visible.bias.numpy()
-    start = find_starting_point(potentials, num_chains=400)
+    start = inference.anneal(potentials, num_chains=400).start
     base = tf.sigmoid(start.base).numpy()
     half = np.abs(means - 0.5).max()
     assert np.abs(base - means).max() < 0.5 * half
@@ -70,11 +66,9 @@ def test_base_has_the_models_means():
 
 def test_temperatures_lie_at_equal_distances():
     potentials = random_potentials(20, 10, seed=4, scale=2.0)
-    start = find_starting_point(potentials)
+    start = inference.anneal(potentials, precision=9.0).start
     betas = start.temperatures(100)
     assert len(betas) == 101 and betas[0] == 0 and betas[-1] == 1
-    assert len(start.temperatures()) == 1001
-    assert start.temperatures([0.0, 0.3, 1.0]).tolist() == [0.0, 0.3, 1.0]
     spread = [
         np.mean(
             [
@@ -86,7 +80,7 @@ def test_temperatures_lie_at_equal_distances():
                 for seed in range(5)
             ]
         )
-        for chosen in (betas, inference.temperatures(100))
+        for chosen in (betas, temperatures(100))
     ]
     assert spread[0] < spread[1]
 
@@ -99,22 +93,23 @@ def test_batches_and_gaussian_units():
         tf.stack([m.visible_bias for m in models]),
         tf.stack([m.hidden_bias for m in models]),
     )
-    start = find_starting_point(joint, num_chains=30)
+    annealing = inference.anneal(joint, num_chains=30)
+    start = annealing.start
     assert start.base.shape == (3, 5) and start.visible.shape == (90, 5)
     assert start.ancestors.shape == (30, 3) and start.lower_bound.shape == (3,)
     truth = inference.exact_log_partition(joint)
     for method in ("ais", "reverse_ais"):
-        z = inference.estimate_log_partition(joint, method, betas=50)
+        z = getattr(annealing, method)
         assert (abs(z.value - truth) < 5 * z.stderr).numpy().all()
     gaussian = random_gaussian_potentials(3, 4)
     truth = inference.exact_log_partition(gaussian)
-    for method in ("bidirectional", "tempering"):
-        z = inference.estimate_log_partition(gaussian, method, betas=50, steps=100)
+    methods = ["bidirectional", "tempering"]
+    for z in log_partitions(gaussian, methods, Options()).values():
         assert abs(z.value - truth) < 5 * z.stderr
 
 
 @pytest.mark.parametrize("field", ["kernel", "visible_bias", "hidden_bias"])
-@pytest.mark.parametrize("method", inference.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_parameters_that_are_no_numbers_are_named(method, field):
     """Enumeration said NaN ± 0."""
     parameters = {
@@ -125,7 +120,7 @@ def test_parameters_that_are_no_numbers_are_named(method, field):
     parameters[field][0] = np.nan
     potentials = Potentials(*parameters.values())
     with pytest.raises(ValueError, match=f"Received: NaN .* in {field}.*smaller"):
-        inference.estimate_log_partition(potentials, method)
+        log_partitions(potentials, [method], Options())
 
 
 def narrow_modes(mass, count, size=100):
@@ -143,7 +138,7 @@ def test_a_small_mode_is_not_lost():
     """One of 1 % was, in 9 of 24 models: 150 errors, closed."""
     potentials = narrow_modes(0.01, 6)
     truth = inference.exact_log_partition(potentials)
-    z = inference.estimate_log_partition(potentials, "bidirectional", betas=200)
+    z = inference.anneal(potentials).bidirectional
     assert (abs(z.value - truth) < 3 * z.stderr).numpy().all()
 
 
@@ -156,45 +151,22 @@ def test_hidden_units_that_are_not_binary():
     hidden = GaussianParameters(tf.zeros(5), zero, zero, zero + 1.0)
     potentials = Potentials(kernel, bias, hidden)
     truth = inference.exact_log_partition(potentials)
-    for method in ("ais", "bidirectional", "reverse_ais"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            z = inference.estimate_log_partition(potentials, method, betas=200)
+    annealing = inference.anneal(potentials)
+    for z in (annealing.ais, annealing.bidirectional, annealing.reverse_ais):
         assert z.lower <= truth <= z.upper
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "ais",
-        "tempering",
-        *(
-            pytest.param(m, marks=pytest.mark.slow)
-            for m in ("bidirectional", "reverse_ais")
-        ),
-    ],
-)
 @pytest.mark.filterwarnings("ignore:log_partition:UserWarning")
-def test_few_chains_do_not_tell_their_error(method):
+def test_few_chains_do_not_tell_their_error():
     """Of two, 4 intervals in 16 missed, by up to 38 errors."""
     potentials = random_potentials(8, 5, scale=0.5)
-    options = {"betas": 10, "num_chains": 5}
-    z = inference.estimate_log_partition(potentials, method, **options)
-    assert z.stderr == np.inf and not z.is_finite
+    methods = ["ais", "bidirectional", "reverse_ais", "tempering"]
+    for z in log_partitions(potentials, methods, Options(num_chains=5)).values():
+        assert z.stderr == np.inf and not z.is_finite
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "method",
-    [
-        "ais",
-        *(
-            pytest.param(m, marks=pytest.mark.slow)
-            for m in ("bidirectional", "reverse_ais")
-        ),
-    ],
-)
-def test_modes_share_states_as_their_masses_say(method):
+def test_modes_share_states_as_their_masses_say():
     """Two modes that no chain leaves: the estimate was 3 to 6 of its errors off.
 
     As many states were drawn from a mode as runs had begun there.
@@ -205,9 +177,10 @@ def test_modes_share_states_as_their_masses_say(method):
     potentials = Potentials(kernel, bias, -kernel.sum(0) / 2)
     truth = inference.exact_log_partition(potentials)
     for seed in range(3):
-        z = inference.estimate_log_partition(potentials, method, seed=seed)
-        assert abs(z.value - truth) < 4 * z.stderr
-        assert z.is_finite and z.stderr < 0.2
+        annealing = inference.anneal(potentials, seed=seed)
+        for z in (annealing.ais, annealing.bidirectional, annealing.reverse_ais):
+            assert abs(z.value - truth) < 4 * z.stderr
+            assert z.is_finite and z.stderr < 0.2
 
 
 def test_base_of_units_that_almost_never_change():
@@ -215,9 +188,7 @@ def test_base_of_units_that_almost_never_change():
     model = Potentials(np.full((10, 4), 0.1, "float32"), bias, np.zeros(4, "float32"))
     truth = inference.exact_log_partition(model)
     for seed in range(3):
-        z = inference.estimate_log_partition(
-            model, "bidirectional", num_chains=10, seed=seed
-        )
+        z = inference.anneal(model, num_chains=10, seed=seed).bidirectional
         assert z.lower <= truth <= z.upper
         assert abs(z.value - truth) < 2e-4
 
@@ -250,7 +221,7 @@ def test_half_the_mass_is_not_taken_for_all(together, share):
     """No run met both modes: 0.58 nats too low, closed, 19 of its errors."""
     potentials = Potentials(*needle(0, 80, 14, together, share, 12.0))
     truth = inference.exact_log_partition(potentials)
-    z = inference.estimate_log_partition(potentials, "bidirectional")
+    z = inference.anneal(potentials).bidirectional
     assert z.lower < truth < z.upper and z.stderr < 0.2
 
 
@@ -261,25 +232,5 @@ def test_all_combinations_of_modes():
     kernels, *biases = zip(*parts, strict=True)
     joint = Potentials(block_diag(*kernels), *map(np.concatenate, biases))
     truth = sum(inference.exact_log_partition(Potentials(*part)) for part in parts)
-    z = inference.estimate_log_partition(joint, "bidirectional")
+    z = inference.anneal(joint).bidirectional
     assert z.lower < truth < z.upper and z.stderr < 0.4
-
-
-def test_the_lower_bound_counts_all_runs(monkeypatch):
-    """With more runs than it counts, the largest would not be a bound."""
-    monkeypatch.setattr(search, "SEARCH", dataclasses.replace(SEARCH, near=1.1))
-    monkeypatch.setattr(search, "effective_number", lambda ancestors: 0.0)
-    monkeypatch.setattr(search, "weighted", rising())
-    own = search.Search(random_potentials(8, 4, seed=0), 10, random.as_seed(0))
-    own.refine(tf.sigmoid(own.explore(tf.zeros(8))))
-    assert len(own.pool.values) == own.num_runs
-
-
-def rising():
-    values = itertools.count()
-
-    def weighted(log_weights):
-        value, *rest = inference.estimates.weighted(log_weights)
-        return tf.zeros_like(value) + next(values), *rest
-
-    return weighted

@@ -12,8 +12,15 @@ from brute_force import (
 
 import keras_rbm
 from keras_rbm import inference, random
-from keras_rbm.inference import Potentials, TemperedPath
-from keras_rbm.inference.annealing.tempering import start_tempering, tempering_step
+from keras_rbm.inference import Potentials
+from keras_rbm.inference.annealing.path import TemperedPath
+from keras_rbm.inference.annealing.replica_bridge import spaced_replicas
+from keras_rbm.inference.annealing.replicas import (
+    equalized_betas,
+    moved_replicas,
+    start_replicas,
+    tempering_step,
+)
 from keras_rbm.inference.gibbs import ChainState
 
 CHAINS = 20_000
@@ -40,13 +47,13 @@ def exact_start(path, betas, count):
     rows = np.array([rng.choice(len(law), count, p=law) for law in laws])
     visible = binary_states(path.potentials.num_visible)[rows]
     visible = tf.constant(visible, tf.float32)
-    return start_tempering(path, visible, betas), laws
+    return start_replicas(path, betas, visible), laws
 
 
 def steps(path, chains, count, jit_compile=False):
     @tf.function(jit_compile=jit_compile)
     def step(chains, index):
-        return tempering_step(path, chains, random.fold_in(3, index))
+        return tempering_step(path, chains, random.fold_in(3, index))[0]
 
     for index in range(count):
         chains = step(chains, tf.constant(index))
@@ -138,8 +145,8 @@ def test_sweeps_and_swaps_have_noise_of_their_own():
 
     def step(index):
         visible = chains.visible[:, index, tf.newaxis]
-        chain = start_tempering(path, visible, betas)
-        return tempering_step(path, chain, random.fold_in(3, index)).visible[:, 0]
+        chain = start_replicas(path, betas, visible)
+        return tempering_step(path, chain, random.fold_in(3, index))[0].visible[:, 0]
 
     @tf.function
     def step_alone():
@@ -185,8 +192,8 @@ def swapped(path, visible, betas, monkeypatch):
     rows = tf.constant(visible.reshape(-1, visible.shape[2]))
     sweep = ChainState(rows, path.potentials.hidden_natural(rows))
     monkeypatch.setattr(TemperedPath, "sweep", lambda *_: sweep)
-    chains = start_tempering(path, visible, betas)
-    return tempering_step(path, chains, seed=1)
+    chains = start_replicas(path, betas, visible)
+    return tempering_step(path, chains, seed=1)[0]
 
 
 @pytest.mark.parametrize("replicas", [2, 3])
@@ -311,7 +318,7 @@ def test_equalized_betas_cut_the_barrier_into_equal_parts(replicas):
     for rates in rng.uniform(size=(20, replicas - 1)):
         barrier = np.concatenate([[0], np.cumsum(1 - rates + 1e-3)])
         want = np.interp(np.linspace(0, barrier[-1], replicas), barrier, betas)
-        got = inference.equalized_betas(betas, rates)
+        got = equalized_betas(betas, rates)
         np.testing.assert_allclose(got, want, atol=1e-5)
         assert got[0] == 0 and got[-1] == 1 and (np.diff(got) > 0).all()
 
@@ -319,24 +326,24 @@ def test_equalized_betas_cut_the_barrier_into_equal_parts(replicas):
 @pytest.mark.parametrize("rates", [0.0, 1.0, 1.0 + 1e-6])
 def test_equal_rates_leave_the_betas_where_they_are(rates):
     betas = np.float32([0, 0.1, 0.2, 0.9, 1])
-    got = inference.equalized_betas(betas, np.full(4, rates))
+    got = equalized_betas(betas, np.full(4, rates))
     np.testing.assert_allclose(got, betas, atol=1e-5)
 
 
 def test_one_pair_that_never_swaps_draws_the_betas_to_it():
-    got = inference.equalized_betas(np.linspace(0, 1, 6), [1, 1, 0, 1, 1]).numpy()
+    got = equalized_betas(np.linspace(0, 1, 6), [1, 1, 0, 1, 1]).numpy()
     assert (np.diff(got) > 0).all() and (abs(got[1:-1] - 0.5) <= 0.1).all()
 
 
 def test_adapted_temperatures_swap_more_evenly():
     potentials = random_potentials(12, 10, seed=2, scale=2.0)
     betas = [0.0, 0.02, 0.04, 0.06, 0.3, 1.0]
-    plain, adapted = (
-        inference.parallel_tempering(
-            potentials, num_samples=200, steps=200, betas=betas, adapt=adapt
-        )
-        for adapt in (0, 150)
+    plain = inference.parallel_tempering(
+        potentials, num_samples=200, steps=200, betas=betas
     )
+    path, seed = TemperedPath(potentials, tf.zeros(12)), random.as_seed(1)
+    adapted = spaced_replicas(path, plain, seed)
+    adapted = moved_replicas(path, adapted, seed, 200)
     np.testing.assert_array_equal(plain.betas, np.float32(betas))
     got = adapted.betas.numpy()
     assert got[0] == 0 and got[-1] == 1 and (np.diff(got) > 0).all()
@@ -456,7 +463,6 @@ def test_unknown_method():
     [
         ({"num_samples": 0}, "num_samples ≥ 1. Received: num_samples=0"),
         ({"steps": -1}, "steps ≥ 0. Received: steps=-1"),
-        ({"adapt": -1}, "adapt ≥ 0. Received: adapt=-1"),
         ({"betas": [0.0, 0.5]}, "increase strictly from 0 to 1"),
         ({"betas": 0}, "increase strictly from 0 to 1"),
         ({"base": np.zeros(2)}, r"base of shape \(3,\). Received: shape \(2,\)"),
@@ -490,12 +496,6 @@ def test_arguments_of_any_number_type():
     )
     np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(a[:, :, 0], [states[:, 0]] * 3)
-
-
-def test_equalized_betas_of_other_shapes():
-    for rates in ([0.5], [0.5, 0.5, 0.5], [[0.5, 0.5]], 0.5):
-        with pytest.raises(ValueError, match="one swap rate fewer than betas"):
-            inference.equalized_betas([0.0, 0.5, 1.0], rates)
 
 
 def test_several_models():

@@ -1,0 +1,74 @@
+"""log Z from the chains that training by parallel tempering has left."""
+
+import numpy as np
+import pytest
+from brute_force import random_potentials
+
+import keras_rbm
+from keras_rbm.inference import log_partition
+from keras_rbm.units import Gaussian
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """A list to which each search for a model's mass is added."""
+    found, find = [], log_partition.find_start
+    monkeypatch.setattr(
+        log_partition, "find_start", lambda *args: found.append(args) or find(*args)
+    )
+    return found
+
+
+def trained(visible="bernoulli", epochs=8):
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 2, (2, 8))[rng.integers(0, 2, 200)]
+    data = (rng.random((200, 8)) < 0.1 + 0.8 * data).astype("float32")
+    rbm = keras_rbm.RBM(5, visible=visible, num_visible=8, seed=0)
+    rbm.compile()
+    rbm.fit(data, epochs=epochs, verbose=0)
+    return rbm
+
+
+@pytest.mark.parametrize(
+    "visible", ["bernoulli", pytest.param(Gaussian(), marks=pytest.mark.slow)]
+)
+def test_a_model_just_trained_needs_no_search(searches, visible):
+    rbm = trained(visible)
+    truth = rbm.log_partition("exact").value
+    z = rbm.log_partition()
+    assert z.lower <= truth <= z.upper and z.upper - z.lower < 0.1
+    assert z.note == "" and not searches
+    narrow = rbm.log_partition(precision=0.01)
+    assert narrow.lower <= truth <= narrow.upper
+    assert narrow.upper - narrow.lower < 0.02
+    same = rbm.log_partition("tempering")
+    assert same.value == z.value and not searches
+    rbm.log_partition("ais")
+    assert len(searches) == 1
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0])
+def test_weights_that_were_set_after_training_are_searched(searches, scale):
+    """The ladder is of another model."""
+    rbm, other = trained(), random_potentials(8, 5, seed=1, scale=scale)
+    rbm.kernel.assign(other.kernel)
+    rbm.visible_bias.assign(3.0 * other.visible_bias)
+    z = rbm.log_partition()
+    truth = rbm.log_partition("exact").value
+    assert z.lower <= truth <= z.upper and len(searches) == 1
+
+
+@pytest.mark.filterwarnings("ignore:log_partition:UserWarning")
+def test_few_chains_are_searched(searches):
+    z = trained().log_partition(num_chains=5)
+    assert z.stderr == np.inf and len(searches) == 1
+
+
+@pytest.mark.slow
+def test_a_deep_model(searches):
+    data = np.random.default_rng(0).integers(0, 2, (100, 8)).astype("float32")
+    dbm = keras_rbm.DBM([4, 3], seed=0)
+    dbm.compile()
+    dbm.fit(data, epochs=5, verbose=0)
+    truth, z = dbm.log_partition("exact").value, dbm.log_partition()
+    assert z.lower <= truth <= z.upper and z.is_finite
