@@ -9,8 +9,7 @@ from keras_rbm.inference import Moments
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step
-from keras_rbm.units import BernoulliParameters
-from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units.bernoulli import BernoulliParameters, are_binary
 
 _UNKNOWN = (
     "Expected a Keras loss or its name. Received: loss={!r}. Pass for example "

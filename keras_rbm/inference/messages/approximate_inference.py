@@ -25,8 +25,8 @@ from keras_rbm.inference.messages.enumeration import MOST_UNITS, enumerated
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import BernoulliParameters, Categorical
-from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units import Categorical
+from keras_rbm.units.bernoulli import BernoulliParameters, are_binary
 from keras_rbm.units.unit import Unit
 
 #: Largest change of a parameter for a derivative of exact moments.

@@ -11,7 +11,8 @@ from keras_rbm.inference.messages.beliefs import (
     batch_of_models,
 )
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import BernoulliParameters, CategoricalParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
+from keras_rbm.units.categorical import CategoricalParameters
 
 #: Units are padded to a multiple of this, because logarithms are of eight ratios.
 _BLOCK = 8

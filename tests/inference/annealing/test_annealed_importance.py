@@ -13,7 +13,7 @@ from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, TemperedPath
 from keras_rbm.inference.annealing import tempered_path as annealing
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
-from keras_rbm.units import GaussianParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 SEEDS = range(12)
 

@@ -14,7 +14,7 @@ from keras_rbm import inference, random
 from keras_rbm.inference import Potentials, find_starting_point
 from keras_rbm.inference.annealing import search
 from keras_rbm.inference.annealing.settings import SEARCH
-from keras_rbm.units import GaussianParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 
 def far_mode(mass, size=60, seed=0):
