@@ -58,7 +58,7 @@ class BPConvergence(keras.callbacks.Callback):
                 f"example, for BPConvergence. Received: {type(model).__name__} "
                 f"'{model.name}'. Use it with keras_rbm.CRBM."
             )
-        model._form.called.check(self.x)
+        model.form.called.check(self.x)
         rows = self.x[:ROWS_AT_ONCE]
         beliefs = self._beliefs(rows)
         shape = tuple(beliefs.converged.shape) if isinstance(beliefs, Beliefs) else None

@@ -21,4 +21,4 @@ def check_generative(
             f"InfiniteRBM or DBM. Received: {type(model).__name__} '{model.name}'. "
             "Watch its loss and metrics."
         )
-    return None if rows is None else model._form.states(rows, name)
+    return None if rows is None else model.form.states(rows, name)

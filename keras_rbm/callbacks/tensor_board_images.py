@@ -66,7 +66,7 @@ class TensorBoardImages(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         check_generative(self, model)
-        width, rows = model._visible_width, model.kernel.shape[0]
+        width, rows = model.num_visible, model.kernel.shape[0]
         if rows != width:
             raise ValueError(
                 "Expected visible units that are one number each, as the pixels of an "

@@ -90,7 +90,7 @@ class BoltzmannMachine(keras.Model):
       `"serving_default"`;
 
     A model with input also sets `conditional = True` and `num_features`, and overrides
-    `_form` and `_build_from_batch`; its `_add_variables` sets `_visible_width`.
+    `form` and `_build_from_batch`.
 
     Args:
         seed: int or `None`. Seeds all random numbers of the model.
@@ -108,7 +108,7 @@ class BoltzmannMachine(keras.Model):
     visible: Any
     hidden: Any
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
-    _kernel_regularizer: keras.regularizers.Regularizer | None = None
+    kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether its deviation is left to `fit`
 
     def __init__(
@@ -133,14 +133,13 @@ class BoltzmannMachine(keras.Model):
         self.num_visible = None if num_visible is None else int(num_visible)
         self.seed = seed
         self.missing = missing
-        self._gaps = gaps
+        self.gaps = gaps
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.rule: Any = None
         self._visible_bias_initializer = None
-        self._learner: Learner | None = None
-        self._guard = StepGuard()
+        self.learner: Learner | None = None
+        self.guard = StepGuard()
         self._many_steps: ManySteps | None = None
-        self._visible_width = None  # columns of visible states, once built
         self.fit_state = FitState()
 
     # Configuration
@@ -196,7 +195,7 @@ class BoltzmannMachine(keras.Model):
             )
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options(metrics, *modes)
-        rule = self._gaps.default_rule() if rule is None else rules.get(rule)
+        rule = self.gaps.default_rule() if rule is None else rules.get(rule)
         name = "adam" if optimizer is None else optimizer
         optimizer = optimizer_for(name, samples=not self.conditional)
         learner = rules.Learner(self, rule, optimizer)
@@ -214,7 +213,7 @@ class BoltzmannMachine(keras.Model):
         super().compile(
             optimizer=optimizer,
             # Only weights leave entries out.
-            **{"weighted_metrics" if self._gaps.has_gaps else "metrics": metrics},
+            **{"weighted_metrics" if self.gaps.has_gaps else "metrics": metrics},
             run_eagerly=run_eagerly,
             steps_per_execution=steps,
             jit_compile=self._wants_jit(jit_compile, rule, run_eagerly),
@@ -224,7 +223,7 @@ class BoltzmannMachine(keras.Model):
         self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
         self._reports_predictions = bool(metrics)
         self.rule = rule
-        self._learner = rule.learner = learner
+        self.learner = rule.learner = learner
         self._diagnosis = Diagnosis()
         if self.built:
             self._build_training()
@@ -282,7 +281,7 @@ class BoltzmannMachine(keras.Model):
         if regularizer == "auto":
             regularizer = NormalPrior() if self.conditional else NormalPrior(1.0)
         name = "kernel_regularizer"
-        self._kernel_regularizer = keras_part(regularizers, name, regularizer)
+        self.kernel_regularizer = keras_part(regularizers, name, regularizer)
 
     def _start_config(self):
         """Returns the constructor's arguments that `_set_start` has set."""
@@ -293,7 +292,7 @@ class BoltzmannMachine(keras.Model):
             "visible_bias_initializer": None if bias is None else serialize(bias),
             "kernel_regularizer": "auto"
             if is_open(self)
-            else keras.regularizers.serialize(self._kernel_regularizer),
+            else keras.regularizers.serialize(self.kernel_regularizer),
         }
 
     # Building
@@ -304,7 +303,7 @@ class BoltzmannMachine(keras.Model):
             return
         width = input_shape[-1]
         if not self.conditional:
-            self._visible_width = width
+            self.num_visible = width
         spec = keras.layers.InputSpec(ndim=2, axes={-1: width})
         self._build_for(width, spec)
 
@@ -313,7 +312,7 @@ class BoltzmannMachine(keras.Model):
         # Another model may build this one while it is traced.
         with tf.init_scope(), strategy_scope(self):
             self._add_variables(width)
-            self._guard.build()
+            self.guard.build()
         self.input_spec = input_spec
         self.built = True
         if self.rule is not None:
@@ -326,9 +325,9 @@ class BoltzmannMachine(keras.Model):
     def _build_training(self):
         """Creates the variables of the rule and of the optimizer, once."""
         with strategy_scope(self):
-            self._learner.build()
+            self.learner.build()
             if not self.optimizer.built:
-                width = self._visible_width
+                width = self.num_visible
                 if width == 1 and self.conditional:  # a label of many features
                     width = self.num_features
                 choose_rate(self, width)
@@ -352,15 +351,14 @@ class BoltzmannMachine(keras.Model):
     # Data
 
     @property
-    def _form(self):
+    def form(self):
         """`DataForm` of what the model learns from and is called on."""
-        width = self._visible_width or self.num_visible
-        return DataForm.of_states(self.visible, width, self._gaps.has_gaps)
+        return DataForm.of_states(self.visible, self.num_visible, self.gaps.has_gaps)
 
     def _visible_states(self, data, method, name=None):
         """Returns data as checked visible states; warns if they are means."""
         self._assert_built(method)
-        values = self._form.states(data, name)
+        values = self.form.states(data, name)
         warn_of_means(values_of(values, self.visible), self.visible, name or "x")
         return values
 
@@ -429,12 +427,12 @@ class BoltzmannMachine(keras.Model):
         check_rate_is_free(self.optimizer, callbacks)
         split = validation_split, validation_data
         data = TrainingData.of(
-            self._form, x, y, sample_weight, batch_size, *split, is_new(self)
+            self.form, x, y, sample_weight, batch_size, *split, is_new(self)
         )
         x, y, given = data.start[0]
         if is_array(data.x):
-            _, states = self._form.split(x, y)
-            self._gaps.check_data(states, self.visible, self._form.visible.name)
+            _, states = self.form.split(x, y)
+            self.gaps.check_data(states, self.visible, self.form.visible.name)
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
@@ -496,8 +494,8 @@ class BoltzmannMachine(keras.Model):
             is_all: bool, whether these are all the data.
         """
         x, y, _ = start[0]
-        features, visible = self._form.split(x, y)
-        if self._form.called.shape is not None:
+        features, visible = self.form.split(x, y)
+        if self.form.called.shape is not None:
             features = None
         return [FirstFit(start), self._diagnosis.begin(features, visible, is_all)]
 
@@ -505,19 +503,19 @@ class BoltzmannMachine(keras.Model):
         if force or self.train_function is None:
             super().make_train_function(force)
             self._many_steps = ManySteps(self)
-            taken = self._guard.read(lambda _: self._many_steps.take(), self, True)
-            one = self._guard.read(self.train_function, self, True)
+            taken = self.guard.read(lambda _: self._many_steps.take(), self, True)
+            one = self.guard.read(self.train_function, self, True)
             self.train_function = self._many_steps.train_function(taken, one)
 
     def make_test_function(self, force: bool = False) -> None:
         if force or self.test_function is None:
             super().make_test_function(force)
-            self.test_function = self._guard.read(self.test_function, self)
+            self.test_function = self.guard.read(self.test_function, self)
 
     def make_predict_function(self, force: bool = False) -> None:
         if force or self.predict_function is None:
             super().make_predict_function(force)
-            self.predict_function = self._guard.read(self.predict_function, self)
+            self.predict_function = self.guard.read(self.predict_function, self)
 
     def train_on_batch(
         self,
@@ -528,8 +526,8 @@ class BoltzmannMachine(keras.Model):
     ) -> Any:
         """Takes one step, as `keras.Model.train_on_batch` does."""
         self._assert_compile_called("train_on_batch")
-        batch = self._form.checked_arrays(x, y, sample_weight)
-        return super().train_on_batch(*self._form.dense(*batch), **kwargs)
+        batch = self.form.checked_arrays(x, y, sample_weight)
+        return super().train_on_batch(*self.form.dense(*batch), **kwargs)
 
     # A step
 
@@ -538,10 +536,10 @@ class BoltzmannMachine(keras.Model):
         # A pipeline may read `optimizer.iterations`, which must not change before the
         # batch is there.
         with tf.control_dependencies([visible]):
-            changed = [*self.non_trainable_variables, *self._learner.variables]
+            changed = [*self.non_trainable_variables, *self.learner.variables]
             if self.rule.updates_in_parts:
                 changed += [*self.trainable_variables, *self.optimizer.variables]
-            before = self._guard.begin(changed)
+            before = self.guard.begin(changed)
             features, visible, known, weights = self._accepted(
                 features, visible, weights
             )
@@ -556,12 +554,12 @@ class BoltzmannMachine(keras.Model):
                 loss_seed=random.fold_in(seed, 0),
             )
             phases = self.rule.phases(step)
-            self._guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
+            self.guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
             prediction = self._predicted(step, visible, phases.prediction)
             logs = self.rule.update(step, phases)
         self._record(visible, known, weights)
-        with tf.control_dependencies(self._guard.end(before)):
+        with tf.control_dependencies(self.guard.end(before)):
             self._loss_tracker.update_state(phases.losses, sample_weight=weights)
             results = self._results(step, visible, prediction, sample_weight)
         return as_logs(results | logs)
@@ -572,30 +570,30 @@ class BoltzmannMachine(keras.Model):
         Here NaN is split into states and what is known of them, which is `None` for a
         model that expects none.
         """
-        sound = self._form.soundness(features, visible, weights)
-        visible, *features, weights = self._guard.accept(
+        sound = self.form.soundness(features, visible, weights)
+        visible, *features, weights = self.guard.accept(
             sound.values(),
             visible,
             *([] if features is None else [features]),
             weights,
         )
         features, known = (features or [None])[0], None
-        if self._gaps.has_gaps:
+        if self.gaps.has_gaps:
             known, visible = is_known(visible), filled(visible)
             weights = tf.where(tf.reduce_any(known, -1), weights, 0.0)
-            features = features if self.conditional else self._gaps.features(known)
+            features = features if self.conditional else self.gaps.features(known)
         return features, visible, known, weights
 
     def _step_inputs(self, data):
         """Returns a batch's features, visible states and weights, and those given."""
         x, y, sample_weight = unpack(data)
-        features, visible = self._form.split(x, y)
+        features, visible = self.form.split(x, y)
         with tf.init_scope():
             if not self.built:
                 self._build_from_batch(x, y)
             self._build_training()
         visible = tf.cast(visible, self.variable_dtype)
-        visible = tf.ensure_shape(visible, (None, self._visible_width))
+        visible = tf.ensure_shape(visible, (None, self.num_visible))
         if features is not None:
             features = tf.cast(features, self.variable_dtype)
             features = tf.ensure_shape(features, (None, *self._example_shape))
@@ -617,7 +615,7 @@ class BoltzmannMachine(keras.Model):
             visible = drawn(self.visible, visible, random.fold_in(root_seed, _MEANS))
         completion = random.fold_in(root_seed, _COMPLETION)
         base = self._base_natural(potentials)
-        visible = self._gaps.completed(potentials, visible, known, base, completion)
+        visible = self.gaps.completed(potentials, visible, known, base, completion)
         states, natural, positive = self._positive_phase(
             potentials, visible, weights, completion
         )
@@ -630,7 +628,7 @@ class BoltzmannMachine(keras.Model):
             root_seed,
             features=features,
             inference=self.inference,
-            learner=self._learner,
+            learner=self.learner,
             known=known,
             forward_pass=forward_pass,
             **seeds,
@@ -658,11 +656,11 @@ class BoltzmannMachine(keras.Model):
 
     def _scored(self, potentials, visible):
         """Returns what the loss is of: potentials, states, and how many are data."""
-        return potentials, visible, self._visible_width
+        return potentials, visible, self.num_visible
 
     def _descend(self, gradients, centering):
         """Descends along gradients of the variables, see `Step.descend`."""
-        self._guard.look_at_values(*gradients, first_bit=GRADIENT_BIT)
+        self.guard.look_at_values(*gradients, first_bit=GRADIENT_BIT)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
@@ -687,7 +685,7 @@ class BoltzmannMachine(keras.Model):
                 shifts.append((self.kernel, shift))
             add([v for v, _ in shifts], [shift for _, shift in shifts])
 
-        self._guard.if_sound(apply, gradients)
+        self.guard.if_sound(apply, gradients)
 
     def _record(self, visible, known, weights):
         """Records a batch's visible states, (B, V), with weights (B,)."""
@@ -724,17 +722,17 @@ class BoltzmannMachine(keras.Model):
 
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)
-        sound = self._form.called.is_sound(tf.cast(x, self.variable_dtype))
-        names = [*self._form.expectations]
-        bit = names.index(self._form.called.name)
-        self._guard.look_at(sound, first_bit=DATA_BIT + bit)
+        sound = self.form.called.is_sound(tf.cast(x, self.variable_dtype))
+        names = [*self.form.expectations]
+        bit = names.index(self.form.called.name)
+        self.guard.look_at(sound, first_bit=DATA_BIT + bit)
         return self(x)
 
     # Evaluation and prediction
 
     def __call__(self, inputs, *args, **kwargs):
         """Returns the output for a batch, which may be sparse."""
-        return super().__call__(self._form.called.dense(inputs), *args, **kwargs)
+        return super().__call__(self.form.called.dense(inputs), *args, **kwargs)
 
     def evaluate(
         self,
@@ -753,10 +751,10 @@ class BoltzmannMachine(keras.Model):
         if kwargs.get("_use_cached_eval_dataset"):
             pass  # in `fit`, which has checked it
         elif is_array(x):
-            x, y, sample_weight = self._form.checked_arrays(x, y, sample_weight)
+            x, y, sample_weight = self.form.checked_arrays(x, y, sample_weight)
             x, y, sample_weight = as_keras_takes(x, y, sample_weight, batch_size)
         else:
-            x = self._form.source(x, y)
+            x = self.form.source(x, y)
         return super().evaluate(x, y, batch_size, verbose, sample_weight, **kwargs)
 
     def test_on_batch(
@@ -768,8 +766,8 @@ class BoltzmannMachine(keras.Model):
     ) -> Any:
         """Returns the loss of a batch, as `keras.Model.test_on_batch` does."""
         self._assert_compile_called("test_on_batch")
-        batch = self._form.checked_arrays(x, y, sample_weight)
-        return super().test_on_batch(*self._form.dense(*batch), **kwargs)
+        batch = self.form.checked_arrays(x, y, sample_weight)
+        return super().test_on_batch(*self.form.dense(*batch), **kwargs)
 
     def predict(
         self, x: Data, batch_size: int | None = None, *args: Any, **kwargs: Any
@@ -780,16 +778,16 @@ class BoltzmannMachine(keras.Model):
         if batch_size is not None:
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
-        x, _, _ = as_keras_takes(self._form.checked_calls(x), None, None, batch_size)
+        x, _, _ = as_keras_takes(self.form.checked_calls(x), None, None, batch_size)
         return super().predict(x, batch_size, *args, **kwargs)
 
     def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the output for a batch, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
         check_prediction(self)
-        x = as_values(x, self._form.called.fill)
-        self._form.called.check(x)
-        return super().predict_on_batch(self._form.called.dense(x))
+        x = as_values(x, self.form.called.fill)
+        self.form.called.check(x)
+        return super().predict_on_batch(self.form.called.dense(x))
 
     # Files
 

@@ -193,7 +193,6 @@ class CRBM(WithInference, WithBackbone):
                 "fit(x, y) first."
             )
         self.num_features = width
-        self._visible_width = self.num_visible
         visible = self.visible.num_rows(self.num_visible)
         if self._shift_shape is not None:
             check_shifts(self._shift_shape, visible)
@@ -214,7 +213,7 @@ class CRBM(WithInference, WithBackbone):
                 name=name,
                 shape=shape,
                 initializer=initializer,
-                regularizer=self._kernel_regularizer,
+                regularizer=self.kernel_regularizer,
             )
             setattr(self, name, variable)
         start = self._visible_bias_initializer
@@ -233,7 +232,7 @@ class CRBM(WithInference, WithBackbone):
 
     def _build_from_batch(self, x, y):
         if self.num_visible is None:
-            self.num_visible = int(self._form.visible.rows(y).shape[-1])
+            self.num_visible = int(self.form.visible.rows(y).shape[-1])
         self.build(tuple(x.shape))
 
     def compile(
@@ -270,18 +269,18 @@ class CRBM(WithInference, WithBackbone):
         super().compile(optimizer, rule=rule, **kwargs)
 
     @property
-    def _form(self):
+    def form(self):
         features = self.num_features, None
         if self.backbone is not None:
             features = None, self._example
-        gaps = self._gaps.has_gaps
+        gaps = self.gaps.has_gaps
         return DataForm.of_pairs(self.visible, self.num_visible, *features, gaps)
 
     def _feature_rows(self, x, method):
         """Returns x as checked rows (N, X), a float32 tensor, or sparse."""
         self._assert_built(method)
-        rows = held_rows(x, self._form.called.fill)
-        self._form.called.check(rows)
+        rows = held_rows(x, self.form.called.fill)
+        self.form.called.check(rows)
         return rows
 
     def potentials(
@@ -474,7 +473,7 @@ class CRBM(WithInference, WithBackbone):
 
     def _pairs(self, x, v, method):
         rows = self._feature_rows(x, method)
-        visible = held_rows(self._form.states(v, "v"))
+        visible = held_rows(self.form.states(v, "v"))
         lengths = rows.shape[0], visible.shape[0]
         if lengths[0] != lengths[1]:
             raise ValueError(
@@ -550,8 +549,8 @@ class CRBM(WithInference, WithBackbone):
         """
         features = self._feature_rows(x, "impute")
         check_counts(steps=steps)
-        part = self._form.visible._replace(has_gaps=True)
-        given = as_values(v, self._form.visible.fill)
+        part = self.form.visible._replace(has_gaps=True)
+        given = as_values(v, self.form.visible.fill)
         part.check(given, "v")
         values = np.array(part.rows(given), np.float32)
         if len(values) != len(features):

@@ -146,7 +146,7 @@ class DBM(WithInference, GenerativeModel):
                 name=f"kernel_{layer}",
                 shape=self._rows[layer - 1 : layer + 1],
                 initializer=self._initializer(layer - 1),
-                regularizer=self._kernel_regularizer,
+                regularizer=self.kernel_regularizer,
             )
             self.kernels.append(kernel)
             add_units(self, layered.template(layer), types[layer], count)
@@ -298,7 +298,7 @@ class DBM(WithInference, GenerativeModel):
             tensor (B,), nats.
         """
         self._assert_built("variational_free_energy")
-        return map_rows(self._energies, self._form.states(x))
+        return map_rows(self._energies, self.form.states(x))
 
     def _energies(self, visible):
         own = own_log_weight(self._visible_parameters(), visible)

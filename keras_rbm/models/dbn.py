@@ -95,7 +95,7 @@ class DBN(keras.Model):
         for below, rbm in zip(rbms, rbms[1:], strict=False):
             rbm.build((None, below.hidden_units))
         if rbms[0].built:
-            self.build((None, rbms[0]._visible_width))
+            self.build((None, rbms[0].num_visible))
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.rbms[0].build(input_shape)
@@ -132,7 +132,7 @@ class DBN(keras.Model):
     def adapt(self, data: Data, sample_weight: ArrayLike | None = None) -> None:
         """Fits the first RBM's visible units to data, as `RBM.adapt` does."""
         self.rbms[0].adapt(data, sample_weight)
-        self.build((None, self.rbms[0]._visible_width))
+        self.build((None, self.rbms[0].num_visible))
 
     def fit(
         self, x: ArrayLike | tf.data.Dataset, **kwargs: Any
@@ -219,7 +219,7 @@ class DBN(keras.Model):
             if not rbm.compiled:
                 rbm.compile()
         histories = fit_each(self.rbms, x, last=last, **kwargs)
-        self.build((None, self.rbms[0]._visible_width))
+        self.build((None, self.rbms[0].num_visible))
         return histories
 
     def evaluate(
@@ -257,28 +257,28 @@ class DBN(keras.Model):
         if batch_size is not None:
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
-        x = self.rbms[0]._form.checked_calls(x)
+        x = self.rbms[0].form.checked_calls(x)
         x, _, _ = as_keras_takes(x, None, None, batch_size)
         return super().predict(x, batch_size, *args, **kwargs)
 
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)
         below = self.rbms[0]
-        sound = below._form.called.is_sound(tf.cast(x, below.variable_dtype))
-        below._guard.look_at(sound, first_bit=DATA_BIT)
+        sound = below.form.called.is_sound(tf.cast(x, below.variable_dtype))
+        below.guard.look_at(sound, first_bit=DATA_BIT)
         return self(x)
 
     def make_predict_function(self, force: bool = False) -> None:
         if force or self.predict_function is None:
             super().make_predict_function(force)
             below = self.rbms[0]
-            self.predict_function = below._guard.read(self.predict_function, below)
+            self.predict_function = below.guard.read(self.predict_function, below)
 
     def predict_on_batch(self, x: ArrayLike) -> np.ndarray:
         """Returns the features of the top, as `keras.Model.predict_on_batch` does."""
         self._assert_built("predict_on_batch")
         x = as_values(x)
-        self.rbms[0]._form.called.check(x)
+        self.rbms[0].form.called.check(x)
         return super().predict_on_batch(as_dense(x))
 
     def __call__(self, inputs, *args, **kwargs):
@@ -289,11 +289,11 @@ class DBN(keras.Model):
         """Raises a ValueError if the model has no variables yet."""
         self.rbms[0]._assert_built(method)
         if not self.built:  # the first RBM was built on its own
-            self.build((None, self.rbms[0]._visible_width))
+            self.build((None, self.rbms[0].num_visible))
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        visible = [rows(self.rbms[0]._visible_width)]
+        visible = [rows(self.rbms[0].num_visible)]
         transform = Endpoint(named("features", self.call), visible)
 
         return {
@@ -312,7 +312,7 @@ class DBN(keras.Model):
             tensor (B, V); for categorical units the probabilities, q columns per unit.
         """
         self._assert_built("reconstruct")
-        return map_rows(self._reconstruct, self.rbms[0]._form.states(x))
+        return map_rows(self._reconstruct, self.rbms[0].form.states(x))
 
     def _reconstruct(self, visible):
         states = self._way_up_in_means(visible)
@@ -554,7 +554,7 @@ def _checked(rbms):
                 f"'{rbm.name}'. Pass its to_rbm()."
             )
     for below, rbm in zip(rbms, rbms[1:], strict=False):
-        width = rbm.num_visible or rbm._visible_width
+        width = rbm.num_visible
         if width not in (None, below.hidden_units):
             raise ValueError(
                 f"Expected an RBM with {below.hidden_units} visible units on one with "

@@ -67,7 +67,7 @@ class GenerativeModel(BoltzmannMachine):
         # `_ADAPTED` if `adapt` has set the mean, which `fit` then does not change.
         self.examples_seen = self.add_weight(
             name="examples_seen",
-            shape=(len(start),) if self._gaps.has_gaps else (),
+            shape=(len(start),) if self.gaps.has_gaps else (),
             initializer="zeros",
             trainable=False,
             aggregation="only_first_replica",
@@ -129,8 +129,8 @@ class GenerativeModel(BoltzmannMachine):
                     "Expected sample_weight only with arrays. Received: sample_weight "
                     f"with {type(data).__name__}. Make its batches (x, (), weight)."
                 )
-            *_, sample_weight = self._form.arrays(data, None, sample_weight)
-        part, width, known = self._form.visible, None, np.array(False)
+            *_, sample_weight = self.form.arrays(data, None, sample_weight)
+        part, width, known = self.form.visible, None, np.array(False)
 
         def rows():
             nonlocal width, known
@@ -144,8 +144,8 @@ class GenerativeModel(BoltzmannMachine):
             if width is None:  # an empty dataset or generator
                 part.check(tf.zeros((0, part.width or 1)), "data")
 
-        mean, variance = moments(rows(), self._gaps.pooled(self.visible))
-        self._gaps.check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
+        mean, variance = moments(rows(), self.gaps.pooled(self.visible))
+        self.gaps.check_columns(np.where(known, 0.0, np.nan)[np.newaxis], "data")
         if not self.built:
             self.build((None, width))
         self._start_at(mean, variance)
@@ -156,8 +156,8 @@ class GenerativeModel(BoltzmannMachine):
         self.examples_seen.assign(np.full(self.examples_seen.shape, _ADAPTED))
         for name, value in self.visible.fitted(mean, variance).items():
             getattr(self, f"visible_{name}").assign(value)
-        if self._learner is not None:
-            self._learner.recenter()
+        if self.learner is not None:
+            self.learner.recenter()
 
     def _prediction(self, features, visible):
         """Returns what compiled metrics compare with v: its reconstruction.
@@ -179,12 +179,12 @@ class GenerativeModel(BoltzmannMachine):
             per unit.
         """
         self._assert_built("reconstruct")
-        return map_rows(self._reconstruct, self._form.states(x))
+        return map_rows(self._reconstruct, self.form.states(x))
 
     def _states_with_gaps(self, x):
         """Returns checked visible states, a float32 array (N, V), with NaN."""
-        part = self._form.visible._replace(has_gaps=True)
-        values = as_values(x, self._form.visible.fill)
+        part = self.form.visible._replace(has_gaps=True)
+        values = as_values(x, self.form.visible.fill)
         part.check(values)
         return np.array(values, np.float32)
 
@@ -213,7 +213,7 @@ class GenerativeModel(BoltzmannMachine):
         TensorShape([1, 3])
         """
         self._assert_built("marginals")
-        means = self._gaps.means(self, self._states_with_gaps(x), steps, seed)
+        means = self.gaps.means(self, self._states_with_gaps(x), steps, seed)
         return means[:, : int(self._visible_parameters().num_rows)]
 
     def impute(
@@ -252,8 +252,8 @@ class GenerativeModel(BoltzmannMachine):
             units,
             values[:, :columns],
             method,
-            lambda: self._gaps.means(self, values, steps, seed)[:, :rows],
-            lambda: self._gaps.draws(self, values, steps, seed)[:, :columns],
+            lambda: self.gaps.means(self, values, steps, seed)[:, :rows],
+            lambda: self.gaps.draws(self, values, steps, seed)[:, :columns],
         )
 
     def _chains(self, potentials):
@@ -344,7 +344,7 @@ class GenerativeModel(BoltzmannMachine):
         options = {"num_chains": num_chains, "precision": precision, "seed": seed}
         if observed is not None:
             observed = self._states_with_gaps(observed)
-            return self._gaps.log_partition(self, observed, method, **options)
+            return self.gaps.log_partition(self, observed, method, **options)
         return self._log_partitions([method], **options)[method]
 
     def _log_partitions(self, methods, num_chains=100, precision=None, seed=0):

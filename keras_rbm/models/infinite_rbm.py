@@ -104,9 +104,9 @@ class InfiniteRBM(RBM):
         super()._add_variables(width)
 
     def _build_training(self):
-        variables = self._learner.variables
+        variables = self.learner.variables
         if not variables:
-            size = self.rule.num_samples, self._visible_width
+            size = self.rule.num_samples, self.num_visible
             samples = GrowingSamples.new(*size, self._next_seed())
             variables += _Samples.variables_for(samples)
         self._samples = _Samples(variables)
@@ -312,9 +312,9 @@ class InfiniteRBM(RBM):
         weights, bias = as_floats("weights", weights), as_floats("bias", bias)
         shapes = tuple(weights.shape), tuple(bias.shape)
         finite = np.isfinite(weights).all() and np.isfinite(bias).all()
-        if shapes != ((self._visible_width,), ()) or not finite:
+        if shapes != ((self.num_visible,), ()) or not finite:
             raise ValueError(
-                f"Expected finite weights of shape ({self._visible_width},) and a "
+                f"Expected finite weights of shape ({self.num_visible},) and a "
                 f"scalar bias. Received: shapes {shapes}."
             )
         if self.is_full:
@@ -348,7 +348,7 @@ class InfiniteRBM(RBM):
                 "fit() first."
             )
         options = {"seed": self.seed, "dtype": self.dtype_policy}
-        rbm = RBM(count, num_visible=self._visible_width, **options)
+        rbm = RBM(count, num_visible=self.num_visible, **options)
         rbm.kernel.assign(self.kernel[:, :count])
         rbm.hidden_bias.assign(self.hidden_bias[:count])
         rbm.visible_bias.assign(self.visible_bias)

@@ -35,7 +35,7 @@ def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
         return -math.inf
     different: dict[bytes, int] = {}
     number = 0
-    for chunk in row_chunks(values, model._form.visible.fill):
+    for chunk in row_chunks(values, model.form.visible.fill):
         rows = np.asarray(as_dense(chunk), np.float32) + 0.0  # no state is minus 0
         if np.isnan(rows).any():
             return -math.inf

@@ -125,7 +125,7 @@ class RBM(GenerativeModel):
             name="kernel",
             shape=(rows, self.hidden.num_rows(self._hidden_width)),
             initializer=self._kernel_initializer,
-            regularizer=self._kernel_regularizer,
+            regularizer=self.kernel_regularizer,
         )
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, width, start)
@@ -170,7 +170,7 @@ class RBM(GenerativeModel):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         inputs = tf.cast(inputs, self.variable_dtype)
-        features = self._features(self._gaps.hidden_natural(self, inputs))
+        features = self._features(self.gaps.hidden_natural(self, inputs))
         return tf.cast(features, self.compute_dtype)
 
     def _features(self, natural):
@@ -186,7 +186,7 @@ class RBM(GenerativeModel):
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        visible = [rows(self._visible_width)]
+        visible = [rows(self.num_visible)]
         transform = Endpoint(named("features", self.call), visible)
         endpoints = {
             "serving_default": transform,
@@ -194,16 +194,16 @@ class RBM(GenerativeModel):
             "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
             "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
         }
-        if self._gaps.has_gaps:
-            impute = functools.partial(self._gaps.imputed, self)
+        if self.gaps.has_gaps:
+            impute = functools.partial(self.gaps.imputed, self)
             endpoints["impute"] = Endpoint(named("visible", impute), visible)
         return endpoints | chain_endpoints(self.sample, number("num_samples"))
 
     def _reconstruct(self, visible, features=None):
         potentials = self.potentials(features)
         natural = potentials.hidden_natural(visible)
-        if self._gaps.has_gaps and features is None:
-            natural = self._gaps.hidden_natural(self, visible)
+        if self.gaps.has_gaps and features is None:
+            natural = self.gaps.hidden_natural(self, visible)
         hidden = potentials.hidden.mean(natural)
         return potentials.visible.mean(potentials.visible_natural_of_mean(hidden))
 
@@ -218,20 +218,20 @@ class RBM(GenerativeModel):
         """
         self._assert_built("free_energy")
         return map_rows(
-            self._energies, self._scored_states(x, self._gaps.has_own_models)
+            self._energies, self._scored_states(x, self.gaps.has_own_models)
         )
 
     def _energies(self, visible):
         features = None
-        if self._gaps.has_own_models:
-            features = self._gaps.features(is_known(visible))
+        if self.gaps.has_own_models:
+            features = self.gaps.features(is_known(visible))
             visible = filled(visible)
         return self.potentials(features, self.variable_dtype).free_energy(visible)
 
     def _scored_states(self, x, may_have_gaps=False):
         """Returns checked states, without NaN unless they may have it."""
-        values = self._form.states(x)
-        if self._gaps.has_gaps and not may_have_gaps and tf.executing_eagerly():
+        values = self.form.states(x)
+        if self.gaps.has_gaps and not may_have_gaps and tf.executing_eagerly():
             if not all_known(values):
                 raise ValueError(
                     "Expected rows of known states. Received: NaN. Call "
@@ -275,8 +275,8 @@ class RBM(GenerativeModel):
             tensor (B,), nats, float64. The error of log Z is common to all examples.
         """
         values = self._visible_states(x, "log_likelihood")
-        if self._gaps.has_gaps and not all_known(values):
-            return self._gaps.log_likelihood(self, values, log_partition)
+        if self.gaps.has_gaps and not all_known(values):
+            return self.gaps.log_likelihood(self, values, log_partition)
         return self._log_likelihood(values, log_partition)
 
     def sample(

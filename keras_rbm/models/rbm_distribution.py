@@ -56,10 +56,10 @@ class RBMDistribution(tfp.distributions.Distribution):
         return tf.constant([], tf.int32)
 
     def _event_shape(self):
-        return tf.TensorShape([self._rbm._visible_width])
+        return tf.TensorShape([self._rbm.num_visible])
 
     def _event_shape_tensor(self):
-        return tf.constant([self._rbm._visible_width], tf.int32)
+        return tf.constant([self._rbm.num_visible], tf.int32)
 
     def _potentials(self):
         """Returns `Potentials` that are not trained: log Z would not follow."""
@@ -70,7 +70,7 @@ class RBMDistribution(tfp.distributions.Distribution):
     def _energies(self, value):
         """Returns F(v), shape (...), of states (..., V)."""
         value = tf.cast(tf.convert_to_tensor(value), self.dtype)
-        width = self._rbm._visible_width
+        width = self._rbm.num_visible
         if value.shape.rank is not None and value.shape[-1:] != (width,):
             raise ValueError(
                 f"Expected values of shape (…, {width}). Received: shape "
@@ -78,7 +78,7 @@ class RBMDistribution(tfp.distributions.Distribution):
             )
         rows = tf.reshape(value, [-1, width])
         if tf.executing_eagerly() and rows.shape[0]:
-            self._rbm._form.visible.check(rows, "value")
+            self._rbm.form.visible.check(rows, "value")
         energies = self._potentials().free_energy(rows)
         return tf.reshape(energies, tf.shape(value)[:-1])
 
@@ -107,7 +107,7 @@ class RBMDistribution(tfp.distributions.Distribution):
 
     def _chains(self, count, seed):
         potentials = self._potentials()
-        shape = count, self._rbm._visible_width
+        shape = count, self._rbm.num_visible
         base = self._rbm._base_natural(potentials)
         return draw(self._rbm, potentials, base, shape, self._steps, None, seed)
 

@@ -87,8 +87,8 @@ def checked_chains(model, units, base, shape, steps, initial_visible, seed):
     check_sizes(0, steps=steps)
     if initial_visible is None:
         return None, None, _seed(model, seed)
-    part = model._form.visible._replace(has_gaps=True)
-    fill = model._form.visible.fill
+    part = model.form.visible._replace(has_gaps=True)
+    fill = model.form.visible.fill
     initial_visible = as_rows(part.rows(as_values(initial_visible, fill)))
     part.check(initial_visible, "initial_visible")
     if not tf.is_tensor(shape[0]) and initial_visible.shape[0] != shape[0]:

@@ -51,7 +51,7 @@ class WithInference:
         previous, self._inference = self._inference, inference
         if self.rule is not None:
             try:
-                self._check_rule(self.rule, self._learner)
+                self._check_rule(self.rule, self.learner)
             except ValueError:
                 self._inference = previous
                 raise

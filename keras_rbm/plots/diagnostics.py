@@ -75,7 +75,7 @@ def free_energies(
         given["held-out data"] = held_out
     names = ("data", "held_out")
     rows = {
-        label: held_rows(rbm._form.states(own, name))
+        label: held_rows(rbm.form.states(own, name))
         for name, (label, own) in zip(names, given.items(), strict=False)
     }
     count = min(len(rows["training data"]), _MOST_NOISE)
@@ -139,7 +139,7 @@ def activations(rbm: keras.Model, x: ArrayLike | tf.data.Dataset) -> "Figure":
             f"{type(rbm).__name__}."
         )
     check_built(first, "activations")
-    rows = held_rows(first._form.states(x))
+    rows = held_rows(first.form.states(x))
     means = map_rows(rbm, rows).numpy().astype(np.float64)
     _check_finite("activations", means)
     layers = _layers(top, means)

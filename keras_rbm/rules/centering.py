@@ -38,11 +38,11 @@ class Centering:
     _unit_of_row: np.ndarray | None = None  # where categorical units may be absent
 
     def __init__(self):
-        self.visible_offset = self.hidden_offset = self._learner = None
+        self.visible_offset = self.hidden_offset = self.learner = None
 
     def build(self, learner):
         """Creates the offsets: means of the data and of hidden units without input."""
-        self._learner = learner
+        self.learner = learner
         if learner.has_own_models and isinstance(learner.model.visible, Categorical):
             self._unit_of_row = np.asarray(learner.potentials().visible.unit_of_row)
         names = ("visible_offset", "hidden_offset")
@@ -54,7 +54,7 @@ class Centering:
 
     def reset(self):
         """Resets the offsets to the mean of the data, and of units without input."""
-        visible, hidden = _starts(self._learner)
+        visible, hidden = _starts(self.learner)
         self.visible_offset.assign(visible)
         self.hidden_offset.assign(hidden)
 
@@ -124,7 +124,7 @@ class Centering:
 
     def _offsets(self):
         """Returns mu and lambda, 0 where what would have to move is frozen."""
-        frozen = self._learner.frozen
+        frozen = self.learner.frozen
         visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
         hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden

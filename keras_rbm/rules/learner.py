@@ -113,7 +113,7 @@ class Learner:
 
         It has one given its input, or if it lacks units that others have.
         """
-        return self.model.conditional or self.model._gaps.has_own_models
+        return self.model.conditional or self.model.gaps.has_own_models
 
     @property
     def kernel_mask(self) -> tf.Tensor | None:

@@ -211,7 +211,7 @@ class RBMEstimator(
         """
         check_is_fitted(self)
         X = self._validated(X)
-        self.model_._form.checked_calls(X)
+        self.model_.form.checked_calls(X)
         potentials = _precise_potentials(self.model_)
 
         def features(rows):
@@ -378,12 +378,12 @@ class RBMEstimator(
         return rows
 
     def _check_gaps(self, X):
-        if self.model_._gaps.has_gaps and isinstance(X, SparseRows):
+        if self.model_.gaps.has_gaps and isinstance(X, SparseRows):
             raise ValueError(
                 "Expected X as an array, like that of the first fit, which had NaN. "
                 "Received: sparse X. Pass X.toarray()."
             )
-        if not self.model_._gaps.has_gaps and not all_known(X):
+        if not self.model_.gaps.has_gaps and not all_known(X):
             raise ValueError(
                 "Expected X without NaN, like that of the first fit. Received: NaN. "
                 "Fill them with impute(X), or fit to rows with NaN."

@@ -32,7 +32,7 @@ def batches(x, *rest):
 
 def state(model):
     """Returns the values of all that a step may change."""
-    variables = [*model.weights, *model._learner.variables, model.seed_generator.state]
+    variables = [*model.weights, *model.learner.variables, model.seed_generator.state]
     variables += model.optimizer.variables
     return [np.array(variable) for variable in variables]
 

@@ -26,7 +26,7 @@ def fitted(seed=0, **kwargs):
 
 
 def everything(rbm):
-    variables = [*rbm.weights, *rbm.optimizer.variables, *rbm._learner.variables]
+    variables = [*rbm.weights, *rbm.optimizer.variables, *rbm.learner.variables]
     variables += [rbm.seed_generator.state]
     return [np.array(variable) for variable in variables]
 

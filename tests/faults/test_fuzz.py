@@ -69,7 +69,7 @@ def state(model):
     parts = getattr(model, "rbms", [model])
     found = [model.built]
     for part in parts:
-        variables = [*part.weights, *part._learner.variables, part.seed_generator.state]
+        variables = [*part.weights, *part.learner.variables, part.seed_generator.state]
         variables += part.optimizer.variables
         found += [np.array(variable) for variable in variables]
         found += [part.rule, part.optimizer, part.inference, part.fit_state]

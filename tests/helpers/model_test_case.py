@@ -27,7 +27,7 @@ def run_rule_test(make_model, make_rule, x, y=None, stochastic=True):
     single = case.eager()
     case.fit(single, shuffle=False)
     case.two_logical_cpus(single, stochastic)
-    if single._learner.variables:
+    if single.learner.variables:
         case.state_is_resumed()
 
 
@@ -179,7 +179,7 @@ class _Case:
             double = self.compiled()
         self.fit(double, shuffle=False)
         for alone, variable in zip(
-            single._learner.variables, double._learner.variables, strict=True
+            single.learner.variables, double.learner.variables, strict=True
         ):
             a, b = (v.numpy() for v in variable.value.values)
             assert a.shape == b.shape
@@ -216,7 +216,7 @@ def assert_same_state(a, b, **tolerance):
     pairs = [
         (a.weights, b.weights),
         (a.optimizer.variables, b.optimizer.variables),
-        (a._learner.variables, b._learner.variables),
+        (a.learner.variables, b.learner.variables),
         ([a.seed_generator.state], [b.seed_generator.state]),
     ]
     for left, right in pairs:

@@ -9,7 +9,7 @@ def step_of(potentials, visible, weights=None, seed=0, model=None, features=None
     """Returns the `Step` of a batch, as a model would hand it to its rule."""
     fields = {"features": features}
     if model is not None:
-        fields |= {"inference": model.inference, "learner": model._learner}
+        fields |= {"inference": model.inference, "learner": model.learner}
     return Step.of(potentials, visible, weights, seed, **fields)
 
 

@@ -220,8 +220,8 @@ def test_exact_gradient_is_the_likelihoods():
     before = {name: v.numpy() for name, v in variables.items()}
     dbm.compile(keras.optimizers.SGD(1.0), rule="pcd")
     dbm.optimizer.build(dbm.trainable_variables)
-    dbm._guard.build()
-    dbm._learner.descend([*gradients_of(dbm, positive, negative).values()])
+    dbm.guard.build()
+    dbm.learner.descend([*gradients_of(dbm, positive, negative).values()])
     steps = {name: v.numpy() - before[name] for name, v in variables.items()}
     for name, v in variables.items():
         v.assign(before[name])
@@ -305,7 +305,7 @@ def test_centered_gradient_is_that_of_each_layer():
     dbm = random_dbm(*sizes)
     rule = rules.ContrastiveDivergence(centered=True)
     dbm.compile("sgd", rule=rule)
-    dbm._learner.build()
+    dbm.learner.build()
     rng = np.random.default_rng(1)
     offsets = [rng.uniform(0, 1, size) for size in sizes]
     rule.centering.visible_offset.assign(np.concatenate(offsets[0::2]))
@@ -411,7 +411,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
     np.testing.assert_allclose(down, want, atol=1e-4)
     tied.compile(keras.optimizers.SGD(1.0), rule="cd")
     tied.optimizer.build(tied.trainable_variables)
-    tied._guard.build()
+    tied.guard.build()
     before = tied.kernel.numpy()
     after = (tied.visible_bias, tied.hidden_bias)
     biases = [variable.numpy() for variable in after]
@@ -424,7 +424,7 @@ def test_tied_rbm_is_an_rbm_of_copies(copies):
         "hidden_bias": of_biases[1].reshape(-1),
     }
     gradients = {k: tf.constant(v, tf.float32) for k, v in gradients.items()}
-    tied._learner.descend(ForwardPass(tied, None).gradients(gradients))
+    tied.learner.descend(ForwardPass(tied, None).gradients(gradients))
     for old, new, parts in zip(biases, after, of_biases, strict=True):
         np.testing.assert_allclose(old - new, parts.sum(0), atol=1e-5)
     total = sum(

@@ -68,7 +68,7 @@ def test_gradients_are_those_of_the_exact_likelihood(name):
     dbm.compile(keras.optimizers.SGD(1.0), rule="cd")
     dbm._build_training()
     before = [variable.numpy() for variable in variables]
-    dbm._learner.descend([*gradients_of(dbm, positive, negative).values()])
+    dbm.learner.descend([*gradients_of(dbm, positive, negative).values()])
     for variable, old, gradient in zip(variables, before, want, strict=True):
         np.testing.assert_allclose(old - variable, gradient, atol=3e-4)
 

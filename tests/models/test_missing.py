@@ -181,7 +181,7 @@ def test_one_unknown_unit_is_drawn_exactly():
     exact = rbm.marginals(row[np.newaxis]).numpy()[0, 3:]
     count = 4000
     potentials = rbm.potentials()
-    step = rbm._gaps.completed(
+    step = rbm.gaps.completed(
         potentials,
         tf.constant(np.tile(np.nan_to_num(row), (count, 1))),
         tf.constant(np.tile(~np.isnan(row), (count, 1))),

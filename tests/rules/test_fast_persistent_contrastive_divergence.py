@@ -60,7 +60,7 @@ def test_fpcd_without_fast_learning_is_pcd_bit_for_bit(kwargs):
     fpcd = fitted(FPCD(2, 7, 0.0, **kwargs))
     for fast in fpcd.rule.fast.values():
         assert not fast.numpy().any()
-    del fpcd._learner.variables[-3:]
+    del fpcd.learner.variables[-3:]
     assert_same_state(pcd, fpcd)
 
 

@@ -27,7 +27,7 @@ def classifier(rbms, num_classes, dropout):
                 f"Received: {rbm.hidden!r}. Use the model as a layer instead: "
                 "keras.Sequential([keras.Input(shape), model, ...])."
             )
-    if rbms[0].kernel.shape[0] != rbms[0]._visible_width:
+    if rbms[0].kernel.shape[0] != rbms[0].num_visible:
         raise ValueError(
             "Expected visible units that are one number each, like the inputs of a "
             f"network. Received: {rbms[0].visible!r}. Use the model as a layer instead."

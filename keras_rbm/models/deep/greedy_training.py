@@ -69,7 +69,7 @@ def fit_each(
                 f"index that returns a list of them. Received: {callback!r}."
             )
     options = sample_weight, batch_size, validation_split, validation_data
-    data = TrainingData.of(rbms[0]._form, x, None, *options)
+    data = TrainingData.of(rbms[0].form, x, None, *options)
     training = Features.of(data.x, data.sample_weight)
     validation = None
     if data.validation is not None:
@@ -109,7 +109,7 @@ def evaluate_each(rbms, x, verbose):
     features, losses = Features.of(x), []
     rbms[0]._assert_built("evaluate")
     if rows.is_array(features.data):
-        rbms[0]._form.check(features.data)
+        rbms[0].form.check(features.data)
     for index, rbm in enumerate(rbms):
         if index:
             features = features.above(rbms[index - 1])
@@ -169,7 +169,7 @@ class Features(NamedTuple):
         def natural(part):
             part = tf.cast(part, tf.float32)
             if self.units is None:
-                part = tf.ensure_shape(part, (None, rbm._visible_width))
+                part = tf.ensure_shape(part, (None, rbm.num_visible))
                 return rbm._natural_of_mean(rbm.visible.encode(part))
             return rbm._natural_of_mean(self.units.mean(part))
 

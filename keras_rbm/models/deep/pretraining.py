@@ -46,7 +46,7 @@ class TiedRBM(RBM):
         return super()._positive_phase(potentials, states, weights, seed)
 
     def _scored(self, potentials, visible):
-        width, copies = self._visible_width, self.visible_copies
+        width, copies = self.num_visible, self.visible_copies
         kernel = copies * potentials.kernel[:width]
         bias = copies * potentials.visible_bias[:width]
         return Potentials(kernel, bias, potentials.hidden), visible[:, :width], width
@@ -77,7 +77,7 @@ def _tied_rbms(dbm):
             num_visible=sizes[layer],
             seed=None if dbm.seed is None else dbm.seed + layer,
             kernel_initializer=dbm._initializer(layer),
-            kernel_regularizer=dbm._kernel_regularizer,
+            kernel_regularizer=dbm.kernel_regularizer,
             dtype=dbm.dtype_policy,
         )
 
@@ -94,7 +94,7 @@ def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
         compile_each(rbms, optimizer, rule, {})
     histories = fit_each(rbms, x, epochs=epochs, **kwargs)
     if not dbm.built:
-        dbm.build((None, rbms[0]._visible_width))
+        dbm.build((None, rbms[0].num_visible))
     below = [rbm.hidden_bias for rbm in rbms]
     above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
     for layer, rbm in enumerate(rbms):
@@ -103,5 +103,5 @@ def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
     dbm.visible_bias.assign(rbms[0].visible_bias)
     dbm._copy_record(rbms[0])
     if dbm.rule is not None:
-        dbm._learner.recenter()
+        dbm.learner.recenter()
     return histories

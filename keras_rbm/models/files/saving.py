@@ -27,7 +27,7 @@ def state_of(model):
     kept = {id(variable) for variable in [*model.weights, *required.values()]}
     seeds = [variable for variable in model.variables if id(variable) not in kept]
     optional = {f"layers.seed_{i}": seed for i, seed in enumerate(seeds)}
-    rule = [] if model._learner is None else model._learner.variables
+    rule = [] if model.learner is None else model.learner.variables
     return required, optional | {f"rule.{v.name}": v for v in rule}
 
 

@@ -176,7 +176,7 @@ class Diagnosis(keras.callbacks.Callback):
         margin = max(_RISE * units, _ERRORS * noise)
         if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
             epoch = best + (length + 1) // 2
-            prior = self.model._kernel_regularizer
+            prior = self.model.kernel_regularizer
             stddev = 0.5 * getattr(prior, "stddev", 1.0)
             self._tell(
                 "overfits",
@@ -193,7 +193,7 @@ class Diagnosis(keras.callbacks.Callback):
         model, hidden = self.model, self.model.hidden
         if isinstance(hidden, list) or not are_binary(hidden):
             return
-        if model._learner.has_own_models:
+        if model.learner.has_own_models:
             return
         unit, rows = self.model.visible, self._rows
         means = filled(encoded(unit, rows), self.model.base_rate)
@@ -221,7 +221,7 @@ def _independent_losses(model, rows, states):
         name: initializer(unit.shape_of(name, rows.shape[1]))
         for name, (initializer, _) in unit.variables().items()
     }
-    fitted_to = moments(encoded_chunks(unit, rows), model._gaps.pooled(unit))
+    fitted_to = moments(encoded_chunks(unit, rows), model.gaps.pooled(unit))
     fitted = start | unit.fitted(*fitted_to)
     values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
     parameters = unit.parameters(**values)

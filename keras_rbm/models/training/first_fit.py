@@ -85,7 +85,7 @@ def _start_at_data(model, batches):
             stacklevel=2,
         )
     rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
-    mean, variance = moments(zip(rows, weights, strict=True), model._gaps.pooled(unit))
+    mean, variance = moments(zip(rows, weights, strict=True), model.gaps.pooled(unit))
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
@@ -102,7 +102,7 @@ def _start_at_data(model, batches):
     if regressions is not None:
         model.visible_kernel.assign(regressions[0])
         model.visible_bias.assign(regressions[1])
-    model._learner.recenter()
+    model.learner.recenter()
 
 
 def _regressions(model, batches):
@@ -124,7 +124,7 @@ def _regressions(model, batches):
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
-        x, y = model._form.split(x, y)
+        x, y = model.form.split(x, y)
         chosen_parts = (chosen_rows(part, chosen) for part in (x, y, weights))
         parts.append([*map(np.asarray, chosen_parts)])
     x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -164,7 +164,7 @@ def _chunks(model, batches):
     """
     chunks, weights = [], []
     for x, y, given in batches:
-        visible = model._form.split(x, y)[1]
+        visible = model.form.split(x, y)[1]
         own = np.ones(len(visible)) if given is None else np.ravel(given)
         if not own.all():
             visible = chosen_rows(visible, np.flatnonzero(own > 0.0))

@@ -194,7 +194,7 @@ class StepGuard:
         if trains:
             step = updates_of(model.optimizer) // model.rule.inner_steps + 1
             where, end = f"step {step}", f" {_NOTHING}"
-        words = model._form.expectations
+        words = model.form.expectations
         bad = named(DATA_BIT, words)
         if bad:
             low, high = map(float, tf.convert_to_tensor(self._ends))

@@ -129,7 +129,7 @@ class ManySteps:
         rest = self._count % self._batch_size
         model = self._model
         # Metrics would count filled rows, and a network could look at them.
-        whole = model._reports_predictions or model._form.called.shape is not None
+        whole = model._reports_predictions or model.form.called.shape is not None
         if rest and not self._step and whole:
             if len(rows) > 1:
                 self._call(rows[:-1], self._at_once)
@@ -205,7 +205,7 @@ def steps_of_a_moment(model, batch_size, num_steps, batch_bytes):
     It depends only on sizes, so that models of one size share what has been compiled.
     """
     rule = model.rule
-    chains = [each.shape[0] for each in model._learner.variables if each.shape]
+    chains = [each.shape[0] for each in model.learner.variables if each.shape]
     sweeps = getattr(rule, "gibbs_steps", 1)
     infers = getattr(rule, "inference", None) or model.inference
     sweeps += _ITERATION * getattr(infers, "max_iterations", 0)

@@ -60,7 +60,7 @@ def set_prior(model, fit_state):
     model.fit_state = fit_state
     if model._chooses_prior:
         stddev = fit_state.stddev or NormalPrior().stddev
-        model._kernel_regularizer.stddev = stddev
+        model.kernel_regularizer.stddev = stddev
 
 
 class EpochKey(keras.callbacks.Callback):

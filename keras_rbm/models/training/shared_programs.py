@@ -56,7 +56,7 @@ def program_for(model, function, *specs):
 def variables_of(model):
     """Returns all variables that a training step uses, in an order of its own."""
     optimizer = model.optimizer
-    kept = [*model._guard.variables, *model._learner.variables, *model.variables]
+    kept = [*model.guard.variables, *model.learner.variables, *model.variables]
     kept += [*optimizer.variables, *(v for m in model.metrics for v in m.variables)]
     others = [schedule_of(optimizer), model.inference]
     others += [getattr(model.rule, "inference", None)]

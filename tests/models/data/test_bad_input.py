@@ -19,7 +19,7 @@ def rbm():
 
 
 def state(model):
-    variables = [*model.weights, *model._learner.variables, model.seed_generator.state]
+    variables = [*model.weights, *model.learner.variables, model.seed_generator.state]
     return [variable.numpy() for variable in variables]
 
 

@@ -80,7 +80,7 @@ def test_less_momentum_where_gradients_are_of_samples(optimizer):
 
 def test_the_prior_of_each_model():
     for model, stddev in ((RBM(2, num_visible=3), 1.0), (CRBM(2), 0.55)):
-        assert model._kernel_regularizer.stddev == stddev
+        assert model.kernel_regularizer.stddev == stddev
     grown = InfiniteRBM(2, num_visible=3)
     assert grown.kernel.regularizer is None  # which the rule penalizes
     assert RBM(2, num_visible=3, kernel_regularizer=None).kernel.regularizer is None
