@@ -831,8 +831,8 @@ class BoltzmannMachine(keras.Model):
     ) -> None:
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded([self], filepath):
-            super().load_weights(filepath, *args, **kwargs)
+        with saving.unchanged_unless_loaded(self, filepath):
+            keras.Model.load_weights(self, filepath, *args, **kwargs)
 
     def export(
         self,
@@ -864,7 +864,7 @@ class BoltzmannMachine(keras.Model):
         if format == "tf_saved_model":
             export_saved_model(self, filepath, verbose, **kwargs)
         else:
-            super().export(filepath, format, verbose, **kwargs)
+            keras.Model.export(self, filepath, format, verbose, **kwargs)
 
     def summary(
         self,

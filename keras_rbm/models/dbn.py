@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,20 +20,18 @@ from keras_rbm.inference.gibbs import (
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import (
     Endpoint,
     chain_endpoints,
-    export_saved_model,
     named,
     number,
     rows,
 )
-from keras_rbm.models.files.summary import summary_of
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.training.guard import DATA_BIT
@@ -434,50 +431,11 @@ class DBN(keras.Model):
         self._assert_built("to_classifier")
         return classifier(self.rbms, num_classes, dropout)
 
-    def save(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        zipped: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Saves the model as `RBM.save` does."""
-        saving.save(self, filepath, overwrite, zipped, **kwargs)
-
-    def save_weights(
-        self,
-        filepath: str | os.PathLike,
-        overwrite: bool = True,
-        max_shard_size: float | None = None,
-    ) -> None:
-        """Saves all variables, as `RBM.save_weights` does."""
-        saving.save_weights(self, filepath, overwrite, max_shard_size)
-
-    def load_weights(
-        self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
-    ) -> None:
-        """Restores all variables, as `RBM.load_weights` does."""
-        self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded(self.rbms, filepath):
-            super().load_weights(filepath, *args, **kwargs)
-
-    def export(
-        self,
-        filepath: str | os.PathLike,
-        format: str = "tf_saved_model",
-        verbose: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Exports the model as `RBM.export` does."""
-        self._assert_built("export")
-        if format == "tf_saved_model":
-            export_saved_model(self, filepath, verbose, **kwargs)
-        else:
-            super().export(filepath, format, verbose, **kwargs)
-
-    def summary(self, *args: Any, **kwargs: Any) -> None:
-        """Prints the variables with their shapes, as `RBM.summary` does."""
-        (kwargs.get("print_fn") or print)(summary_of(self))
+    save = BoltzmannMachine.save
+    save_weights = BoltzmannMachine.save_weights
+    load_weights = BoltzmannMachine.load_weights
+    export = BoltzmannMachine.export
+    summary = BoltzmannMachine.summary
 
     def get_config(self) -> dict[str, Any]:
         rbms = [keras.saving.serialize_keras_object(rbm) for rbm in self.rbms]

@@ -362,55 +362,29 @@ def moments(chunks, pooled=None):
         pooled: function of mean, variance and count (V,) that returns better moments of
             columns with few numbers; it is called if there is NaN. Or `None`.
     """
-    count, mean, squares = 0, 0.0, 0.0
-    for chunk, own_weights in chunks:
+    count, mean, squares, number, has_gaps = 0.0, 0.0, 0.0, 0, False
+    for chunk, weights in chunks:
         rows = np.asarray(chunk, np.float64)
-        if own_weights is not None:
-            own_weights = np.ravel(own_weights)
-            rows, own_weights = rows[own_weights > 0], own_weights[own_weights > 0]
-            if not len(rows):
-                continue
-        known = rows == rows
-        if not known.all() or np.ndim(count):
-            part = _moments_of_known(rows, known, own_weights)
-            count, mean, squares = _merged((count, mean, squares), part)
-            continue
-        own = np.average(rows, 0, own_weights)
-        size = len(rows) if own_weights is None else np.sum(own_weights)
-        total = count + size
-        spread = np.square(rows - own)
-        squares = squares + (
-            spread.sum(0) if own_weights is None else own_weights @ spread
-        )
-        squares += np.square(own - mean) * count * size / total
-        mean = mean + (own - mean) * size / total
-        count = total
-    if not np.ndim(mean):
+        weights = np.ones(len(rows)) if weights is None else np.ravel(weights)
+        rows, weights = rows[weights > 0], weights[weights > 0]
+        known, number = rows == rows, number + len(rows)
+        has_gaps |= not known.all()
+        own = weights @ known
+        total = np.where(count + own > 0, count + own, 1.0)
+        center = weights @ np.where(known, rows, 0.0) / np.where(own > 0, own, 1.0)
+        shift = center - mean
+        squares = squares + weights @ np.square(np.where(known, rows - center, 0.0))
+        squares += np.square(shift) * count * own / total
+        mean, count = mean + shift * own / total, count + own
+    if not number:
         raise ValueError(
             "Expected a row of a weight above 0, of data that have not been read to "
             "their end. Received: none."
         )
-    variance = squares / np.maximum(count, np.finfo(np.float64).tiny)
-    if pooled is not None and np.ndim(count):
+    variance = squares / np.where(count > 0, count, 1.0)
+    if pooled is not None and has_gaps:
         mean, variance = pooled(mean, variance, count)
-    return mean.astype(np.float32), variance.astype(np.float32)  # type: ignore[attr-defined]
-
-
-def _moments_of_known(rows, known, weights):
-    """Returns count, mean and sum of squared deviations of each column, (V,)."""
-    each = known * (1.0 if weights is None else np.asarray(weights)[:, np.newaxis])
-    count = each.sum(0)
-    mean = (each * np.where(known, rows, 0.0)).sum(0) / np.where(count > 0, count, 1.0)
-    return count, mean, (each * np.square(np.where(known, rows - mean, 0.0))).sum(0)
-
-
-def _merged(one, two):
-    """Returns the counts, means and sums of squares of two parts as those of one."""
-    (n, mean, squares), (m, other, more) = one, two
-    total = np.where(n + m > 0, n + m, 1.0)
-    shift = other - mean
-    squares = squares + more + np.square(shift) * n * m / total
-    return n + m, mean + shift * m / total, squares
+    return mean.astype(np.float32), variance.astype(np.float32)
 
 
 def _first_spec(dataset):

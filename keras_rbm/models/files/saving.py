@@ -105,12 +105,8 @@ def save_weights(model, filepath, overwrite, max_shard_size):
 
 
 @contextlib.contextmanager
-def unchanged_unless_loaded(models, filepath):
-    """Restores models to what they were if reading a file fails.
-
-    Args:
-        models: list of the `BoltzmannMachine`s that the file is of.
-        filepath: path of the file.
+def unchanged_unless_loaded(model, filepath):
+    """Restores a model, or each of its `rbms`, to what it was if reading a file fails.
 
     Raises:
         ValueError: if the path does not end like a file that weights are read from.
@@ -120,7 +116,8 @@ def unchanged_unless_loaded(models, filepath):
             "Expected a path that ends in '.weights.h5' or '.keras'. Received: "
             f"filepath={str(filepath)!r}."
         )
-    before = [(model, model.fit_state, _values(model)) for model in models]
+    models = getattr(model, "rbms", [model])
+    before = [(each, each.fit_state, _values(each)) for each in models]
     try:
         yield
     except BaseException:
