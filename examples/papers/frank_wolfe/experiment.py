@@ -332,7 +332,7 @@ def grown_units(records, name, size):
 def parse_arguments():
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--set", choices=SETS, default="mnist")
-    shared.add_argument("--temperatures", type=int, default=10_000, help="of AIS")
+    shared.add_argument("--temperatures", type=int, default=10_000, help="at most")
     shared.add_argument("--out", default="out/frank_wolfe", help="models and backups")
     shared.add_argument("--records", default="docs/results/frank_wolfe")
     parser = argparse.ArgumentParser(
