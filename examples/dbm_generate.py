@@ -62,7 +62,7 @@ def main():
 
     dbm.inference = "mean_field"  # more sweeps than training has
     print("\nlog Z by annealed importance sampling, 100 chains:")
-    z = dbm.log_partition("ais", num_chains=100, betas=args.temperatures, progress=True)
+    z = dbm.log_partition("ais", precision=args.precision)
     bound = float(np.mean(dbm.log_likelihood_bound(test, log_partition=z)))
     lower, upper = (bound + float(z.value - end) for end in (z.upper, z.lower))
     print(f"""
@@ -96,7 +96,7 @@ def parse_arguments():
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--gibbs-steps", type=int, default=1)
     parser.add_argument("--mean-field", type=int, default=10, help="sweeps in training")
-    parser.add_argument("--temperatures", type=int, default=10_000, help="of AIS")
+    parser.add_argument("--precision", type=float, default=0.1, help="of log Z, nats")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="folder, by default out/dbm_<dataset>")
     dataset = parser.parse_known_args()[0].dataset

@@ -69,7 +69,7 @@ def main():
     if not grown.hidden_units:
         print("\nNo unit gained enough. Try a smaller --l2.")
         return
-    z = grown.log_partition("ais", num_chains=100, betas=args.temperatures)
+    z = grown.log_partition("ais", precision=args.precision)
     score = np.mean(grown.log_likelihood(test, log_partition=z))
     print(
         f"\nFound: {grown.hidden_units} units, with a test log-likelihood of "
@@ -136,7 +136,7 @@ def parse_arguments():
     parser.add_argument(
         "--patience", type=int, default=5, help="epochs without a better likelihood"
     )
-    parser.add_argument("--temperatures", type=int, default=5000, help="of AIS")
+    parser.add_argument("--precision", type=float, help="of log Z, nats")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="folder, by default out/grow_<dataset>")
     dataset = parser.parse_known_args()[0].dataset

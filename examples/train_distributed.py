@@ -59,7 +59,7 @@ def main():
         callbacks=[keras.callbacks.ModelCheckpoint(path)] if chief else [],
         verbose=0,
     )
-    z = rbm.log_partition("ais", num_chains=100, betas=1000)
+    z = rbm.log_partition("ais")
     if chief:
         score = float(np.mean(rbm.log_likelihood(images, log_partition=z)))
         mean = np.clip(images.mean(0), 0.01, 0.99)

@@ -44,12 +44,6 @@ def in_brief(monkeypatch):
                 arguments[name] = arguments[name][:rows]
         return fit(*given.args, **given.kwargs)
 
-    estimate = kr.inference.estimate_log_partition
-
-    def few(*args, **kwargs):
-        kwargs["num_chains"] = min(kwargs.get("num_chains", 100), 20)
-        return estimate(*args, **kwargs)
-
     load = kr.datasets.load
     keras_fit = keras.Model.fit
 
@@ -57,7 +51,6 @@ def in_brief(monkeypatch):
         kwargs["epochs"] = min(kwargs.get("epochs", 1), 2)
         return keras_fit(self, *args, **kwargs)
 
-    monkeypatch.setattr(kr.inference, "estimate_log_partition", few)
     monkeypatch.setattr(BoltzmannMachine, "fit", short)
     monkeypatch.setattr(keras.Sequential, "fit", short_network)
     monkeypatch.setattr(kr.datasets, "load", lambda *a, **k: load(*a, **k).take(100))

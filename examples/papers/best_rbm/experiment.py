@@ -23,8 +23,6 @@ import keras_rbm as kr
 from examples.papers.dc_programming.large import drawings
 from examples.papers.records import write_record
 
-#: Most temperatures go to where the annealed model changes most.
-BETAS = [(0.5, 500), (0.9, 4000), (1.0, 5500)]
 #: What is good for each data set; every number can be changed on the command line.
 RECIPES = {
     "mnist": {"epochs": 370, "learning_rate": 0.1},
@@ -60,7 +58,7 @@ def main():
     records.mkdir(parents=True, exist_ok=True)
     draw(rbm, images, records / f"{args.set}.png")
 
-    annealing = rbm.anneal(num_chains=100, betas=BETAS, progress=True)
+    annealing = rbm.anneal(precision=0.05)
     z = annealing.ais
     likelihood = np.mean(rbm.log_likelihood(test, log_partition=z))
     some = next(iter(test))[:100]
