@@ -96,7 +96,7 @@ def parse_arguments():
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--gibbs-steps", type=int, default=1)
     parser.add_argument("--mean-field", type=int, default=10, help="sweeps in training")
-    parser.add_argument("--precision", type=float, default=0.02, help="of log Z, nats")
+    parser.add_argument("--precision", type=float, default=0.1, help="of log Z, nats")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="folder, by default out/dbm_<dataset>")
     dataset = parser.parse_known_args()[0].dataset

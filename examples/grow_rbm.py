@@ -136,7 +136,7 @@ def parse_arguments():
     parser.add_argument(
         "--patience", type=int, default=5, help="epochs without a better likelihood"
     )
-    parser.add_argument("--precision", type=float, default=0.02, help="of log Z, nats")
+    parser.add_argument("--precision", type=float, help="of log Z, nats")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="folder, by default out/grow_<dataset>")
     dataset = parser.parse_known_args()[0].dataset

@@ -14,7 +14,8 @@ import keras_rbm
 #: Examples of more than a second. Tests of the same name call the same.
 SLOW = {
     "keras_rbm.callbacks.log_likelihood",
-    "keras_rbm.inference.annealing.annealing",
+    "keras_rbm.inference.annealing.both_ways",
+    "keras_rbm.inference.annealing.replica_bridge",
     "keras_rbm.layers.rbm_prior",
     "keras_rbm.models.dbm",
     "keras_rbm.models.dbn",

@@ -11,7 +11,6 @@ import tensorflow as tf
 from model_test_case import two_cpus
 
 import keras_rbm as kr
-from keras_rbm.inference.annealing.options import Options
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -45,11 +44,6 @@ def in_brief(monkeypatch):
                 arguments[name] = arguments[name][:rows]
         return fit(*given.args, **given.kwargs)
 
-    checked = Options.checked
-
-    def few(self, potentials):
-        return checked(self._replace(num_chains=min(self.num_chains, 20)), potentials)
-
     load = kr.datasets.load
     keras_fit = keras.Model.fit
 
@@ -57,7 +51,6 @@ def in_brief(monkeypatch):
         kwargs["epochs"] = min(kwargs.get("epochs", 1), 2)
         return keras_fit(self, *args, **kwargs)
 
-    monkeypatch.setattr(Options, "checked", few)
     monkeypatch.setattr(BoltzmannMachine, "fit", short)
     monkeypatch.setattr(keras.Sequential, "fit", short_network)
     monkeypatch.setattr(kr.datasets, "load", lambda *a, **k: load(*a, **k).take(100))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras_rbm.inference.annealing.annealing import bidirectional
 
 from keras_rbm import inference, plots
+from keras_rbm.inference.annealing.both_ways import bidirectional
 
 
 def annealed(log_weights, **kwargs):

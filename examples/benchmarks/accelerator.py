@@ -156,7 +156,8 @@ def sweep(num_visible, num_hidden, chains):
 
 def annealing(num_visible, num_hidden, chains, count):
     """Annealed importance sampling, whole."""
-    from keras_rbm.inference.annealing.tempered_path import anneal_forward, temperatures
+    from keras_rbm.inference.annealing.chains import anneal_forward
+    from keras_rbm.inference.annealing.path import temperatures
 
     units = num_visible + num_hidden
     return {

@@ -77,7 +77,7 @@ def main():
         (f"Frank-Wolfe, {units} units", grown.to_rbm(), growing),
         (f"CD-10, {units} units, {TURNS * epochs} epochs", trained, training),
     ):
-        z = model.log_partition("ais", precision=0.02)
+        z = model.log_partition("ais", precision=0.1)
         score = np.mean(model.log_likelihood(test, log_partition=z))
         error = float(z.stderr)
         print(

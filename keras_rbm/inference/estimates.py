@@ -34,10 +34,14 @@ _REASONS = {
     "tempering": "replicas exchange or travel too rarely",
 }
 _CURES = {
-    "tempering": "Use more replicas (betas=40) and steps, or method='bidirectional'.",
-    "ais": "Use method='bidirectional', or ten times as many chains or betas.",
+    "tempering": "Use method='bidirectional', or precision=0.05 for more sweeps.",
+    "ais": "Use method='bidirectional', or ten times as many chains, or precision=0.05 "
+    "for up to 10,000 temperatures.",
 }
-_CURE = "Use ten times as many chains (by default 100), or betas."
+_CURE = (
+    "Use ten times as many chains (by default 100), or precision=0.05 for up to 10,000 "
+    "temperatures."
+)
 
 
 class LogPartition(NamedTuple):

@@ -25,7 +25,6 @@ _ANNEALED = ("ais", "bidirectional", "reverse_ais")
 METHODS = ("exact", "bethe", "mean_field", *_ANNEALED, "tempering")
 
 
-@full_precision()
 def log_partitions(
     potentials: Potentials,
     methods: Sequence[str | None],
@@ -48,15 +47,16 @@ def log_partitions(
         _check_name(method)
     check_model(potentials)
     check_finite(potentials)
-    # These first: they refuse models that do not suit before others take time.
-    estimates = {
-        method: _DETERMINISTIC[method](potentials)
-        for method in methods
-        if method in _DETERMINISTIC
-    }
-    if len(estimates) < len(methods):
-        options = options.checked(potentials)
-        estimates |= _by_chains(potentials, methods, options, ladder)
+    with full_precision():
+        # These first: they refuse models that do not suit before others take time.
+        estimates = {
+            method: _DETERMINISTIC[method](potentials)
+            for method in methods
+            if method in _DETERMINISTIC
+        }
+        if len(estimates) < len(methods):
+            options = options.checked(potentials)
+            estimates |= _by_chains(potentials, methods, options, ladder)
     for method in methods:
         if method not in _DETERMINISTIC and not np.all(estimates[method].is_finite):
             # At the line that has asked a model for its log Z.

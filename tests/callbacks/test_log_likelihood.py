@@ -22,7 +22,7 @@ def compiled():
 
 def test_interval_holds_the_exact_likelihood(data):
     rbm = compiled()
-    callback = LogLikelihood(data, num_chains=200, betas=300)
+    callback = LogLikelihood(data, num_chains=200)
     history = rbm.fit(data, epochs=3, callbacks=[callback], verbose=0).history
     exact = np.mean(rbm.log_likelihood(data, rbm.log_partition("exact")))
     lower, value, upper = (
@@ -36,15 +36,15 @@ def test_interval_holds_the_exact_likelihood(data):
 
 def test_is_what_the_model_itself_says(data):
     rbm = compiled()
-    callback = LogLikelihood(data, num_chains=30, betas=50, seed=3)
+    callback = LogLikelihood(data, num_chains=30, seed=3)
     history = rbm.fit(data, epochs=2, callbacks=[callback], verbose=0).history
-    z = rbm.log_partition("bidirectional", num_chains=30, betas=50, seed=3)
+    z = rbm.log_partition("bidirectional", num_chains=30, seed=3)
     expected = np.mean(rbm.log_likelihood(data, z))
     np.testing.assert_allclose(history["log_likelihood"][-1], expected, rtol=1e-6)
 
 
 def test_every_leaves_the_other_epochs_without_keys(data):
-    callback = LogLikelihood(data, every=3, betas=20, name="val_log_likelihood")
+    callback = LogLikelihood(data, every=3, name="val_log_likelihood")
     history = compiled().fit(data, epochs=7, callbacks=[callback], verbose=0).history
     assert len(history["loss"]) == 7
     for end in ("", "_lower", "_upper"):
@@ -52,7 +52,7 @@ def test_every_leaves_the_other_epochs_without_keys(data):
 
 
 def test_training_goes_on_as_without_it(data):
-    assert_training_unchanged(compiled, data, LogLikelihood(data, betas=20))
+    assert_training_unchanged(compiled, data, LogLikelihood(data))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,6 @@ def test_training_goes_on_as_without_it(data):
     [
         ({"every": 0}, "Received: every=0"),
         ({"num_chains": 1}, "Received: num_chains=1"),
-        ({"betas": [0.0, 0.5, 0.4, 1.0]}, "increase strictly"),
         ({"name": ""}, "Received: name=''"),
     ],
 )

@@ -30,7 +30,7 @@ def test_dbn_classifier(run_script, tmp_path):
 
 @pytest.mark.slow
 def test_dbm_generate(run_script, tmp_path):
-    options = "--layers 8 6 --epochs 1 --batch-size 400 --precision 1"
+    options = "--layers 8 6 --epochs 1 --batch-size 400 --precision 9"
     shown = run_script("dbm_generate.py", options, tmp_path / "out")
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert f"{scores['bound']:.2f}  [{scores['lower']:.2f}, " in shown

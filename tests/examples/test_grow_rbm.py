@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.slow
 def test_grows_scores_and_saves(run_script, tmp_path):
-    options = "--units 2 --samples 100 --precision 1"
+    options = "--units 2 --samples 100 --precision 9"
     shown = run_script("grow_rbm.py", options, tmp_path / "out")
     rows = re.findall(r"^ +([12]) +\S+ +\S+ +(-\d+\.\d\d)$", shown, re.M)
     assert [units for units, _ in rows] == ["1", "2"]

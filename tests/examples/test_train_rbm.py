@@ -7,7 +7,7 @@ import keras
 
 def test_trains_scores_and_saves(run_script, tmp_path):
     options = "--hidden 8 --epochs 2 --batch-size 400 --gibbs-steps 1 "
-    options += "--precision 1 --rule cd"
+    options += "--precision 9 --rule cd"
     shown = run_script("train_rbm.py", options, tmp_path / "out")
     assert "free_energy_gap" in shown
     score = r"(-\d+\.\d\d)  \[(-\d+\.\d\d), (-\d+\.\d\d|inf)\]  AIS"

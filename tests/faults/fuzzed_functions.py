@@ -28,8 +28,7 @@ _STATES = tf.constant(DATA)
 _HIDDEN = tf.constant(DATA[:, :3])
 _MESSAGES = {"max_iterations": 3, "weights": None, "pairwise": "mean"}
 _DAMPED = _MESSAGES | {"tolerance": 1e-3, "damping": 0.0}
-_TEMPERED = {"betas": 3, "steps": 5, "base": None, "initial_visible": None, "seed": 0}
-_AIS = ANNEAL | {"base": None}
+_PATH = {"base": None, "betas": 5, "seed": 0}
 
 #: Functions of `keras_rbm.inference`, and arguments that they take.
 INFERENCE = {
@@ -38,27 +37,14 @@ INFERENCE = {
         "visible": [0.0] * WIDTH,
         "hidden": [0.0] * 3,
     },
-    "annealed_importance_sampling": _with(**_AIS),
-    "reverse_annealed_importance_sampling": _with(
-        visible=_STATES, base=None, betas=5, seed=0
+    "annealed_importance_sampling": _with(num_chains=10, **_PATH),
+    "reverse_annealed_importance_sampling": _with(visible=_STATES, **_PATH),
+    "annealed_log_likelihood": _with(visible=_STATES, num_chains=10, **_PATH),
+    "anneal": _with(chains=None, base=None, **ANNEAL),
+    "temper": _with(chains=None, base=None, **ANNEAL),
+    "parallel_tempering": _with(
+        num_samples=5, steps=5, initial_visible=None, clamp=None, **_PATH
     ),
-    "annealed_log_likelihood": _with(visible=_STATES, **_AIS),
-    "tempered_log_partition": _with(num_chains=5, ancestors=None, **_TEMPERED),
-    "parallel_tempering": _with(num_samples=5, adapt=0, clamp=None, **_TEMPERED),
-    "find_starting_point": _with(base=None, chains=None, num_chains=10, seed=0),
-    "anneal": _with(
-        chains=None, steps=None, initial_visible=None, search=False, **_AIS
-    ),
-    "estimate_log_partition": _with(
-        method="exact",
-        chains=None,
-        steps=None,
-        initial_visible=None,
-        search=True,
-        **_AIS,
-    ),
-    "temperatures": {"betas": 3},
-    "equalized_betas": {"betas": [0.0, 0.5, 1.0], "swap_rates": [0.4, 0.8]},
     "exact_log_partition": _with(),
     "exact_moments": _with(),
     "gibbs_chain": _with(visible=_STATES, seed=0, num_sweeps=2, clamp=None),
@@ -89,7 +75,7 @@ INFERENCE = {
 #: What the functions return, not called by users.
 RECORDS = {
     "Annealing", "Beliefs", "Exact", "Inference", "LogPartition",
-    "METHODS", "Moments", "StartingPoint", "TemperedChains", "TemperedPath",
+    "Moments", "TemperedChains",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import keras_rbm as kr
 _ROWS = {"x": DATA}
 _PAIR = {"x": DATA, "y": DATA}
 _XV = {"x": DATA, "v": DATA}
-ANNEAL = {"num_chains": 10, "betas": 5, "seed": 0}
+ANNEAL = {"num_chains": 10, "precision": 9.0, "seed": 0}
 _SAMPLE = {"steps": 2, "initial_visible": None, "seed": 0}
 _GAPS = np.where(np.arange(WIDTH) < 2, DATA, np.nan)
 
@@ -45,8 +45,8 @@ _UNCONDITIONAL = {
     "reconstruct": _ROWS,
     "marginals": _ROWS | {"steps": 2, "seed": 0},
     "impute": _ROWS | {"method": "mean", "steps": 2, "seed": 0},
-    "anneal": {"steps": None, "search": False} | ANNEAL,
-    "log_partition": {"method": "exact", "steps": None, "search": True} | ANNEAL,
+    "anneal": ANNEAL,
+    "log_partition": {"method": "exact"} | ANNEAL,
     "sample": {"num_samples": 3} | _SAMPLE,
     "sample, clamped": {"num_samples": ROWS} | _SAMPLE | {"initial_visible": _GAPS},
     "save": {"filepath": "model.keras"},
@@ -96,7 +96,7 @@ METHODS = {
         "sample": _ROWS | _SAMPLE,
         "sample, clamped": _ROWS | _SAMPLE | {"initial_visible": _GAPS},
         "free_energy": _XV,
-        "log_partition": _ROWS | {"method": "mean_field", "steps": None} | ANNEAL,
+        "log_partition": _ROWS | {"method": "mean_field"} | ANNEAL,
         "log_likelihood": _XV | {"log_partition": "exact"},
     },
     "DBN": _without(

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.faults
 #: Calls of some seconds, where the arguments are good.
 SLOW = {
     "export",
-    "find_starting_point",
+    "anneal",
+    "temper",
     "pretrain",
     "quality_report",
     "score_report",

@@ -47,7 +47,7 @@ def learn():
         rule = kr.rules.PersistentContrastiveDivergence(num_chains=7)
         rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
     loss = rbm.fit(x, batch_size=10, epochs=2, verbose=0).history["loss"]
-    z = rbm.log_partition("ais", num_chains=50, betas=100)
+    z = rbm.log_partition("ais", num_chains=50)
     return {
         "history": history,
         "kernel": crbm.kernel.numpy().tolist(),

@@ -35,23 +35,21 @@ def score(name):
     if name == "report":
         return lambda: keras_rbm.score_report(rbm, ROWS, steps=5)
     if name == "raise":
-        path = rbm.anneal(betas=20)
+        path = rbm.anneal(precision=9.0)
         return lambda: keras_rbm.inference.annealed_log_likelihood(
             rbm.potentials(), ROWS, base=path.base, betas=path.betas
         )
     if name == "callback":
-        callback = keras_rbm.callbacks.LogLikelihood(ROWS, betas=20)
+        callback = keras_rbm.callbacks.LogLikelihood(ROWS, precision=9.0)
         callback.set_model(rbm)
         callback.set_params({"epochs": 3})
         return lambda: (callback.on_train_begin(), callback.on_epoch_end(0, {}))
     return lambda: [
         rbm.free_energy(ROWS),
         rbm.pseudo_log_likelihood(ROWS),
-        rbm.log_partition("tempering", steps=40, num_chains=20),
+        rbm.log_partition("tempering", num_chains=20),
         rbm.log_likelihood(ROWS, "exact"),
-        rbm.log_partition("bidirectional", betas=10, num_chains=10),
-        rbm.anneal(betas=20, search=False),
-        keras_rbm.inference.find_starting_point(rbm.potentials(), num_chains=10),
+        rbm.log_partition("bidirectional", num_chains=10, precision=9.0),
         keras_rbm.inference.pseudo_log_likelihood(rbm.potentials(), ROWS),
     ]
 

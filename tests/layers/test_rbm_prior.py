@@ -205,4 +205,4 @@ def test_log_partition_starts_its_search_at_the_chains():
     chains = prior.rbm._chains(prior.rbm.potentials())
     assert chains.shape == (7, 5)
     assert set(np.unique(chains)) <= {0.0, 1.0}
-    prior.rbm.log_partition("bidirectional", num_chains=10, betas=10)
+    prior.rbm.log_partition("bidirectional", num_chains=10, precision=9.0)

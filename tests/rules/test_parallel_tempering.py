@@ -10,8 +10,8 @@ from steps import step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
-from keras_rbm.inference import TemperedPath
 from keras_rbm.inference.annealing import ladder
+from keras_rbm.inference.annealing.path import TemperedPath
 from keras_rbm.rules import ParallelTempering, parallel_tempering
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")

@@ -58,7 +58,7 @@ def main():
     records.mkdir(parents=True, exist_ok=True)
     draw(rbm, images, records / f"{args.set}.png")
 
-    annealing = rbm.anneal(precision=0.02)
+    annealing = rbm.anneal(precision=0.05)
     z = annealing.ais
     likelihood = np.mean(rbm.log_likelihood(test, log_partition=z))
     some = next(iter(test))[:100]

@@ -43,8 +43,7 @@ class Curve(keras.callbacks.Callback):
     def __init__(self, path, test, every, betas, resumed):
         super().__init__()
         self.path, self.every = path, every
-        precision = 0.02 if betas > 1000 else None
-        self.score = kr.callbacks.LogLikelihood(test, precision=precision, method="ais")
+        self.score = kr.callbacks.LogLikelihood(test, method="ais")
         empty = {"epochs": [], "log_likelihood": [], "lower": [], "upper": []}
         self.curve = json.loads(path.read_text()) if resumed else empty
         self.seconds = self.curve.setdefault("seconds", [])

@@ -107,7 +107,7 @@ def run(settings, folder, records):
         *(settings[key] for key in ("unit", "penalty", "epochs", "rate")),
     )
     record = settings | {"minutes": (time.perf_counter() - start) / 60.0}
-    z = rbm.log_partition("bidirectional", precision=0.02)
+    z = rbm.log_partition("bidirectional", precision=0.05)
     record["log_z"] = [float(value) for value in (z.value, z.lower, z.upper)]
     score = per_site(rbm, sequences[train], weights[train], z)
     record["training"] = score

@@ -90,16 +90,12 @@ CALLS = {
         lambda m: m.log_partition("magic"),
         "one of .'exact', .*Received: 'magic'",
     ),
-    "betas": (lambda m: m.log_partition(betas=[0.0, 0.5]), "from 0 to 1.*Received"),
+    "precision": (lambda m: m.log_partition(precision=0.0), "precision > 0.*Received"),
     "log Z": (
         lambda m: m.log_likelihood(DATA, [1.0, 2.0]),
         r"LogPartition or one number.*\[1.0, 2.0\]",
     ),
     "chains": (lambda m: m.log_partition(num_chains=1), "num_chains ≥ 2"),
-    "one bound": (
-        lambda m: m.log_partition("reverse_ais", betas=2, initial_visible=DATA[:1]),
-        "at least two chains",
-    ),
     "loss": (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
     "rule": (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
     "call": (lambda m: m(DATA[:, :3]), r"have value 6.*\(20, 3\)"),
