@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm._checks import check_flags
+from keras_rbm._checks import check_counts, check_flags
 from keras_rbm._images import checked_image_shape
 from keras_rbm.datasets import keyed
-from keras_rbm.datasets.arguments import (
-    check_counter,
-    check_dataset,
-    in_unit_interval,
-)
+from keras_rbm.datasets.pipeline import check_floats, in_unit_interval
 
 
 def corrupt(
@@ -55,10 +51,9 @@ def corrupt(
         the same shape and type, with the cardinality of `dataset`.
 
     Raises:
-        TypeError: if `dataset` is not a dataset or `corruption` not a function.
-        ValueError: if the elements do not begin with vectors of floats, the
-            corruption does not fit them, `seed` is not an integer, or `iterations` is
-            given with `redraw=False`.
+        TypeError: if `dataset` is not a dataset.
+        ValueError: if the elements do not begin with floats, the corruption does not
+            fit them, or `seed` is not an integer.
 
     Example:
 
@@ -86,36 +81,16 @@ def corrupt(
     >>> [noisy.shape == clean.shape == (20, 64) for noisy, clean in train]
     [True, True, True, True, True]
     """
-    _check_vectors(dataset)
+    check_floats(dataset)
     check_flags(redraw=redraw)
-    if iterations is not None:
-        check_counter(iterations)
-    if not callable(corruption) or isinstance(corruption, type):
-        raise TypeError(
-            "Expected a corruption. "
-            f"Received: corruption={corruption!r}. Pass for example "
-            "keras_rbm.datasets.flip(0.1)."
-        )
-    if iterations is not None and not redraw:
-        raise ValueError(
-            "Expected redraw=True with a counter, which tells the epochs apart. "
-            f"Received: redraw={redraw!r}, iterations={iterations!r}. Pass "
-            "redraw=True, or leave iterations out."
-        )
 
     def pair(element, key):
         clean, *rest = element if isinstance(element, tuple) else (element,)
         corrupted = tf.ensure_shape(corruption(clean, key), clean.shape)
         return (corrupted, clean, *rest)
 
-    return keyed.map_with_keys(
-        dataset,
-        pair,
-        stream=keyed.CORRUPTING,
-        seed=seed,
-        redraw=redraw,
-        iterations=iterations,
-    )
+    keys = {"stream": keyed.CORRUPTING, "seed": seed, "redraw": redraw}
+    return keyed.map_with_keys(dataset, pair, **keys, iterations=iterations)
 
 
 def flip(probability: float) -> Callable:
@@ -171,12 +146,7 @@ def occlude(
     >>> [int(sum(noisy)) for noisy, clean in covered]
     [12]
     """
-    size = keyed.as_int("size", size)
-    if size < 1:
-        raise ValueError(
-            f"Expected a patch of at least one pixel. Received: size={size}. Pass a "
-            "positive int."
-        )
+    check_counts(size=size)
     _check_fraction(value=value)
 
     def corruption(clean, key):
@@ -201,23 +171,6 @@ def occlude(
         return tf.where(covered, tf.constant(value, clean.dtype), clean)
 
     return corruption
-
-
-def _check_vectors(dataset):
-    check_dataset(dataset)
-    spec = dataset.element_spec
-    first = spec[0] if isinstance(spec, tuple) else spec
-    if (
-        not isinstance(first, tf.TensorSpec)
-        or not first.dtype.is_floating
-        or not first.shape.rank
-        or first.shape[-1] is None
-    ):
-        raise ValueError(
-            "Expected elements that begin with vectors of floats, of known width. "
-            f"Received: dataset.element_spec={spec}. Map the dataset to such vectors, "
-            "with tf.cast, tf.reshape or tf.ensure_shape."
-        )
 
 
 def _check_fraction(**values):

@@ -38,21 +38,14 @@ def hold_in_memory(data: Any) -> Any:
 
 def count_examples(examples: Any) -> int:
     """Returns the common length of the first axis of all tensors in a nest."""
-    shapes = [x.shape for x in tf.nest.flatten(examples) if x is not None]
-    if not shapes or any(len(shape) == 0 for shape in shapes):
+    shapes = [tuple(x.shape) for x in tf.nest.flatten(examples) if x is not None]
+    counts = {shape[0] if shape else 0 for shape in shapes}
+    if len(counts) != 1 or counts == {0}:
         raise ValueError(
-            "Expected arrays with the examples on their first axis. "
-            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
-            "Convert lists of numbers with numpy.array."
+            "Expected arrays with the examples on their first axis, the same, positive "
+            f"number in all. Received: data with shapes {shapes}."
         )
-    counts = {int(shape[0]) for shape in shapes}
-    if len(counts) > 1 or counts == {0}:
-        raise ValueError(
-            "Expected the same, positive number of examples in all components. "
-            f"Received: data with shapes {[tuple(shape) for shape in shapes]}. "
-            "Check the first axis of each array."
-        )
-    return counts.pop()
+    return int(counts.pop())
 
 
 def map_present(function: Callable[..., Any], *nests: Any) -> Any:

@@ -1,12 +1,12 @@
 """Epochs whose randomness depends only on a seed and a counter."""
 
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
+
+from keras_rbm._checks import seed_number
 
 # Keeps the streams of one seed apart.
 SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
@@ -41,18 +41,6 @@ def map_with_keys(
     counter = itertools.count()
     read = (lambda: next(counter)) if iterations is None else reader(iterations)
     return each_epoch(read, (), map_epoch, dataset.cardinality())
-
-
-def as_int(name: str, value: Any) -> int:
-    """Returns `value` as a Python int, or raises a ValueError that names it."""
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(
-            f"Expected an integer. Received: {name}={value!r}. Pass a Python int."
-        ) from None
 
 
 def shuffled_rows(count: int, seed: int, step: int | tf.Tensor) -> tf.Tensor:
@@ -93,21 +81,34 @@ def each_epoch(
 
 
 def reader(iterations: Any) -> Callable[[], tf.Tensor]:
-    """Returns a function of no arguments that reads a counter as int64."""
+    """Returns a function of no arguments that reads a counter as int64.
+
+    Raises:
+        TypeError: if `iterations` is neither an integer nor a function for one.
+    """
 
     def read():
         value = iterations() if callable(iterations) else iterations
         return tf.cast(tf.convert_to_tensor(value), tf.int64)
 
+    try:
+        is_counter = (
+            callable(iterations) or tf.convert_to_tensor(iterations).dtype.is_integer
+        )
+    except (TypeError, ValueError, OverflowError):
+        is_counter = False
+    if not is_counter:
+        raise TypeError(
+            "Expected iterations as an integer variable, such as optimizer.iterations, "
+            "an int, or a function that returns one. Received: iterations of type "
+            f"{type(iterations).__name__}."
+        )
     return read
 
 
 def root_key(seed: int) -> tf.Tensor:
     """Returns the key, int64 (2,), of a 64-bit seed."""
-    number = as_int("seed", seed)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"Expected a 64-bit seed. Received: seed={seed!r}.")
-    return tf.constant([number, 0], tf.int64)
+    return tf.constant([seed_number(seed), 0], tf.int64)
 
 
 def fold_in(key: tf.Tensor, value: int | tf.Tensor) -> tf.Tensor:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm._checks import check_flags
 from keras_rbm.datasets import pipeline, preparation
-from keras_rbm.datasets.arguments import check_binarization_method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +143,6 @@ def _check_request(name, split, binarize, with_labels, options):
             f"Received: name={name!r}. For other sets use tfds.load."
         )
     source = _SOURCES[name]
-    check_flags(with_labels=with_labels)
     if not isinstance(split, str) or split not in source.splits:
         raise ValueError(
             f"Expected a split of {name!r} among {source.splits}. "
@@ -165,7 +162,7 @@ def _check_request(name, split, binarize, with_labels, options):
             "Leave them out."
         )
     if binarize is not None:
-        check_binarization_method(binarize)
+        pipeline.check_binarization_method(binarize)
     return source
 
 

@@ -19,23 +19,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_rbm._checks import check_flags
-from keras_rbm.datasets import in_memory
-from keras_rbm.datasets.arguments import (
-    check_binarization_method,
-    check_counter,
-    check_intensities,
-    in_unit_interval,
-)
-from keras_rbm.datasets.keyed import (
-    SAMPLING,
-    as_int,
-    each_epoch,
-    map_with_keys,
-    reader,
-    root_key,
-    shuffled_rows,
-)
+from keras_rbm._checks import check_counts, check_flags
+from keras_rbm.datasets import in_memory, keyed
+
+BINARIZATION_METHODS = ("threshold", "sample")
+#: By how much resized images may leave [0, 1].
+_ROUNDING = 1e-3
 
 
 def binarize(
@@ -90,11 +79,9 @@ def binarize(
         1. Salakhutdinov, Murray. On the quantitative analysis of deep belief
            networks. ICML 2008.
     """
-    check_intensities(dataset)
+    check_floats(dataset)
     check_binarization_method(method)
     check_flags(redraw=redraw)
-    if iterations is not None:
-        check_counter(iterations)
     if method == "threshold":
         return dataset.map(
             lambda *element: _map_first(_threshold, _unsplat(dataset, element)),
@@ -104,14 +91,8 @@ def binarize(
     def sample(element, key):
         return _map_first(lambda mean: _bernoulli(mean, key), element)
 
-    return map_with_keys(
-        dataset,
-        sample,
-        stream=SAMPLING,
-        seed=seed,
-        redraw=redraw,
-        iterations=iterations,
-    )
+    keys = {"stream": keyed.SAMPLING, "seed": seed, "redraw": redraw}
+    return keyed.map_with_keys(dataset, sample, **keys, iterations=iterations)
 
 
 def shuffled_batches(
@@ -166,15 +147,10 @@ def shuffled_batches(
     train = kr.datasets.binarize(batches, "sample", iterations=optimizer.iterations)
     ```
     """
-    batch_size = as_int("batch_size", batch_size)
+    check_counts(batch_size=batch_size)
     check_flags(drop_remainder=drop_remainder)
-    check_counter(iterations)
-    if not 1 <= batch_size < 2**63:
-        raise ValueError(
-            "Expected batches of at least one and fewer than 2**63 examples. "
-            f"Received: batch_size={batch_size}. Pass a positive integer."
-        )
-    root_key(seed)  # raises an error unless it is a seed
+    read = keyed.reader(iterations)
+    keyed.root_key(seed)  # raises an error unless it is a seed
     # On the host, where tf.data gathers, not on the default device of eager tensors.
     with tf.device("CPU:0"):
         examples = in_memory.hold_in_memory(data)
@@ -189,10 +165,8 @@ def shuffled_batches(
     if not drop_remainder:
         num_batches = -(-num_examples // batch_size)
 
-    read = reader(iterations)
-
     def read_order():
-        return shuffled_rows(num_examples, seed, read())
+        return keyed.shuffled_rows(num_examples, seed, read())
 
     def rows_of(order):
         return tf.data.Dataset.from_tensor_slices(order).batch(
@@ -202,15 +176,57 @@ def shuffled_batches(
     def gather(rows):
         return in_memory.map_present(lambda x: in_memory.gather(x, rows), examples)
 
-    batches = each_epoch(read_order, (num_examples,), rows_of, num_batches)
-    return batches.map(gather).prefetch(2).with_options(_without_autotuning())
-
-
-def _without_autotuning():
-    # The end of an epoch waits for the autotuner's thread, for up to a second.
+    # The end of an epoch would wait for the autotuner's thread, for up to a second.
     options = tf.data.Options()
     options.autotune.enabled = False
-    return options
+    batches = keyed.each_epoch(read_order, (num_examples,), rows_of, num_batches)
+    return batches.map(gather).prefetch(2).with_options(options)
+
+
+def check_binarization_method(method: str) -> None:
+    """Raises a ValueError unless `method` names a way to binarize."""
+    if not isinstance(method, str) or method not in BINARIZATION_METHODS:
+        raise ValueError(
+            f"Expected a binarization method among {BINARIZATION_METHODS}. "
+            f"Received: method={method!r:.200}. Use 'sample' to draw each pixel with "
+            "its intensity as the mean, 'threshold' to compare it with 127/255."
+        )
+
+
+def check_floats(dataset: tf.data.Dataset) -> None:
+    """Raises an error unless elements of a dataset begin with floats."""
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            f"Expected a tf.data.Dataset. Received: dataset of {type(dataset)}. Make "
+            "one from an array with tf.data.Dataset.from_tensor_slices(array)."
+        )
+    spec = dataset.element_spec
+    first = spec[0] if isinstance(spec, tuple) and spec else spec
+    if not isinstance(first, tf.TensorSpec) or not first.dtype.is_floating:
+        raise ValueError(
+            "Expected elements that begin with floats in [0, 1]. Received: "
+            f"dataset.element_spec={spec!r:.200}. Map the dataset to such tensors."
+        )
+
+
+def in_unit_interval(values: tf.Tensor) -> tf.Tensor:
+    """Returns values of an element, which raise an error where they are not in [0, 1].
+
+    Raises:
+        tf.errors.InvalidArgumentError: when the dataset is read.
+    """
+    inside = tf.reduce_all((values >= -_ROUNDING) & (values <= 1.0 + _ROUNDING))
+    received = tf.reduce_min(values), "to", tf.reduce_max(values)
+    check = tf.debugging.Assert(
+        inside,
+        [
+            "Expected values in [0, 1]. Received: values from",
+            *received,
+            "or NaN. Divide raw pixels by 255; turn spins s into (s + 1) / 2.",
+        ],
+    )
+    with tf.control_dependencies([check]):
+        return tf.identity(values)
 
 
 def _bernoulli(mean, key):

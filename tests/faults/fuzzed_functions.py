@@ -97,8 +97,8 @@ def _consumed(dataset):
     return list(dataset.take(2))
 
 
-def _corrupted(corruption, dataset):
-    return _consumed(kr.datasets.corrupt(dataset, corruption))
+def _corrupted(corruption, dataset, **options):
+    return _consumed(kr.datasets.corrupt(dataset, corruption, **options))
 
 
 def _vectors():
@@ -131,10 +131,8 @@ OTHERS = {
         | {"drop_remainder": False},
     ),
     "datasets.corrupt": (
-        lambda **k: _consumed(kr.datasets.corrupt(**k)),
-        {"dataset": _vectors, "corruption": lambda: kr.datasets.flip(0.1)}
-        | {"redraw": False}
-        | _BATCHES,
+        lambda **k: _corrupted(kr.datasets.flip(0.1), **k),
+        {"dataset": _vectors} | {"redraw": False} | _BATCHES,
     ),
     "datasets.flip": (
         lambda probability: _corrupted(kr.datasets.flip(probability), _vectors()),
