@@ -16,6 +16,7 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 import keras_rbm as kr
+from keras_rbm.units.rectified import RectifiedParameters
 
 _FOLDER = pathlib.Path(__file__).parent / "pictures"
 _GRAY = "#888888"
@@ -88,7 +89,7 @@ def _draw_unit(axes, layer):
         if layer.finite:
             states = np.float32(layer.states)[:, np.newaxis]
         else:
-            low = 0.0 if isinstance(layer, kr.units.RectifiedParameters) else -4.0
+            low = 0.0 if isinstance(layer, RectifiedParameters) else -4.0
             states = np.linspace(low, 4.5, 120, dtype="float32")[:, np.newaxis]
         given = tf.repeat(natural, len(states), 0)
         log_p = kr.inference.potentials.log_conditional(layer, states, given)

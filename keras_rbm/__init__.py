@@ -21,11 +21,11 @@ from keras_rbm import random as random
 from keras_rbm import regularizers as regularizers
 from keras_rbm import rules as rules
 from keras_rbm import units as units
+from keras_rbm._quality import quality_report as quality_report
+from keras_rbm._scoring import score_report as score_report
 from keras_rbm._version import __version__ as __version__
 from keras_rbm.models import CRBM as CRBM
 from keras_rbm.models import DBM as DBM
 from keras_rbm.models import DBN as DBN
 from keras_rbm.models import RBM as RBM
 from keras_rbm.models import InfiniteRBM as InfiniteRBM
-from keras_rbm.quality import quality_report as quality_report
-from keras_rbm.scoring import score_report as score_report

@@ -21,7 +21,7 @@ SLOW = {
     "keras_rbm.models.infinite_rbm",
     "keras_rbm.plots.estimates",
     "keras_rbm.rules.frank_wolfe",
-    "keras_rbm.scoring",
+    "keras_rbm._scoring",
     "keras_rbm.sklearn.crbm_classifier",
 }
 

@@ -26,8 +26,8 @@ FLOORS = (
     "layers",
     "metrics",
     "_images",
-    "scoring",
-    "quality",
+    "_scoring",
+    "_quality",
     "plots",
     "callbacks",
     "sklearn",
@@ -54,13 +54,11 @@ def test_public_names():
         "models",
         "optimizers",
         "plots",
-        "quality",
         "quality_report",
         "random",
         "regularizers",
         "rules",
         "score_report",
-        "scoring",
         "units",
     }
     assert public(keras_rbm.metrics) == {
@@ -137,3 +135,28 @@ def test_another_backend_is_refused():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert "KERAS_BACKEND=tensorflow" in result.stderr
+
+
+@pytest.mark.multiprocess
+def test_without_tensorflow_probability():
+    """It lags behind Python and TensorFlow: only some inference needs it."""
+    code = """if True:
+        import sys
+        sys.modules["tensorflow_probability"] = sys.modules["tf_keras"] = None
+        import numpy as np
+        import keras_rbm as kr
+        x = np.eye(6, dtype="float32")
+        rbm, crbm = kr.RBM(3, seed=0), kr.CRBM(3, seed=0)
+        rbm.compile()
+        rbm.fit(x, verbose=0)
+        methods = ["exact", "bidirectional"]
+        kr.score_report(rbm, x, methods=methods, num_chains=10, steps=2)
+        rbm.sample(3, steps=2)
+        crbm.compile()
+        crbm.fit(x, x, verbose=0)
+        print(crbm.predict(x, verbose=0).shape)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["(6,", "6)"], result.stderr

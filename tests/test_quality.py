@@ -6,7 +6,7 @@ import tensorflow as tf
 from brute_force import binary_states
 
 import keras_rbm
-from keras_rbm.quality import _accuracy, _lengths, _statistics_compared, quality_report
+from keras_rbm._quality import _accuracy, _lengths, _statistics_compared, quality_report
 
 
 def drawn(rbm, count, seed):

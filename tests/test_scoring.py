@@ -3,7 +3,7 @@ import pytest
 
 import keras_rbm
 from keras_rbm import plots
-from keras_rbm.scoring import _quote
+from keras_rbm._scoring import _quote
 
 DATA = (np.random.default_rng(0).random((60, 6)) < 0.3).astype("float32")
 METHODS = ["exact", "ais", "bidirectional"]
@@ -51,7 +51,7 @@ def test_estimates_side_by_side(make, methods):
 def test_no_enumeration_where_no_layer_is_binary():
     """It was asked for: an error instead of a report."""
     rbm = keras_rbm.RBM(2, num_visible=3, visible="gaussian", hidden="gaussian")
-    assert "exact" not in keras_rbm.scoring._methods(rbm, conditional=False)
+    assert "exact" not in keras_rbm._scoring._methods(rbm, conditional=False)
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_what_to_quote(scores, quote):
 
 
 def test_open_intervals_end_in_arrows():
-    report = keras_rbm.scoring.ScoreReport(
+    report = keras_rbm._scoring.ScoreReport(
         {"ais": (-1.0, -np.inf, 2.0)}, {}, {}, "none"
     )
     markers = [line.get_marker() for line in plots.score_report(report).axes[0].lines]

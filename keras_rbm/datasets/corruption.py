@@ -89,8 +89,9 @@ def corrupt(
         corrupted = tf.ensure_shape(corruption(clean, key), clean.shape)
         return (corrupted, clean, *rest)
 
-    keys = {"stream": keyed.CORRUPTING, "seed": seed, "redraw": redraw}
-    return keyed.map_with_keys(dataset, pair, **keys, iterations=iterations)
+    return keyed.map_with_keys(
+        dataset, pair, keyed.CORRUPTING, seed, redraw, iterations
+    )
 
 
 def flip(probability: float) -> Callable:

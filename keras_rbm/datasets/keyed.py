@@ -15,7 +15,6 @@ SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 def map_with_keys(
     dataset: tf.data.Dataset,
     function: Callable[..., Any],
-    *,
     stream: int,
     seed: int,
     redraw: bool,

@@ -91,8 +91,9 @@ def binarize(
     def sample(element, key):
         return _map_first(lambda mean: _bernoulli(mean, key), element)
 
-    keys = {"stream": keyed.SAMPLING, "seed": seed, "redraw": redraw}
-    return keyed.map_with_keys(dataset, sample, **keys, iterations=iterations)
+    return keyed.map_with_keys(
+        dataset, sample, keyed.SAMPLING, seed, redraw, iterations
+    )
 
 
 def shuffled_batches(

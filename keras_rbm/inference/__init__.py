@@ -24,7 +24,6 @@ from keras_rbm.inference.couplings import zero_sum_gauge as zero_sum_gauge
 from keras_rbm.inference.estimates import LogPartition as LogPartition
 from keras_rbm.inference.exact import exact_log_partition as exact_log_partition
 from keras_rbm.inference.exact import exact_moments as exact_moments
-from keras_rbm.inference.gibbs import GibbsState as GibbsState
 from keras_rbm.inference.gibbs import gibbs_chain as gibbs_chain
 from keras_rbm.inference.gibbs import gibbs_sweep as gibbs_sweep
 from keras_rbm.inference.gibbs import (

@@ -17,7 +17,8 @@ from keras_rbm.inference.potentials import (
 )
 from keras_rbm.inference.traces import compiled, traced_by_size
 from keras_rbm.inference.unit_states import UnitStates
-from keras_rbm.units import BernoulliParameters, LayerParameters
+from keras_rbm.units import LayerParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 #: Largest number of binary units that is enumerated; for other units, 2^25 states.
 MAX_UNITS = 25

@@ -36,6 +36,7 @@ from keras_rbm.models.sampling import checked_chains
 from keras_rbm.models.with_inference import WithInference
 from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units.joined_units import joined
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -189,7 +190,7 @@ class DBM(WithInference, GenerativeModel):
         dtype = dtype or self.compute_dtype
         kernels = [tf.cast(kernel, dtype) for kernel in self.kernels]
         layers = self._each_layer()
-        sides = units.joined(layers[0::2]), units.joined(layers[1::2])
+        sides = joined(layers[0::2]), joined(layers[1::2])
         return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
 
     def posterior(
@@ -216,7 +217,7 @@ class DBM(WithInference, GenerativeModel):
             joint.hidden_bias + tf.cast(inputs, joint.hidden_bias.dtype)
         )
         return inference_module.Potentials(
-            joint.kernel[rows:], units.joined(layers[1::2]), hidden
+            joint.kernel[rows:], joined(layers[1::2]), hidden
         )
 
     def _states_with_gaps(self, x):

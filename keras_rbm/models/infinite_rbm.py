@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference, units
+from keras_rbm import inference
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.fractional import FractionalParameters
@@ -16,7 +16,7 @@ from keras_rbm.inference.growing.growth import GrowingSamples, grow
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe
 from keras_rbm.rules.rule import Rule
-from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units.bernoulli import BernoulliParameters, are_binary
 
 #: Bias of a unit that is never on: the only one of a model that has none yet.
 _OFF = -1e4
@@ -143,10 +143,8 @@ class InfiniteRBM(RBM):
         used = slice(tf.maximum(count, 1))
         return inference.Potentials(
             tf.cast(self.kernel[:, used], dtype or self.compute_dtype),
-            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
-            units.BernoulliParameters(
-                tf.where(count > 0, self.hidden_bias[used], _OFF)
-            ),
+            BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
+            BernoulliParameters(tf.where(count > 0, self.hidden_bias[used], _OFF)),
         )
 
     def _hidden_parameters(self):
@@ -292,7 +290,7 @@ class InfiniteRBM(RBM):
         coefficients = tf.cast(tf.range(columns) < count, tf.float32)
         return inference.Potentials(
             self.kernel[:, :columns],
-            units.BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
+            BernoulliParameters(tf.convert_to_tensor(self.visible_bias)),
             FractionalParameters(self.hidden_bias[:columns], coefficients),
         )
 

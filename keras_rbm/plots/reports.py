@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
+from keras_rbm._quality import QualityReport
+from keras_rbm._scoring import ScoreReport
 from keras_rbm.inference import LogPartition
 from keras_rbm.plots.figures import new_figure, without_frame
-from keras_rbm.quality import QualityReport
-from keras_rbm.scoring import ScoreReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def quality_report(report: QualityReport) -> "Figure":
     rises again is of a model that learned from chains that were too short.
 
     Args:
-        report: `keras_rbm.quality.QualityReport`.
+        report: `keras_rbm._quality.QualityReport`.
 
     Returns:
         `matplotlib.figure.Figure` with three axes.

@@ -8,7 +8,7 @@ from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
 from keras_rbm.rules.step import Phases, Step
-from keras_rbm.units import CategoricalParameters
+from keras_rbm.units.categorical import CategoricalParameters
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

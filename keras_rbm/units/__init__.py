@@ -6,27 +6,16 @@ import keras
 
 from keras_rbm._serializable import find as _find
 from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
-from keras_rbm.units.bernoulli import BernoulliParameters as BernoulliParameters
 from keras_rbm.units.binomial import Binomial as Binomial
-from keras_rbm.units.binomial import BinomialParameters as BinomialParameters
 from keras_rbm.units.categorical import Categorical as Categorical
-from keras_rbm.units.categorical import CategoricalParameters as CategoricalParameters
 from keras_rbm.units.double_rectified import DoubleRectified as DoubleRectified
-from keras_rbm.units.double_rectified import (
-    DoubleRectifiedParameters as DoubleRectifiedParameters,
-)
 from keras_rbm.units.frames import from_dataframe as from_dataframe
 from keras_rbm.units.frames import to_dataframe as to_dataframe
 from keras_rbm.units.gaussian import Gaussian as Gaussian
-from keras_rbm.units.gaussian import GaussianParameters as GaussianParameters
 from keras_rbm.units.joined_units import Joined as Joined
-from keras_rbm.units.joined_units import JoinedParameters as JoinedParameters
-from keras_rbm.units.joined_units import joined as joined
 from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
 from keras_rbm.units.rectified import Rectified as Rectified
-from keras_rbm.units.rectified import RectifiedParameters as RectifiedParameters
 from keras_rbm.units.spin import Spin as Spin
-from keras_rbm.units.spin import SpinParameters as SpinParameters
 from keras_rbm.units.unit import Unit as Unit
 
 _BY_NAME = {

@@ -88,7 +88,7 @@ INFERENCE = {
 
 #: What the functions return, not called by users.
 RECORDS = {
-    "Annealing", "Beliefs", "Exact", "GibbsState", "Inference", "LogPartition",
+    "Annealing", "Beliefs", "Exact", "Inference", "LogPartition",
     "METHODS", "Moments", "StartingPoint", "TemperedChains", "TemperedPath",
 }  # fmt: skip
 

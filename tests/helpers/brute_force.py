@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import keras_rbm
 from keras_rbm.inference import Potentials
-from keras_rbm.units import GaussianParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 
 def binary_states(num_units):

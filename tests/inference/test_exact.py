@@ -11,8 +11,9 @@ from brute_force import (
 )
 from scipy import integrate
 
-from keras_rbm import inference, units
+from keras_rbm import inference
 from keras_rbm.inference import Potentials, mean_field
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 
 @pytest.mark.parametrize("sizes", [(10, 6), (4, 9), (1, 1), (7, 1), (1, 5)])
@@ -158,7 +159,7 @@ def test_classes_of_one_name_are_told_apart():
     """As when a notebook's cell runs again: TensorFlow goes by the names."""
 
     def made(factor):
-        class Own(units.BernoulliParameters):
+        class Own(BernoulliParameters):
             __slots__ = ()
 
             def log_partition(self, natural):

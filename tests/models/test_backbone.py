@@ -7,6 +7,7 @@ import tensorflow as tf
 from model_test_case import two_cpus
 
 import keras_rbm as kr
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3, 3, 1)).astype("float32")
@@ -53,8 +54,8 @@ def exact_gradients(crbm, x, y, training=False):
         hidden = features @ crbm.hidden_kernel + crbm.hidden_bias
         potentials = kr.inference.Potentials(
             tf.convert_to_tensor(crbm.kernel),
-            kr.units.BernoulliParameters(visible),
-            kr.units.BernoulliParameters(hidden),
+            BernoulliParameters(visible),
+            BernoulliParameters(hidden),
         )
         log_z = tf.cast(kr.inference.exact_log_partition(potentials), "float32")
         loss = tf.reduce_mean(potentials.free_energy(y) + log_z)

@@ -6,6 +6,7 @@ import tensorflow as tf
 import keras_rbm
 from keras_rbm import InfiniteRBM, inference
 from keras_rbm.rules import FrankWolfe
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 DATA = np.random.default_rng(0).integers(0, 2, (30, 6)).astype("float32")
 UNITS = [([1.0, -1, 2, 0, 0, 1], 0.5), ([0.3, 1, -2, 1, 1, 0], -1.0)]
@@ -239,7 +240,7 @@ def test_capacity_costs_nothing_but_memory():
         return tf.shape(model.potentials().kernel)
 
     np.testing.assert_array_equal(graph(), [6, 2])
-    assert isinstance(model.potentials().hidden, keras_rbm.units.BernoulliParameters)
+    assert isinstance(model.potentials().hidden, BernoulliParameters)
     assert inference.exact_moments(model.potentials()).kernel.shape == (6, 2)
 
 

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 import keras_rbm
 from keras_rbm import RBM, inference, rules, units
+from keras_rbm.units.gaussian import GaussianParameters
+from keras_rbm.units.rectified import RectifiedParameters
 
 RNG = np.random.default_rng(0)
 #: Visible layers of few units, and data of each.
@@ -84,8 +86,8 @@ def _axis(part, unit):
     if part.finite:
         values = np.unique(part.values[unit])
         return values, np.ones(len(values))
-    ends = [0, 12] if isinstance(part, units.RectifiedParameters) else [-12, 0, 12]
-    if isinstance(part, units.GaussianParameters):
+    ends = [0, 12] if isinstance(part, RectifiedParameters) else [-12, 0, 12]
+    if isinstance(part, GaussianParameters):
         shift, scale = float(part.shift[unit]), float(part.scale[unit])
         ends = [shift - 12 * scale, shift + 12 * scale]
     nodes, weights = np.polynomial.legendre.leggauss(40 if len(ends) == 3 else 60)

@@ -6,8 +6,12 @@ from scipy import integrate
 
 import keras_rbm
 from keras_rbm import random, units
+from keras_rbm.units.bernoulli import BernoulliParameters
+from keras_rbm.units.double_rectified import DoubleRectifiedParameters
+from keras_rbm.units.gaussian import GaussianParameters
+from keras_rbm.units.rectified import RectifiedParameters
 
-GAUSSIAN = units.GaussianParameters(
+GAUSSIAN = GaussianParameters(
     bias=tf.constant([0.3, -0.2]),
     log_precision=tf.constant([0.4, -0.5]),
     shift=tf.constant([1.0, 0.0]),
@@ -19,15 +23,15 @@ PARAMETERS = {
     "categorical": units.Categorical(3).parameters(
         tf.constant([0.3, -0.2, 0.1, 0.0, 0.4, -1.0])
     ),
-    "rectified": units.RectifiedParameters(
+    "rectified": RectifiedParameters(
         tf.constant([0.3, -0.2]), tf.constant([0.4, -0.5])
     ),
-    "double_rectified": units.DoubleRectifiedParameters(
+    "double_rectified": DoubleRectifiedParameters(
         *(tf.constant(x) for x in ([0.3, -0.2], [0.5, -0.5], [0.4, -0.5], [0.0, 0.3]))
     ),
     "gaussian": GAUSSIAN,
 }
-BERNOULLI = units.BernoulliParameters(tf.constant([0.3, -0.2]))
+BERNOULLI = BernoulliParameters(tf.constant([0.3, -0.2]))
 INPUTS = tf.constant([[0.5, 1.0], [-2.0, 0.1], [0.0, 0.0]])
 LAYERS = pytest.mark.parametrize("layer", [BERNOULLI, GAUSSIAN])
 

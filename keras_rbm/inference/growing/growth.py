@@ -22,7 +22,7 @@ from keras_rbm.inference.resampling import (
     random_rows,
     weighted_mean,
 )
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 #: Fewest held-out chains: with fewer, their error would be too random.
 _LEAST_HELD_OUT = 20

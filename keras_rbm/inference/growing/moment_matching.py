@@ -13,7 +13,7 @@ from keras_rbm.inference.resampling import (
     resampled_rows,
     weighted_mean,
 )
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 #: Added to the variance of every unit.
 _LEAST_VARIANCE = 0.005

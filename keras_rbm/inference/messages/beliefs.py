@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm.inference.arguments import as_floats, check_model, check_sizes
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 PAIRWISE = ("mean", "each", None)
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm import units
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.units.bernoulli import BernoulliParameters
+from keras_rbm.units.categorical import CategoricalParameters
 
 _BLOCK = 8
 #: Beyond this weight a product of eight ratios may leave the range of float32, beyond
@@ -108,8 +109,8 @@ class Layout(NamedTuple):
         """
         kernel, visible, hidden = potentials
         num_states = 1
-        if isinstance(visible, units.CategoricalParameters) and isinstance(
-            hidden, units.BernoulliParameters
+        if isinstance(visible, CategoricalParameters) and isinstance(
+            hidden, BernoulliParameters
         ):
             num_states = visible.num_states
         else:

@@ -17,7 +17,7 @@ from keras_rbm.inference.annealing.path import TemperedPath, temperatures
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
 from keras_rbm.inference.log_partition import log_partitions
 from keras_rbm.inference.traces import kind_of_models
-from keras_rbm.units import GaussianParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 SEEDS = range(12)
 

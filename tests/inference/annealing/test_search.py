@@ -11,7 +11,7 @@ from keras_rbm.inference import Potentials
 from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import temperatures
 from keras_rbm.inference.log_partition import METHODS, log_partitions
-from keras_rbm.units import GaussianParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 
 def far_mode(mass, size=60, seed=0):

@@ -13,7 +13,7 @@ from keras_rbm.inference.growing.fractional import (
     fractional_chain,
     fractional_sweep,
 )
-from keras_rbm.units import BernoulliParameters
+from keras_rbm.units.bernoulli import BernoulliParameters
 
 COEFFICIENTS = {
     "fractions": [0.3, 0.7, 0.5, 0.9],

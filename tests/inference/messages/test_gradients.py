@@ -5,12 +5,14 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials
 
-from keras_rbm import inference, units
+from keras_rbm import inference
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.messages import mean_field
 from keras_rbm.inference.messages.log_messages import LogMessages
 from keras_rbm.inference.messages.ratio_messages import RatioMessages
 from keras_rbm.inference.messages.sweeps import gradients_of_sweeps
+from keras_rbm.units.bernoulli import BernoulliParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
 RNG = np.random.default_rng(0)
 
@@ -87,11 +89,11 @@ def test_belief_propagation_in_float64(kind, damping, counts):
 @pytest.mark.parametrize("start", [None, "means"])
 @pytest.mark.parametrize("kind", ["binary", "gaussian"])
 def test_mean_field_in_float64(kind, start, damping):
-    visible = units.BernoulliParameters(normal(3, 6))
+    visible = BernoulliParameters(normal(3, 6))
     if kind == "gaussian":
         ones = tf.ones(6, tf.float64)
-        visible = units.GaussianParameters(normal(3, 6), 0.3 * ones, ones, ones)
-    hidden = units.BernoulliParameters(normal(3, 4))
+        visible = GaussianParameters(normal(3, 6), 0.3 * ones, ones, ones)
+    hidden = BernoulliParameters(normal(3, 4))
     model = Potentials(0.5 * normal(6, 4), visible, hidden)
     means = None if start is None else tf.sigmoid(normal(3, 6))
     check_sweeps(
