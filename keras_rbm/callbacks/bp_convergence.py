@@ -24,15 +24,12 @@ class BPConvergence(keras.callbacks.Callback):
     Args:
         x: array (N, X) or `tf.data.Dataset`, inputs; a dataset of pairs (x, y) is used
             without y. Read once, when the callback is created.
-        name: str, the key in the logs. `keras_rbm.plots.history` draws keys that end
-            in `converged` from 0 to 1.
 
     Raises:
         TypeError: if x is neither an array of numbers nor a dataset; when training
             begins, if the model has no input or no inference that returns `Beliefs`
             for many examples.
-        ValueError: if `name` is empty; when training begins, if x cannot be the
-            model's input.
+        ValueError: when training begins, if x cannot be the model's input.
 
     Example:
 
@@ -49,16 +46,9 @@ class BPConvergence(keras.callbacks.Callback):
            prediction. AISTATS 2017.
     """
 
-    def __init__(
-        self, x: ArrayLike | tf.data.Dataset, name: str = "bp_converged"
-    ) -> None:
+    def __init__(self, x: ArrayLike | tf.data.Dataset) -> None:
         super().__init__()
-        if not isinstance(name, str) or not name:
-            raise ValueError(
-                f"Expected a str, the key in the logs. Received: name={name!r}."
-            )
         self.x = as_rows(x)
-        self.name = name
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
@@ -84,7 +74,7 @@ class BPConvergence(keras.callbacks.Callback):
         if logs is None:
             return
         converged = map_rows(lambda rows: self._beliefs(rows).converged, self.x)
-        logs[self.name] = int(tf.math.count_nonzero(converged)) / len(converged)
+        logs["bp_converged"] = int(tf.math.count_nonzero(converged)) / len(converged)
 
     def _beliefs(self, rows):
         infer = learning_inference(self.model).given(rows)

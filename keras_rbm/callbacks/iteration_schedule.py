@@ -23,11 +23,9 @@ class IterationSchedule(keras.callbacks.Callback):
     Args:
         schedule: function of the epoch, an int counted from 0, that returns an
             int ≥ 1. A resumed fit continues with the epoch it resumes at.
-        verbose: int, 0 for silent, 1 for one line per epoch.
 
     Raises:
-        TypeError: if the schedule is not callable; when training begins, if the model
-            has no iterative inference.
+        TypeError: when training begins, if the model has no iterative inference.
         ValueError: when an epoch begins, if the schedule does not return an int ≥ 1.
 
     Example:
@@ -45,16 +43,9 @@ class IterationSchedule(keras.callbacks.Callback):
            prediction. AISTATS 2017.
     """
 
-    def __init__(self, schedule: Callable[[int], int], verbose: int = 0) -> None:
+    def __init__(self, schedule: Callable[[int], int]) -> None:
         super().__init__()
-        if not callable(schedule):
-            raise TypeError(
-                "Expected a function of the epoch that returns the number of sweeps. "
-                f"Received: schedule={schedule!r}. Pass for example "
-                "lambda epoch: 7 + epoch."
-            )
         self.schedule = schedule
-        self.verbose = verbose
         self._inference: IterativeInference | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -77,8 +68,6 @@ class IterationSchedule(keras.callbacks.Callback):
                 f"Received: schedule({epoch}) = {sweeps!r}."
             )
         self._inference.max_iterations = int(sweeps)
-        if self.verbose:
-            print(f"\nEpoch {epoch + 1}: IterationSchedule sets {int(sweeps)} sweeps.")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:

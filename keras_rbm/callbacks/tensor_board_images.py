@@ -6,13 +6,14 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._images import checked_image_shape, image_grid
 from keras_rbm._optional_imports import import_optional
 from keras_rbm.callbacks.checks import check_generative
-from keras_rbm.models.data.rows import as_rows
+
+#: Only the first filters are shown.
+_MOST_UNITS = 100
 
 
 class TensorBoardImages(keras.callbacks.Callback):
@@ -26,18 +27,14 @@ class TensorBoardImages(keras.callbacks.Callback):
         log_dir: str or path, as for `keras.callbacks.TensorBoard`; the images go to
             its subfolder `images`.
         every: int ≥ 1, epochs from one set of images to the next.
-        max_units: int ≥ 1; only the first `max_units` filters are shown.
         num_samples: int ≥ 1, number of chains.
         steps: int ≥ 0, sweeps of each chain; chains start again for each image.
-        initial_visible: array (num_samples, V) to start the chains from; by
-            default drawn from the data's base rate.
         image_shape: `(height, width)`, or `None` for square images.
 
     Raises:
         ImportError: if `tensorboard` is not installed.
         ValueError: if a count is out of range; when training begins, if the visible
-            units do not form an image of the given shape or `initial_visible` is
-            wrong.
+            units do not form an image of the given shape.
 
     Example:
     ```python
@@ -51,30 +48,24 @@ class TensorBoardImages(keras.callbacks.Callback):
         self,
         log_dir: str | os.PathLike,
         every: int = 1,
-        max_units: int = 100,
         num_samples: int = 64,
         steps: int = 1000,
-        initial_visible: ArrayLike | None = None,
         image_shape: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
         import_optional("tensorboard", "writes the images", "tensorboard")
-        check_counts(1, every=every, max_units=max_units, num_samples=num_samples)
+        check_counts(1, every=every, num_samples=num_samples)
         check_counts(0, steps=steps)
         self.log_dir = str(log_dir)
         self.every = every
-        self.max_units = max_units
         self.num_samples = num_samples
         self.steps = steps
-        self.initial_visible = (
-            None if initial_visible is None else as_rows(initial_visible)
-        )
         self.image_shape = image_shape
         self._writer: tf.summary.SummaryWriter | None = None
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
-        check_generative(self, model, self.initial_visible, "initial_visible")
+        check_generative(self, model)
         width, rows = model._visible_width, model.kernel.shape[0]
         if rows != width:
             raise ValueError(
@@ -83,13 +74,6 @@ class TensorBoardImages(keras.callbacks.Callback):
                 f"for {width} units. Leave TensorBoardImages out."
             )
         checked_image_shape(self.image_shape, width)
-        if self.initial_visible is not None:
-            if len(self.initial_visible) != self.num_samples:
-                raise ValueError(
-                    "Expected as many initial_visible as samples. Received: "
-                    f"{len(self.initial_visible)} rows, "
-                    f"num_samples={self.num_samples}."
-                )
         self._writer = tf.summary.create_file_writer(f"{self.log_dir}/images")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -104,19 +88,14 @@ class TensorBoardImages(keras.callbacks.Callback):
         self._writer.close()
 
     def _filters(self):
-        count = min(self.max_units, np.ravel(self.model.hidden_units)[0])
+        count = min(_MOST_UNITS, np.ravel(self.model.hidden_units)[0])
         weights = np.asarray(self.model.kernel, np.float32).T[:count]
         grid = image_grid(weights, self.image_shape)
         return _red_and_blue(grid / max(np.nanmax(np.abs(grid)), 1e-12))
 
     def _samples(self):
         # A separate seed: sampling must not advance the model's generator.
-        states = self.model.sample(
-            self.num_samples,
-            steps=self.steps,
-            initial_visible=self.initial_visible,
-            seed=0,
-        )
+        states = self.model.sample(self.num_samples, steps=self.steps, seed=0)
         states = self.model.reconstruct(states).numpy()
         low, high = 0.0, 1.0
         if states.min() < low or states.max() > high:

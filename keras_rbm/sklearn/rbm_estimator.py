@@ -1,5 +1,6 @@
 """An RBM as a scikit-learn transformer and density estimator."""
 
+import hashlib
 import math
 from typing import Any
 
@@ -19,7 +20,7 @@ from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 from keras_rbm.inference import LogPartition
-from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.row_checks import (
     all_known,
@@ -31,7 +32,6 @@ from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
-from keras_rbm.sklearn.precise import digest, precise_potentials
 from keras_rbm.units.unit import Unit
 
 #: Share of zeros and ones in a column below which they look like its ends.
@@ -212,7 +212,7 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         self.model_._form.checked_calls(X)
-        potentials = precise_potentials(self.model_)
+        potentials = _precise_potentials(self.model_)
 
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
@@ -248,7 +248,7 @@ class RBMEstimator(
         check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
         warn_of_means(values_of(as_in_fit, unit), unit, "X")
         log_partition = self.estimate_log_partition()
-        energy = precise_potentials(self.model_).free_energy
+        energy = _precise_potentials(self.model_).free_energy
 
         def of_states(rows):
             energies = map_rows(energy, rows, dtype=tf.float64).numpy()
@@ -275,7 +275,7 @@ class RBMEstimator(
             sizes = finite_layers(self.model_.potentials()).values()
             small = min(sizes, default=math.inf) <= _ENUMERATED
             method = "exact" if small else "ais"
-        key = method, digest(self.model_)
+        key = method, _digest(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)
         return self._log_partition[1]
@@ -459,3 +459,17 @@ def _are_probabilities(X):
     is_0, is_1 = (np.sum(values == end, 0) for end in (0.0, 1.0))
     scaled = (is_0 > 0) & (is_1 > 0) & (is_0 + is_1 < _FEW_ENDS * np.sum(known, 0))
     return np.mean(scaled) <= 0.5
+
+
+def _precise_potentials(model):
+    """Returns a model as `Potentials` of float64, as scikit-learn expects scores."""
+    parts = tuple(model.potentials(dtype=model.variable_dtype))
+    return Potentials(*tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), parts))
+
+
+def _digest(model):
+    """Returns a str that differs if the model's weights do."""
+    weights = hashlib.sha256()
+    for weight in model.get_weights():
+        weights.update(np.ascontiguousarray(weight).tobytes())
+    return weights.hexdigest()

@@ -47,8 +47,8 @@ def from_dataframe(
         whose states the rows are.
 
     Raises:
-        TypeError: if `frame` is not a frame, or a column has neither words nor numbers.
-        ValueError: if the frame is empty, a column has infinite or no known values, a
+        TypeError: if a column has neither words nor numbers.
+        ValueError: if a column has infinite or no known values, a
             column in `counts` does not hold counts, or whole numbers are too large to
             be exact in float32. The error names the column.
 
@@ -64,9 +64,11 @@ def from_dataframe(
     [1.0, 22.0]
     >>> rbm = keras_rbm.RBM(4, visible=visible, seed=0)
     """
-    _check_names(frame)
-    if 0 in frame.shape:
-        raise ValueError(f"Expected rows and columns. Received: shape {frame.shape}.")
+    if not frame.columns.is_unique:
+        raise ValueError(
+            "Expected columns of different names. Received: "
+            f"{list(frame.columns)!r:.200}."
+        )
     single = isinstance(counts, str) or not isinstance(counts, Iterable)
     counts = [] if counts is None else [counts] if single else list(counts)
     unknown = [name for name in counts if name not in frame.columns]
@@ -111,31 +113,8 @@ def to_dataframe(rows: ArrayLike, frame: "pandas.DataFrame") -> "pandas.DataFram
     >>> keras_rbm.units.to_dataframe(rows, frame).equals(frame)
     True
     """
-    _check_names(frame)
-    rows = np.asarray(rows)
-    if (
-        rows.ndim != 2
-        or rows.shape[1] != frame.shape[1]
-        or rows.dtype.kind not in "iuf"
-    ):
-        raise ValueError(
-            f"Expected rows of {frame.shape[1]} columns of numbers, like the frame. "
-            f"Received: shape {rows.shape}, dtype {rows.dtype}."
-        )
-    pairs = zip(frame.columns, rows.T, strict=True)
+    pairs = zip(frame.columns, np.asarray(rows).T, strict=True)
     return type(frame)({name: _restored(n, frame[name], name) for name, n in pairs})
-
-
-def _check_names(frame):
-    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise TypeError(
-            f"Expected a pandas.DataFrame. Received: {type(frame).__name__}."
-        )
-    if not frame.columns.is_unique:
-        raise ValueError(
-            "Expected columns of different names. Received: "
-            f"{list(frame.columns)!r:.200}."
-        )
 
 
 def _restored(numbers, column, name):

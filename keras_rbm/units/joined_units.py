@@ -53,7 +53,9 @@ class JoinedParameters(LayerParameters, _Fields):
         values = [part.values for part in self.parts]
         most = max(own.shape[1] for own in values)
         pad = [((0, 0), (0, most - own.shape[1])) for own in values]
-        return np.concatenate(list(map(_with_last, values, pad)))
+        return np.concatenate(
+            [np.pad(*own, mode="edge") for own in zip(values, pad, strict=True)]
+        )
 
     @property
     def unit_of_row(self) -> np.ndarray:
@@ -85,15 +87,6 @@ class JoinedParameters(LayerParameters, _Fields):
         """Returns a layer of the results of `function(part, …)` for each part."""
         return JoinedParameters(tuple(map(function, self.parts, *arguments)))
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
-        return self._each("log_partition", self._rows(natural))
-
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
-        return self._each("mean", self._rows(natural))
-
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
-        return self._each("mode", self._rows(natural))
-
     def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
         return self._each("sample", self._rows(natural), self._columns(noise))
 
@@ -103,23 +96,21 @@ class JoinedParameters(LayerParameters, _Fields):
     def expected_statistics(self, natural: tf.Tensor) -> "JoinedParameters":
         return self._statistics("expected_statistics", self._rows(natural))
 
-    def state_like(self, means: tf.Tensor) -> tf.Tensor:
-        return self._each("state_like", self._rows(means))
+    def _of_rows(self, method, rows):
+        return self._each(method, self._rows(rows))
 
-    def encode(self, states: tf.Tensor) -> tf.Tensor:
-        return self._each("encode", self._columns(states))
+    def _of_states(self, method, states):
+        return self._each(method, self._columns(states))
 
-    def first(self, encoded: tf.Tensor) -> tf.Tensor:
-        return self._each("first", self._rows(encoded))
-
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
-        return self._each("base_measure", self._columns(states))
-
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
-        return self._each("natural_for_mean", self._rows(mean))
-
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
-        return self._each("natural_for_expected", self._rows(mean))
+    log_partition = functools.partialmethod(_of_rows, "log_partition")
+    mean = functools.partialmethod(_of_rows, "mean")
+    mode = functools.partialmethod(_of_rows, "mode")
+    state_like = functools.partialmethod(_of_rows, "state_like")
+    first = functools.partialmethod(_of_rows, "first")
+    natural_for_mean = functools.partialmethod(_of_rows, "natural_for_mean")
+    natural_for_expected = functools.partialmethod(_of_rows, "natural_for_expected")
+    encode = functools.partialmethod(_of_states, "encode")
+    base_measure = functools.partialmethod(_of_states, "base_measure")
 
     def _rows(self, values):
         return tf.split(values, [part.num_rows for part in self.parts], -1)
@@ -251,21 +242,6 @@ class Joined(Unit):
         unit, count = self.parts[int(number)]
         return unit.shape_of(own, count)
 
-    def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
-        return self._each("encode", states)
-
-    def by_row(self, values: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
-        return self._each("by_row", values)
-
-    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
-        return self._each("contains", states)
-
-    def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
-        return self._each("is_state", states)
-
-    def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-        return self._each("drawn", values, noise)
-
     def pooled(
         self, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -308,6 +284,12 @@ class Joined(Unit):
         ]
         return tf.concat(results, -1) if in_graph else np.concatenate(results, -1)
 
+    encode = functools.partialmethod(_each, "encode")
+    by_row = functools.partialmethod(_each, "by_row")
+    contains = functools.partialmethod(_each, "contains")
+    is_state = functools.partialmethod(_each, "is_state")
+    drawn = functools.partialmethod(_each, "drawn")
+
 
 def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
     """Returns layers side by side as one, of binary units if all are binary.
@@ -323,10 +305,6 @@ def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
 def part_name(name: str, number: int) -> str:
     """Returns the name in the whole layer of a part's variable."""
     return f"{name}_{number}"
-
-
-def _with_last(values, pad):
-    return np.pad(values, pad, mode="edge")
 
 
 def _joined_biases(biases):

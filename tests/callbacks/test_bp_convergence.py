@@ -127,12 +127,6 @@ def test_reads_a_dataset_once():
     assert len(reads) == 1
 
 
-def test_name():
-    callbacks = [BPConvergence(X), BPConvergence(X[:10], name="val_bp_converged")]
-    history = compiled().fit(X, Y, callbacks=callbacks, verbose=0).history
-    assert {"bp_converged", "val_bp_converged"} <= set(history)
-
-
 @pytest.mark.parametrize(
     "infer", ["mean_field", pytest.param("mixed_product", marks=pytest.mark.slow)]
 )
@@ -209,12 +203,6 @@ def test_a_model_without_input_is_refused():
     rbm.compile("sgd", rule="maximum_likelihood")
     with pytest.raises(TypeError, match=r"Received: RBM .* keras_rbm\.CRBM"):
         rbm.fit(Y, callbacks=[BPConvergence(Y)], verbose=0)
-
-
-@pytest.mark.parametrize("name", ["", None, 3])
-def test_bad_name(name):
-    with pytest.raises(ValueError, match="Received: name="):
-        BPConvergence(X, name=name)
 
 
 def test_what_is_no_data_is_refused():

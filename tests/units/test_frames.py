@@ -127,13 +127,11 @@ def test_columns_that_are_no_units(change, error, message):
 
 
 def test_bad_arguments():
-    with pytest.raises(TypeError, match="pandas.DataFrame. Received: ndarray"):
-        units.from_dataframe(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="counts=\\['wives'\\]"):
         units.from_dataframe(table(), counts="wives")
-    with pytest.raises(ValueError, match="rows and columns"):
+    with pytest.raises(ValueError, match="known value in each column"):
         units.from_dataframe(table().iloc[:0])
-    with pytest.raises(ValueError, match="rows of 6 columns"):
+    with pytest.raises(ValueError, match="zip"):
         units.to_dataframe(np.zeros((2, 3)), table())
 
 
