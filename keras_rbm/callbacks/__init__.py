@@ -13,6 +13,3 @@ from keras_rbm.callbacks.iteration_schedule import (
     IterationSchedule as IterationSchedule,
 )
 from keras_rbm.callbacks.log_likelihood import LogLikelihood as LogLikelihood
-from keras_rbm.callbacks.tensor_board_images import (
-    TensorBoardImages as TensorBoardImages,
-)

@@ -1,7 +1,6 @@
 """Binary units."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.units.layer_parameters import BiasFields, LayerParameters
@@ -28,22 +27,22 @@ class BernoulliParameters(LayerParameters, BiasFields):
     __slots__ = ()
     states = (0.0, 1.0)
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return tf.math.softplus(natural)
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return tf.math.sigmoid(natural)
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return tf.cast(natural > 0.0, natural.dtype)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         return tf.cast(noise < tf.math.sigmoid(natural), natural.dtype)
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return logit(mean)
 
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_expected(self, mean):
         return logit(mean, EXPECTED_MARGIN)
 
 
@@ -67,16 +66,16 @@ class Bernoulli(Unit):
     takes_means = True
     has_one_scale = True
 
-    def parameters(self, bias: tf.Tensor) -> BernoulliParameters:
+    def parameters(self, bias):
         return BernoulliParameters(bias)
 
-    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def contains(self, states):
         return (states >= -_ROUNDING) & (states <= 1.0 + _ROUNDING)
 
-    def is_state(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def is_state(self, states):
         return (states == 0) | (states == 1)
 
-    def drawn(self, values: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def drawn(self, values, noise):
         return tf.cast(noise < values, values.dtype)
 
 

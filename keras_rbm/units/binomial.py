@@ -28,39 +28,39 @@ class BinomialParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def num_trials(self) -> int:
+    def num_trials(self):
         """int, n."""
         return self.log_binomial_coefficients.shape[0] - 1
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self):
         return np.arange(self.num_trials + 1)
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return self.num_trials * tf.math.softplus(natural)
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self.num_trials * tf.math.sigmoid(natural)
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         most = tf.floor((self.num_trials + 1.0) * tf.math.sigmoid(natural))
         return tf.minimum(most, float(self.num_trials))
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         counts = tf.range(self.num_trials + 1.0, dtype=natural.dtype)
         return index_of_noise(
             self.log_binomial_coefficients + natural[..., tf.newaxis] * counts, noise
         )
 
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+    def base_measure(self, states):
         return tf.gather(
             self.log_binomial_coefficients, tf.cast(tf.round(states), tf.int32)
         )
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return logit(mean / self.num_trials)
 
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_expected(self, mean):
         return logit(mean / self.num_trials, EXPECTED_MARGIN)
 
 
@@ -90,17 +90,17 @@ class Binomial(Unit):
         self.num_trials = int(num_trials)
 
     @property
-    def description(self) -> str:
+    def description(self):
         return f"whole numbers from 0 to {self.num_trials}"
 
-    def parameters(self, bias: tf.Tensor) -> BinomialParameters:
+    def parameters(self, bias):
         n, k = self.num_trials, np.arange(self.num_trials + 1)
         log_binomial_coefficients = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return BinomialParameters(
             bias, tf.constant(log_binomial_coefficients, bias.dtype)
         )
 
-    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def contains(self, states):
         return is_whole(states, self.num_trials)
 
     def get_config(self) -> dict[str, Any]:

@@ -27,41 +27,41 @@ class CategoricalParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def num_states(self) -> int:
+    def num_states(self):
         """int, q."""
         return self.categories.shape[0]
 
     @property
-    def num_units(self) -> int | tf.Tensor:
+    def num_units(self):
         return self.num_rows // self.num_states
 
     @property
-    def states(self) -> np.ndarray:
+    def states(self):
         return np.arange(self.num_states)
 
     @property
-    def unit_of_row(self) -> np.ndarray:
+    def unit_of_row(self):
         return np.arange(self.num_rows) // self.num_states
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return tf.reduce_logsumexp(self._by_unit(natural), -1)
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self._by_row(tf.nn.softmax(self._by_unit(natural)))
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return tf.cast(tf.argmax(self._by_unit(natural), -1), natural.dtype)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         return index_of_noise(self._by_unit(natural), noise)
 
-    def encode(self, states: tf.Tensor) -> tf.Tensor:
+    def encode(self, states):
         return self._by_row(one_hot(states, self.num_states, self.bias.dtype))
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return tf.math.log(tf.maximum(mean, MEAN_MARGIN))
 
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_expected(self, mean):
         return tf.math.log(tf.maximum(mean, EXPECTED_MARGIN))
 
     def _by_unit(self, rows):
@@ -109,25 +109,25 @@ class Categorical(Unit):
         self.num_states = int(num_states)
 
     @property
-    def description(self) -> str:
+    def description(self):
         return f"whole numbers from 0 to {self.num_states - 1}"
 
-    def parameters(self, bias: tf.Tensor) -> CategoricalParameters:
+    def parameters(self, bias):
         categories = tf.range(self.num_states, dtype=tf.float32)
         return CategoricalParameters(bias, tf.cast(categories, bias.dtype))
 
-    def num_rows(self, num_units: int) -> int:
+    def num_rows(self, num_units):
         return num_units * self.num_states
 
-    def encode(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def encode(self, states):
         rows = one_hot(states, self.num_states, tf.float32)
         return tf.reshape(rows, (-1, states.shape[1] * self.num_states))
 
-    def by_row(self, values: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def by_row(self, values):
         repeat = tf.repeat if tf.is_tensor(values) else np.repeat
         return repeat(values, self.num_states, axis=-1)
 
-    def data_warning(self, states: np.ndarray) -> str | None:
+    def data_warning(self, states):
         states, q = np.asarray(states), self.num_states
         if q < 3 or states.shape[1] % q or not np.isin(states, (0, 1)).all():
             return None
@@ -138,7 +138,7 @@ class Categorical(Unit):
             f"one column per unit: x.reshape(len(x), -1, {q}).argmax(-1)"
         )
 
-    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def contains(self, states):
         return is_whole(states, self.num_states - 1)
 
     def get_config(self) -> dict[str, Any]:

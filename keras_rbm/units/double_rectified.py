@@ -34,7 +34,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def curvature(self) -> tf.Tensor:
+    def curvature(self):
         return tf.exp(tf.minimum(self.log_precision, self.log_precision_below))
 
     def _halves(self, natural):
@@ -43,15 +43,15 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         below = HalfGaussian.of(-natural - self.threshold, self.log_precision_below)
         return above, below, above.log_partition() - below.log_partition()
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         above, below, _ = self._halves(natural)
         both = tf.stack([above.log_partition(), below.log_partition()])
         return tf.reduce_logsumexp(both, 0)
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self.expected_statistics(natural).bias
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         above = tf.nn.relu(natural - self.threshold)
         below = tf.nn.relu(-natural - self.threshold)
         height = tf.square(above) * tf.exp(-self.log_precision)
@@ -62,7 +62,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
             -below * tf.exp(-self.log_precision_below),
         )
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         above, below, odds = self._halves(natural)
         share = tf.math.sigmoid(odds)
         up = noise < share
@@ -72,12 +72,12 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
         left = tf.clip_by_value(left, HALF_STEP, 1.0 - HALF_STEP)
         return tf.where(up, above.sample(left), -below.sample(left))
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         sharper = tf.maximum(self.log_precision, self.log_precision_below)
         limit = LARGEST * tf.exp(0.5 * sharper) + tf.abs(self.threshold)
         return natural_for_mean(self, mean, limit)
 
-    def statistics(self, states: tf.Tensor) -> _Fields:
+    def statistics(self, states):
         halves = self._halves_of(states)
         return _Fields(states, -tf.abs(states), *halves)
 
@@ -88,7 +88,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
             -0.5 * tf.exp(self.log_precision_below) * tf.square(lower),
         )
 
-    def expected_statistics(self, natural: tf.Tensor) -> _Fields:
+    def expected_statistics(self, natural):
         above, below, odds = self._halves(natural)
         up, down = tf.math.sigmoid(odds), tf.math.sigmoid(-odds)
         (upper, upper_square), (lower, lower_square) = above.moments(), below.moments()
@@ -99,7 +99,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
             -0.5 * down * lower_square,
         )
 
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+    def base_measure(self, states):
         upper, lower = self._halves_of(states)
         return upper + lower - self.threshold * tf.abs(states)
 
@@ -132,9 +132,9 @@ class DoubleRectified(HalfLineUnit):
            data. eLife 8, 2019.
     """
 
-    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
+    def variables(self):
         names = ("bias", "threshold", "log_precision", "log_precision_below")
         return {name: (constant(0.0), True) for name in names}
 
-    def parameters(self, **values: tf.Tensor) -> DoubleRectifiedParameters:
+    def parameters(self, **values):
         return DoubleRectifiedParameters(**values)

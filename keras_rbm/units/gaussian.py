@@ -40,47 +40,47 @@ class GaussianParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def precision(self) -> tf.Tensor:
+    def precision(self):
         return tf.math.exp(self.log_precision)
 
     @property
-    def curvature(self) -> tf.Tensor:
+    def curvature(self):
         return self.precision
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return (
             0.5 * tf.math.square(natural) / self.precision
             + 0.5 * (math.log(2.0 * math.pi) - self.log_precision)
             + tf.math.log(self.scale)
         )
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self.shift + self.scale * natural / self.precision
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return self.mean(natural)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         normal = tf.math.ndtri(noise)
         deviation = self.scale * tf.math.exp(-0.5 * self.log_precision)
         return self.mean(natural) + deviation * normal
 
-    def first(self, encoded: tf.Tensor) -> tf.Tensor:
+    def first(self, encoded):
         return (encoded - self.shift) / self.scale
 
-    def statistics(self, states: tf.Tensor) -> GaussianStatistics:
+    def statistics(self, states):
         first = self.first(states)
         return GaussianStatistics(first, -0.5 * self.precision * tf.square(first))
 
-    def expected_statistics(self, natural: tf.Tensor) -> GaussianStatistics:
+    def expected_statistics(self, natural):
         first = natural / self.precision
         square = tf.square(first) + 1.0 / self.precision
         return GaussianStatistics(first, -0.5 * self.precision * square)
 
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+    def base_measure(self, states):
         return self.statistics(states).log_precision
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return self.precision * self.first(mean)
 
 
@@ -120,10 +120,10 @@ class Gaussian(Unit):
         self.standardize = bool(standardize)
 
     @property
-    def has_one_scale(self) -> bool:
+    def has_one_scale(self):
         return not self.standardize
 
-    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
+    def variables(self):
         return {
             "bias": (constant(0.0), True),
             "log_precision": (constant(0.0), True),
@@ -131,16 +131,10 @@ class Gaussian(Unit):
             "scale": (constant(1.0), False),
         }
 
-    def parameters(
-        self,
-        bias: tf.Tensor,
-        log_precision: tf.Tensor,
-        shift: tf.Tensor,
-        scale: tf.Tensor,
-    ) -> GaussianParameters:
+    def parameters(self, bias, log_precision, shift, scale):
         return GaussianParameters(bias, log_precision, shift, scale)
 
-    def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
+    def fitted(self, mean, variance):
         square = np.square(np.asarray(mean, float))
         is_constant = variance <= LEAST_DEVIATION**2 * square
         varies = is_constant & (variance > _ROUNDING**2 * square)

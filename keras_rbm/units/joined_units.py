@@ -25,7 +25,7 @@ class JoinedParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def bias(self) -> tf.Tensor:
+    def bias(self):
         return _joined_biases([part.bias for part in self.parts])
 
     def named(self) -> dict[str, tf.Tensor]:
@@ -37,19 +37,19 @@ class JoinedParameters(LayerParameters, _Fields):
         return fields | {"bias": self.bias}
 
     @property
-    def finite(self) -> bool:
+    def finite(self):
         return all(part.finite for part in self.parts)
 
     @property
-    def ends(self) -> tf.Tensor:
+    def ends(self):
         return tf.concat([part.ends for part in self.parts], 1)
 
     @property
-    def num_units(self) -> int | tf.Tensor:
+    def num_units(self):
         return sum(part.num_units for part in self.parts)
 
     @property
-    def values(self) -> np.ndarray:
+    def values(self):
         values = [part.values for part in self.parts]
         most = max(own.shape[1] for own in values)
         pad = [((0, 0), (0, most - own.shape[1])) for own in values]
@@ -58,27 +58,27 @@ class JoinedParameters(LayerParameters, _Fields):
         )
 
     @property
-    def unit_of_row(self) -> np.ndarray:
+    def unit_of_row(self):
         firsts = np.cumsum([0] + [part.num_units for part in self.parts])
         pairs = zip(self.parts, firsts[:-1], strict=True)
         return np.concatenate([part.unit_of_row + first for part, first in pairs])
 
     @property
-    def curvature(self) -> tf.Tensor:
+    def curvature(self):
         return tf.concat([part.curvature for part in self.parts], 0)
 
-    def with_bias(self, bias: tf.Tensor) -> "JoinedParameters":
+    def with_bias(self, bias):
         biases = self._rows(bias)
         return self.of_parts(lambda part, own: part.with_bias(own), biases)
 
     @property
-    def whole(self) -> "JoinedParameters":
+    def whole(self):
         return self.of_parts(lambda part: part.whole)
 
-    def of_model(self, index: int | tf.Tensor) -> "JoinedParameters":
+    def of_model(self, index):
         return self.of_parts(lambda part: part.of_model(index))
 
-    def repeat(self, count: int | tf.Tensor) -> "JoinedParameters":
+    def repeat(self, count):
         return self.of_parts(lambda part: part.repeat(count))
 
     def of_parts(
@@ -87,13 +87,13 @@ class JoinedParameters(LayerParameters, _Fields):
         """Returns a layer of the results of `function(part, …)` for each part."""
         return JoinedParameters(tuple(map(function, self.parts, *arguments)))
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         return self._each("sample", self._rows(natural), self._columns(noise))
 
-    def statistics(self, states: tf.Tensor) -> "JoinedParameters":
+    def statistics(self, states):
         return self._statistics("statistics", self._columns(states))
 
-    def expected_statistics(self, natural: tf.Tensor) -> "JoinedParameters":
+    def expected_statistics(self, natural):
         return self._statistics("expected_statistics", self._rows(natural))
 
     def _of_rows(self, method, rows):
@@ -177,27 +177,27 @@ class Joined(Unit):
             )
 
     @property
-    def hidden_only(self) -> bool:
+    def hidden_only(self):
         return any(unit.hidden_only for unit, _ in self.parts)
 
     @property
-    def encodes(self) -> bool:
+    def encodes(self):
         return any(unit.encodes for unit, _ in self.parts)
 
     @property
-    def takes_means(self) -> bool:
+    def takes_means(self):
         return any(unit.takes_means for unit, _ in self.parts)
 
     @property
-    def description(self) -> str:
+    def description(self):
         return "in each column the states of its unit"
 
-    def unit_of_column(self, column: int) -> Unit:
+    def unit_of_column(self, column):
         """Returns the type of one unit of the layer."""
         ends = np.cumsum([count for _, count in self.parts])
         return self.parts[int(np.searchsorted(ends, column, side="right"))][0]
 
-    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
+    def variables(self):
         made = {}
         for number, (unit, _) in enumerate(self.parts):
             made |= {
@@ -206,13 +206,13 @@ class Joined(Unit):
             }
         return made
 
-    def constraint(self, name: str) -> keras.constraints.Constraint | None:
+    def constraint(self, name):
         if name == "bias":
             return None
         own, _, number = name.rpartition("_")
         return self.parts[int(number)][0].constraint(own)
 
-    def parameters(self, bias: tf.Tensor, **values: tf.Tensor) -> JoinedParameters:
+    def parameters(self, bias, **values):
         sizes = [unit.num_rows(count) for unit, count in self.parts]
         made = []
         biases = tf.split(bias, sizes, -1)
@@ -222,7 +222,7 @@ class Joined(Unit):
             made.append(unit.parameters(bias=own, **others))
         return JoinedParameters(tuple(made))
 
-    def check_count(self, num_units: int) -> None:
+    def check_count(self, num_units):
         """Raises a ValueError unless the parts have `num_units` columns in total."""
         total = sum(count for _, count in self.parts)
         if num_units != total:
@@ -231,27 +231,25 @@ class Joined(Unit):
                 f"{num_units} units. Give each column of the data its unit."
             )
 
-    def num_rows(self, num_units: int) -> int:
+    def num_rows(self, num_units):
         self.check_count(num_units)
         return sum(unit.num_rows(count) for unit, count in self.parts)
 
-    def shape_of(self, name: str, num_units: int) -> tuple[int, ...]:
+    def shape_of(self, name, num_units):
         if name == "bias":
             return (self.num_rows(num_units),)
         own, _, number = name.rpartition("_")
         unit, count = self.parts[int(number)]
         return unit.shape_of(own, count)
 
-    def pooled(
-        self, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def pooled(self, mean, variance, count):
         parts = (np.split(each, self._ends) for each in (mean, variance, count))
         units = [unit for unit, _ in self.parts]
         found = [unit.pooled(*own) for unit, *own in zip(units, *parts, strict=True)]
         means, variances = zip(*found, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
-    def fitted(self, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
+    def fitted(self, mean, variance):
         ends = self._ends
         fitted, biases = {}, []
         means, variances = np.split(mean, ends), np.split(variance, ends)

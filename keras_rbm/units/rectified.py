@@ -28,36 +28,36 @@ class RectifiedParameters(LayerParameters, _Fields):
     __slots__ = ()
 
     @property
-    def curvature(self) -> tf.Tensor:
+    def curvature(self):
         return tf.exp(self.log_precision)
 
     def _half(self, natural):
         return HalfGaussian.of(natural, self.log_precision)
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return self._half(natural).log_partition()
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self._half(natural).moments()[0]
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return tf.nn.relu(natural) * tf.exp(-self.log_precision)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         return self._half(natural).sample(noise)
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         limit = LARGEST * tf.exp(0.5 * self.log_precision)
         return natural_for_mean(self, mean, limit)
 
-    def statistics(self, states: tf.Tensor) -> _Fields:
+    def statistics(self, states):
         return _Fields(states, self.base_measure(states))
 
-    def expected_statistics(self, natural: tf.Tensor) -> _Fields:
+    def expected_statistics(self, natural):
         mean, square = self._half(natural).moments()
         return _Fields(mean, -0.5 * square)
 
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+    def base_measure(self, states):
         return -0.5 * tf.exp(self.log_precision) * tf.square(states)
 
 
@@ -87,10 +87,8 @@ class Rectified(HalfLineUnit):
            Boltzmann machines. Physical Review Letters, 2017.
     """
 
-    def variables(self) -> dict[str, tuple[keras.initializers.Initializer, bool]]:
+    def variables(self):
         return {"bias": (constant(0.0), True), "log_precision": (constant(0.0), True)}
 
-    def parameters(
-        self, bias: tf.Tensor, log_precision: tf.Tensor
-    ) -> RectifiedParameters:
+    def parameters(self, bias, log_precision):
         return RectifiedParameters(bias, log_precision)

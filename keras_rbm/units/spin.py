@@ -1,7 +1,6 @@
 """Spins: units of two states, -1 and 1."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
@@ -15,23 +14,23 @@ class SpinParameters(LayerParameters, BiasFields):
     __slots__ = ()
     states = (-1.0, 1.0)
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return tf.math.softplus(2.0 * natural) - natural
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return tf.math.tanh(natural)
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return tf.where(natural > 0.0, tf.ones_like(natural), -1.0)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         up = noise < tf.math.sigmoid(2.0 * natural)
         return tf.where(up, tf.ones_like(natural), -1.0)
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return 0.5 * logit(0.5 * (1.0 + mean))
 
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_expected(self, mean):
         return 0.5 * logit(0.5 * (1.0 + mean), EXPECTED_MARGIN)
 
 
@@ -50,8 +49,8 @@ class Spin(Unit):
     description = "-1 or 1"
     has_one_scale = True
 
-    def parameters(self, bias: tf.Tensor) -> SpinParameters:
+    def parameters(self, bias):
         return SpinParameters(bias)
 
-    def contains(self, states: np.ndarray | tf.Tensor) -> np.ndarray | tf.Tensor:
+    def contains(self, states):
         return (states == -1.0) | (states == 1.0)

@@ -37,12 +37,12 @@ class HalfGaussian(NamedTuple):
     deviation: tf.Tensor
 
     @classmethod
-    def of(cls, natural: tf.Tensor, log_precision: tf.Tensor) -> "HalfGaussian":
+    def of(cls, natural, log_precision):
         """Returns the density for natural parameters and precisions of one shape."""
         deviation = tf.exp(-0.5 * log_precision)
         return cls(natural * deviation, deviation)
 
-    def log_partition(self) -> tf.Tensor:
+    def log_partition(self):
         """Returns `log(2 pi / gamma) / 2 + a² / 2 + log Phi(a)`."""
         # In the tail the last two cancel: their sum is minus the log of the hazard.
         near, tail = self._near(), self._tail()
@@ -51,7 +51,7 @@ class HalfGaussian(NamedTuple):
         outside = -tf.math.log(tail + _over(tail))
         return tf.math.log(self.deviation) + self._where(inside, outside)
 
-    def moments(self) -> tuple[tf.Tensor, tf.Tensor]:
+    def moments(self):
         """Returns `(mean of h, mean of gamma h²)`."""
         near, tail = self._near(), self._tail()
         density = tf.exp(-0.5 * tf.square(near)) * (2.0 * math.pi) ** -0.5
@@ -61,7 +61,7 @@ class HalfGaussian(NamedTuple):
         square = self._where(1.0 + near * mean, rest * far)
         return self.deviation * self._where(mean, far), square
 
-    def sample(self, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, noise):
         """Returns h drawn with noise of the same shape, uniform on (0, 1).
 
         The noise is the probability of a larger h.
@@ -95,7 +95,7 @@ class MinPrecision(keras.constraints.Constraint):
     def __init__(self, min_precision: float) -> None:
         self.min_precision = min_precision
 
-    def __call__(self, log_precision: tf.Tensor) -> tf.Tensor:
+    def __call__(self, log_precision):
         return tf.maximum(log_precision, math.log(self.min_precision))
 
     def get_config(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class HalfLineUnit(Unit):
             )
         self.min_precision = float(min_precision)
 
-    def constraint(self, name: str) -> keras.constraints.Constraint | None:
+    def constraint(self, name):
         return (
             MinPrecision(self.min_precision)
             if name.startswith("log_precision")
