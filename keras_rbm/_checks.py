@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 
-def check_counts(least: int = 1, **counts: Any) -> None:
+def check_counts(least=1, **counts):
     """Raises a ValueError unless each named count is a 32-bit int ≥ `least`.
 
     NumPy integers count as ints; bools and floats do not.
@@ -24,7 +24,7 @@ def check_counts(least: int = 1, **counts: Any) -> None:
             raise ValueError(f"Expected {name} < 2**31. Received: {name}={count!r}.")
 
 
-def check_numbers(**values: Any) -> None:
+def check_numbers(**values):
     """Raises a TypeError or ValueError unless each named value is a finite number.
 
     NumPy numbers count as numbers; bools, strings and arrays do not.
@@ -36,7 +36,7 @@ def check_numbers(**values: Any) -> None:
             raise ValueError(f"Expected a finite number. Received: {name}={value!r}.")
 
 
-def check_flags(**flags: Any) -> None:
+def check_flags(**flags):
     """Raises a TypeError unless each named value is a bool, or 0 or 1."""
     for name, flag in flags.items():
         if not isinstance(flag, bool) and not (is_int(flag) and flag in (0, 1)):
@@ -66,7 +66,7 @@ def as_array(values: Any) -> np.ndarray | None:
         return None
 
 
-def seed_number(seed: Any) -> int | None:
+def seed_number(seed):
     """Returns a model's seed as a Python int, or `None`.
 
     Raises:
@@ -82,7 +82,7 @@ def seed_number(seed: Any) -> int | None:
     return number
 
 
-def as_path(filepath: Any) -> pathlib.Path:
+def as_path(filepath):
     """Returns a file's path as a `pathlib.Path`.
 
     Raises:

@@ -3,16 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts, is_int
 
 
-def image_grid(
-    states: ArrayLike,
-    image_shape: tuple[int, int] | None = None,
-    num_columns: int | None = None,
-) -> np.ndarray:
+def image_grid(states, image_shape=None, num_columns=None):
     """Returns visible states as one array, row by row, NaN between the images.
 
     Args:
@@ -51,9 +46,7 @@ def image_grid(
     return grid
 
 
-def checked_image_shape(
-    image_shape: tuple[int, int] | None, num_visible: int
-) -> tuple[int, ...]:
+def checked_image_shape(image_shape, num_visible):
     """Returns the height and width of an image of V pixels.
 
     Args:
@@ -82,6 +75,6 @@ def checked_image_shape(
     return shape
 
 
-def square_columns(count: int) -> int:
+def square_columns(count):
     """Returns the number of columns for a roughly square grid of images."""
     return math.ceil(math.sqrt(count))

@@ -1,10 +1,9 @@
 """Imports of packages that only some parts of the library need."""
 
 import importlib
-from types import ModuleType
 
 
-def import_optional(module: str, purpose: str, extra: str = "examples") -> ModuleType:
+def import_optional(module, purpose, extra="examples"):
     """Returns an imported module, or raises an ImportError that says how to install it.
 
     Args:

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,17 +47,17 @@ class Accuracy(NamedTuple):
     of_data: float
     of_samples: float
 
-    def exceeds(self, other: float) -> bool:
+    def exceeds(self, other):
         """Returns whether it is larger than a number, clearly."""
         return self.value - other > max(_LEAST, _ERRORS * self.stderr)
 
     @property
-    def is_lopsided(self) -> bool:
+    def is_lopsided(self):
         """Whether data and samples are told with different success, clearly."""
         difference = abs(self.of_data - self.of_samples)
         return difference > 2.0 * max(_LEAST, _ERRORS * self.stderr)
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.value:.3f} ± {self.stderr:.3f}"
 
 
@@ -101,14 +100,14 @@ class QualityReport(NamedTuple):
     verdict: tuple[str, ...]
 
     @property
-    def privacy_loss(self) -> float:
+    def privacy_loss(self):
         """Accuracy against held-out data less that against training data [1].
 
         Above 0 if samples are nearer to the examples that the model has seen.
         """
         return self.held_out.value - self.train.value
 
-    def __str__(self) -> str:
+    def __str__(self):
         lines = [
             "nearest neighbors tell samples from held-out data: "
             f"{self.held_out} (0.5 if alike); of data {self.held_out.of_data:.2f}, of "
@@ -368,7 +367,7 @@ def _mixing(model, starts, steps, project, seed):
 
 
 @contextlib.contextmanager
-def _no_warning_of_complex() -> Iterator[None]:
+def _no_warning_of_complex():
     """TensorFlow warns of what TensorFlow Probability does with Fourier transforms."""
     logger = tf.get_logger()
 

@@ -1,19 +1,17 @@
 """Sums over the replicas of a distribution strategy, and their logs."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from keras_rbm import random
 
 
-def num_replicas() -> int:
+def num_replicas():
     """Returns the number of replicas that run this step together, an int."""
     context = tf.distribute.get_replica_context()
     return 1 if context is None else context.num_replicas_in_sync
 
 
-def all_sum(tensors: Any) -> Any:
+def all_sum(tensors):
     """Returns tensors summed over the replicas, in the same structure."""
     if num_replicas() == 1:
         return tensors
@@ -21,7 +19,7 @@ def all_sum(tensors: Any) -> Any:
     return tf.nest.map_structure(lambda t: context.all_reduce("sum", t), tensors)
 
 
-def add(variables: list[Any], changes: list[tf.Tensor]) -> None:
+def add(variables, changes):
     """Adds to variables what is the same on all replicas, from within one of them."""
     if not must_meet():
         for variable, change in zip(variables, changes, strict=True):
@@ -38,7 +36,7 @@ def add(variables: list[Any], changes: list[tf.Tensor]) -> None:
     context.merge_call(across_replicas, args=(changes,))
 
 
-def must_meet() -> bool:
+def must_meet():
     """Returns whether replicas have to meet before they change shared variables.
 
     Even the only replica of a strategy may have to.
@@ -46,12 +44,12 @@ def must_meet() -> bool:
     return not tf.__internal__.distribute.strategy_supports_no_merge_call()
 
 
-def normalized(weights: tf.Tensor) -> tf.Tensor:
+def normalized(weights):
     """Returns weights divided by their total over all replicas."""
     return tf.math.divide_no_nan(weights, all_sum(tf.reduce_sum(weights)))
 
 
-def as_logs(scalars: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+def as_logs(scalars):
     """Returns a step's logs, a dict of scalars, in a shape that Keras can reduce.
 
     With several workers it takes the mean along an axis that scalars lack
@@ -62,12 +60,12 @@ def as_logs(scalars: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     return {name: tf.reshape(value, [1]) for name, value in scalars.items()}
 
 
-def is_single(strategy: tf.distribute.Strategy) -> bool:
+def is_single(strategy):
     """Returns whether a strategy uses a single device of a single process."""
     return strategy.num_replicas_in_sync == 1 and not is_multi_worker(strategy)
 
 
-def is_multi_worker(strategy: tf.distribute.Strategy) -> bool:
+def is_multi_worker(strategy):
     """Returns whether a strategy uses several processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 

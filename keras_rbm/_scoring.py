@@ -46,7 +46,7 @@ class ScoreReport(NamedTuple):
     quote: str
     stderr: float = math.nan
 
-    def __str__(self) -> str:
+    def __str__(self):
         rows = [
             (method, f"{value:.3f}", f"[{low:.3f}, {high:.3f}]")
             for method, (value, low, high) in self.scores.items()

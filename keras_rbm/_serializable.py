@@ -1,6 +1,5 @@
 """Objects that a name or a config identifies: unit types, inference, rules."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -18,7 +17,7 @@ class Serializable:
         """Returns the object that `get_config` describes."""
         return cls(**config)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         config = self.get_config()
         for name, value in config.items():
             if isinstance(value, dict) and "class_name" in value:
@@ -27,13 +26,7 @@ class Serializable:
         return f"{type(self).__name__}({arguments})"
 
 
-def find(
-    identifier: Any,
-    kind: type,
-    by_name: Mapping[str, Callable[[], Any]],
-    expected: str,
-    example: str,
-) -> Any:
+def find(identifier, kind, by_name, expected, example):
     """Returns the object that an identifier stands for.
 
     Args:

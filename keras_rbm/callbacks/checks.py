@@ -1,16 +1,9 @@
 """Checks that callbacks make before the first epoch."""
 
-from typing import Any
-
-import keras
-from numpy.typing import ArrayLike
-
 from keras_rbm.models.generative_model import GenerativeModel
 
 
-def check_generative(
-    callback: str, model: keras.Model, rows: ArrayLike | None = None, name: str = "x"
-) -> Any:
+def check_generative(callback, model, rows=None, name="x"):
     """Returns rows, if any; raises an error unless they are states of a model of p(v).
 
     Of sparse rows what is not stored is what the model takes it for.

@@ -74,7 +74,7 @@ class IterationSchedule(keras.callbacks.Callback):
             logs["max_iterations"] = self._inference.max_iterations
 
 
-def learning_inference(model: keras.Model) -> IterativeInference | None:
+def learning_inference(model):
     """Returns the inference that a compiled model learns by, or `None`."""
     rule = getattr(model, "rule", None)
     return getattr(rule, "inference", None) or getattr(model, "inference", None)

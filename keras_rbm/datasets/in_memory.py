@@ -1,15 +1,12 @@
 """Holds the examples of arrays or of a dataset in memory."""
 
-from collections.abc import Callable
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 
 
-def hold_in_memory(data: Any) -> Any:
+def hold_in_memory(data):
     """Returns tensors that hold all examples of arrays or of a finite dataset.
 
     Sparse matrices become `SparseRows`.
@@ -36,7 +33,7 @@ def hold_in_memory(data: Any) -> Any:
     return map_present(lambda *parts: tf.concat(parts, 0), *blocks)
 
 
-def count_examples(examples: Any) -> int:
+def count_examples(examples):
     """Returns the common length of the first axis of all tensors in a nest."""
     shapes = [tuple(x.shape) for x in tf.nest.flatten(examples) if x is not None]
     counts = {shape[0] if shape else 0 for shape in shapes}
@@ -48,14 +45,14 @@ def count_examples(examples: Any) -> int:
     return int(counts.pop())
 
 
-def map_present(function: Callable[..., Any], *nests: Any) -> Any:
+def map_present(function, *nests):
     """`tf.nest.map_structure` that keeps `None` components."""
     return tf.nest.map_structure(
         lambda *parts: None if parts[0] is None else function(*parts), *nests
     )
 
 
-def gather(examples: Any, rows: tf.Tensor) -> tf.Tensor:
+def gather(examples, rows):
     """Returns examples (…, V) by their indices (…), dense; works in a pipeline, too."""
     if isinstance(examples, SparseRows):
         return examples.gathered(rows)

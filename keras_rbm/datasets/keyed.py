@@ -1,8 +1,6 @@
 """Epochs whose randomness depends only on a seed and a counter."""
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -12,14 +10,7 @@ from keras_rbm._checks import seed_number
 SHUFFLING, SAMPLING, CORRUPTING = 0, 1, 2
 
 
-def map_with_keys(
-    dataset: tf.data.Dataset,
-    function: Callable[..., Any],
-    stream: int,
-    seed: int,
-    redraw: bool,
-    iterations: Any,
-) -> tf.data.Dataset:
+def map_with_keys(dataset, function, stream, seed, redraw, iterations):
     """Maps `function(element, key)`, with one key per epoch and position.
 
     The key, int64 (2,), is a function of `(seed, stream, epoch, position)`; `redraw`
@@ -42,7 +33,7 @@ def map_with_keys(
     return each_epoch(read, (), map_epoch, dataset.cardinality())
 
 
-def shuffled_rows(count: int, seed: int, step: int | tf.Tensor) -> tf.Tensor:
+def shuffled_rows(count, seed, step):
     """Returns the order of `count` rows in an epoch, int64 (count,), on the host."""
     with tf.device("CPU:0"):
         return _permutation(
@@ -56,12 +47,7 @@ def _permutation(count, key, step):
     return tf.random.experimental.stateless_shuffle(tf.range(count), key, alg="philox")
 
 
-def each_epoch(
-    read: Callable[[], Any],
-    shape: Sequence[int],
-    make_epoch: Callable[[tf.Tensor], tf.data.Dataset],
-    cardinality: int | tf.Tensor,
-) -> tf.data.Dataset:
+def each_epoch(read, shape, make_epoch, cardinality):
     """Returns a dataset that calls `read` once per iterator and uses its value.
 
     `read` returns an int64 tensor of this shape. It runs in Python, outside of the
@@ -79,7 +65,7 @@ def each_epoch(
     return epochs.apply(tf.data.experimental.assert_cardinality(cardinality))
 
 
-def reader(iterations: Any) -> Callable[[], tf.Tensor]:
+def reader(iterations):
     """Returns a function of no arguments that reads a counter as int64.
 
     Raises:
@@ -105,12 +91,12 @@ def reader(iterations: Any) -> Callable[[], tf.Tensor]:
     return read
 
 
-def root_key(seed: int) -> tf.Tensor:
+def root_key(seed):
     """Returns the key, int64 (2,), of a 64-bit seed."""
     return tf.constant([seed_number(seed), 0], tf.int64)
 
 
-def fold_in(key: tf.Tensor, value: int | tf.Tensor) -> tf.Tensor:
+def fold_in(key, value):
     """Returns a new key, a function of a key and a number."""
     # The algorithm is explicit: "auto_select" gives other bits on another device.
     return tf.random.experimental.stateless_fold_in(

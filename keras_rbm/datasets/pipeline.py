@@ -184,7 +184,7 @@ def shuffled_batches(
     return batches.map(gather).prefetch(2).with_options(options)
 
 
-def check_binarization_method(method: str) -> None:
+def check_binarization_method(method):
     """Raises a ValueError unless `method` names a way to binarize."""
     if not isinstance(method, str) or method not in BINARIZATION_METHODS:
         raise ValueError(
@@ -194,7 +194,7 @@ def check_binarization_method(method: str) -> None:
         )
 
 
-def check_floats(dataset: tf.data.Dataset) -> None:
+def check_floats(dataset):
     """Raises an error unless elements of a dataset begin with floats."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
@@ -210,7 +210,7 @@ def check_floats(dataset: tf.data.Dataset) -> None:
         )
 
 
-def in_unit_interval(values: tf.Tensor) -> tf.Tensor:
+def in_unit_interval(values):
     """Returns values of an element, which raise an error where they are not in [0, 1].
 
     Raises:

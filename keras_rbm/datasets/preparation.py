@@ -7,19 +7,13 @@ import pathlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import tensorflow_datasets as tfds
+    pass
 
 MANUAL_DIR_VARIABLE = "KERAS_RBM_MANUAL_DIR"
 PROBE_TIMEOUT = 5.0  # seconds
 
 
-def prepared_builder(
-    builder_cls: "type[tfds.core.DatasetBuilder]",
-    *,
-    config: "tfds.core.BuilderConfig | str | None" = None,
-    data_dir: str | os.PathLike | None = None,
-    manual_dir: str | os.PathLike | None = None,
-) -> "tfds.core.DatasetBuilder":
+def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None):
     """Returns a TFDS builder whose data are on disk.
 
     The copy may be in `data_dir`, in the folder named by the environment variable
@@ -72,7 +66,7 @@ def prepared_builder(
     return builder
 
 
-def can_connect(url: str) -> bool:
+def can_connect(url):
     """Returns whether the host of `url` answers within `PROBE_TIMEOUT` seconds."""
     import requests  # As TFDS does, with the same proxies and certificates.
 

@@ -1,19 +1,17 @@
 """Rows that hold only what is stored of them, and become dense a few at a time."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 import tensorflow as tf
 
 
-def is_sparse(data: Any) -> bool:
+def is_sparse(data):
     """Returns whether data are a SciPy sparse matrix or a `tf.SparseTensor`."""
     tensor = isinstance(data, (SparseRows, tf.SparseTensor))
     return tensor or scipy.sparse.issparse(data)
 
 
-def as_dense(data: Any, fill: float | None = None) -> Any:
+def as_dense(data, fill=None):
     """Returns a sparse batch as an array or tensor, and any other as it is.
 
     Args:
@@ -43,12 +41,12 @@ class SparseRows:
         fill: float, what an entry is that is not stored.
     """
 
-    def __init__(self, matrix: scipy.sparse.csr_array, fill: float) -> None:
+    def __init__(self, matrix, fill):
         self.matrix = matrix
         self.fill = fill
 
     @classmethod
-    def of(cls, data: Any, fill: float | None = None) -> "SparseRows":
+    def of(cls, data, fill=None):
         """Returns the rows of a SciPy sparse matrix or of an eager `tf.SparseTensor`.
 
         Args:
@@ -81,44 +79,44 @@ class SparseRows:
         return cls(matrix, fill or 0.0)
 
     @classmethod
-    def stacked(cls, batches: Any, fill: float | None = None) -> "SparseRows":
+    def stacked(cls, batches, fill=None):
         """Returns the rows of several batches."""
         matrices = [cls.of(batch).matrix for batch in batches]
         return cls.of(scipy.sparse.vstack(matrices, "csr"), fill)
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self):
         """tuple, (N, V)."""
         return self.matrix.shape
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self):
         """NumPy dtype of dense rows."""
         own = self.matrix.dtype
         return own if self.fill == 0.0 or own.kind == "f" else np.dtype(np.float32)
 
     @property
-    def stored(self) -> np.ndarray:
+    def stored(self):
         """Array (n,): the stored values, and the fill, if there are other entries."""
         values = self.matrix.data
         if len(values) == self.matrix.shape[0] * self.matrix.shape[1]:
             return values
         return np.append(values, np.asarray(self.fill, self.dtype))
 
-    def __len__(self) -> int:
+    def __len__(self):
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> "SparseRows":
+    def __getitem__(self, rows):
         return SparseRows(self.matrix[rows], self.fill)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype=None, copy=None):
         matrix = self.matrix
         dense = np.full(matrix.shape, self.fill, dtype or self.dtype)
         rows = np.repeat(np.arange(len(self)), np.diff(matrix.indptr))
         dense[rows, matrix.indices] = matrix.data
         return dense
 
-    def gathered(self, rows: tf.Tensor) -> tf.Tensor:
+    def gathered(self, rows):
         """Returns dense rows, float32 (…, V), by indices (…); in a pipeline, too."""
 
         def dense(rows):

@@ -1,7 +1,6 @@
 """Checks of the arguments of this package's functions: arrays, counts and models."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -9,15 +8,10 @@ import tensorflow as tf
 from keras_rbm._checks import check_counts
 
 if TYPE_CHECKING:
-    from keras_rbm.inference.potentials import Potentials
+    pass
 
 
-def as_floats(
-    name: str,
-    values: Any,
-    shape: Sequence[Any] | None = None,
-    dtype: tf.DType = tf.float32,
-) -> tf.Tensor:
+def as_floats(name, values, shape=None, dtype=tf.float32):
     """Returns values as a float tensor.
 
     Args:
@@ -68,7 +62,7 @@ def _tensor(values, dtype):
     return tf.cast(tensor, dtype) if is_number or tensor.dtype.is_bool else None
 
 
-def check_sizes(least: int = 1, **counts: Any) -> None:
+def check_sizes(least=1, **counts):
     """Raises an error unless each named count is an int, or int tensor, ≥ `least`.
 
     The value of a tensor is checked only outside of a `tf.function`.
@@ -86,7 +80,7 @@ def check_sizes(least: int = 1, **counts: Any) -> None:
             check_counts(least, **{name: int(count)})
 
 
-def check_model(potentials: "Potentials") -> None:
+def check_model(potentials):
     """Raises a TypeError unless `potentials` are `Potentials` of tensors."""
     parts = [getattr(potentials, name, None) for name in ("visible", "hidden")]
     kernel = getattr(potentials, "kernel", None)
@@ -97,9 +91,7 @@ def check_model(potentials: "Potentials") -> None:
         )
 
 
-def checked_states(
-    potentials: "Potentials", name: str, states: Any, hidden: bool = False
-) -> tf.Tensor:
+def checked_states(potentials, name, states, hidden=False):
     """Returns states (examples, units) of a layer of a model as a float tensor.
 
     Values are checked only outside of a `tf.function`, and not for binary units, for
@@ -127,7 +119,7 @@ def _check_values(name, states, values):
         )
 
 
-def checked_base(potentials: "Potentials", base: Any) -> tf.Tensor | None:
+def checked_base(potentials, base):
     """Returns visible natural parameters, (V,) or a row for each model, or `None`."""
     if base is None:
         return None
@@ -136,14 +128,14 @@ def checked_base(potentials: "Potentials", base: Any) -> tf.Tensor | None:
     return as_floats("base", base, (*rows, potentials.visible.num_rows))
 
 
-def check_proper(potentials: "Potentials") -> None:
+def check_proper(potentials):
     """Raises an error unless a model's parameters are numbers, and its Z is finite."""
     check_model(potentials)
     check_finite(potentials)
     check_normalizable(potentials)
 
 
-def check_finite(potentials: "Potentials") -> None:
+def check_finite(potentials):
     """Raises a ValueError if a parameter is NaN or infinite, and names it.
 
     Not checked while tracing a `tf.function`.
@@ -176,7 +168,7 @@ def _named_parameters(name, units):
     return named
 
 
-def check_eager(name: str) -> None:
+def check_eager(name):
     """Raises a ValueError if log Z of a model is asked for in a traced function."""
     if not tf.executing_eagerly():
         raise ValueError(
@@ -186,7 +178,7 @@ def check_eager(name: str) -> None:
         )
 
 
-def spectral_gap(potentials: "Potentials") -> float:
+def spectral_gap(potentials):
     """Returns how fast Gibbs sweeps of unbounded layers forget, at worst.
 
     The smallest eigenvalue of `1 - D W diag(1 / precision_h) W' D` for the unbounded
@@ -206,7 +198,7 @@ def spectral_gap(potentials: "Potentials") -> float:
     return 1.0 - float(np.square(np.linalg.norm(scaled, 2)))
 
 
-def check_normalizable(potentials: "Potentials") -> None:
+def check_normalizable(potentials):
     """Raises if a pair of unbounded layers has no finite partition function.
 
     Units with finitely many or bounded states can be combined with all others.

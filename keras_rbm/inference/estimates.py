@@ -242,7 +242,7 @@ class LogPartition(NamedTuple):
         )
         return self._replace(note=note.rstrip())
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         if tf.is_tensor(self.value) and not hasattr(self.value, "numpy"):
             return f"LogPartition(value={self.value})"
         if np.ndim(self.value):
@@ -254,7 +254,7 @@ class LogPartition(NamedTuple):
         return f"{text}: {self.note}" if self.note else text
 
 
-def weighted(log_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def weighted(log_weights):
     """Returns the log mean of weights (M,) or (M, B), its error, and their ESS."""
     chains = tf.cast(tf.shape(log_weights)[0], tf.float64)
     value = tf.reduce_logsumexp(log_weights, 0) - tf.math.log(chains)
@@ -263,6 +263,6 @@ def weighted(log_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     return value, tf.sqrt(variance / chains), effective_sample_size(log_weights)
 
 
-def with_rounding(stderr: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
+def with_rounding(stderr, value):
     """Returns standard errors that include the rounding of float32."""
     return tf.sqrt(tf.square(stderr) + tf.square(_ROUNDING * value))

@@ -1,7 +1,6 @@
 """Exact results by enumerating the smaller layer, of many models, and gradients."""
 
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +16,6 @@ from keras_rbm.inference.potentials import (
 )
 from keras_rbm.inference.traces import compiled, traced_by_size
 from keras_rbm.inference.unit_states import UnitStates
-from keras_rbm.units import LayerParameters
 from keras_rbm.units.bernoulli import BernoulliParameters
 
 #: Largest number of binary units that is enumerated; for other units, 2^25 states.
@@ -84,7 +82,7 @@ def exact_moments(potentials: Potentials) -> Moments:
     return moments
 
 
-def smaller_layer(potentials: Potentials) -> str:
+def smaller_layer(potentials):
     """Returns which layer to enumerate, "visible" or "hidden".
 
     Raises:
@@ -112,19 +110,13 @@ def smaller_layer(potentials: Potentials) -> str:
     return side
 
 
-def has_few_states(units: LayerParameters) -> bool:
+def has_few_states(units):
     """Returns whether a layer's states cost no more than a few sweeps."""
     return units.finite and np.log2(num_states(units)).sum() <= CHEAP_UNITS
 
 
 @traced_by_size
-def enumerated(
-    potentials: Potentials,
-    weights: tf.Tensor | None,
-    read: str | None,
-    pairwise: str | None,
-    dtype: tf.DType,
-) -> tuple[list[Any], tf.Tensor | None]:
+def enumerated(potentials, weights, read, pairwise, dtype):
     """Sums over the states of the smaller layer, the other summed in closed form.
 
     Args:
@@ -209,7 +201,7 @@ class _Sums:
         read, pairwise: as for `enumerated`.
     """
 
-    def __init__(self, models, side, read, pairwise) -> None:
+    def __init__(self, models, side, read, pairwise):
         self.models, self.read, self.pairwise = models, read, pairwise
         self.is_visible = side == "visible"
         layers = models.visible, models.hidden
@@ -349,7 +341,7 @@ def _states_and_weights(units, digits):
     return states, (weights, tf.reduce_sum(best[..., 0], -1))
 
 
-def digits_of(numbers: Any, sizes: np.ndarray) -> Any:
+def digits_of(numbers, sizes):
     """Returns each unit's state in states by number, (states, units).
 
     A number has one digit per unit; the first unit's digit is the lowest.

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -11,7 +10,7 @@ _inside, _was = 0, True
 
 
 @contextlib.contextmanager
-def full_precision() -> Iterator[None]:
+def full_precision():
     """Switches TensorFloat-32 off while it lasts; also a decorator.
 
     GPUs round the factors of float32 products to 10 bits by default. Chains hardly

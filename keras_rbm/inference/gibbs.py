@@ -1,8 +1,7 @@
 """Block Gibbs sampling."""
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -42,20 +41,13 @@ class SweepNoise(NamedTuple):
     visible: tf.Tensor
     hidden: tf.Tensor
 
-    def of_sweep(self, index: int | tf.Tensor) -> "SweepNoise":
+    def of_sweep(self, index):
         """Returns the noise of one of several sweeps, as a `SweepNoise`."""
         # Not layer[index]: XLA would draw that part again, on one core.
         return SweepNoise(*(tf.gather(layer, index) for layer in self))
 
 
-def sweep_noise(
-    potentials: Potentials,
-    chains: int | tf.Tensor,
-    seed: int | tf.Tensor,
-    *,
-    num_sweeps: int = 1,
-    first: int | tf.Tensor = 0,
-) -> SweepNoise:
+def sweep_noise(potentials, chains, seed, *, num_sweeps=1, first=0):
     """Draws the uniform noise of several sweeps, for both layers at once.
 
     It is drawn early and in one piece. XLA would fuse a draw that has a single use into
@@ -92,13 +84,7 @@ class ChainNoise:
         potentials, chains, seed, num_sweeps: as for `sweep_noise`.
     """
 
-    def __init__(
-        self,
-        potentials: Potentials,
-        chains: int | tf.Tensor,
-        seed: int | tf.Tensor,
-        num_sweeps: int,
-    ) -> None:
+    def __init__(self, potentials, chains, seed, num_sweeps):
         self._of = potentials, chains, seed
         row = potentials.num_visible + potentials.num_hidden
         self._block = num_sweeps
@@ -111,20 +97,14 @@ class ChainNoise:
         if self._block == num_sweeps:
             self._all = sweep_noise(*self._of, num_sweeps=num_sweeps)
 
-    def of_sweep(self, index: int) -> SweepNoise:
+    def of_sweep(self, index):
         """Returns the noise of one sweep."""
         if self._all is not None:
             return self._all.of_sweep(index)
         start = index // self._least * self._least
         return self._drawn(start, self._least).of_sweep(index - start)
 
-    def loop(
-        self,
-        sweep: Callable[[SweepNoise, Any], Any],
-        state: Any,
-        first: int,
-        count: int,
-    ) -> Any:
+    def loop(self, sweep, state, first, count):
         """Returns a state after several sweeps in a row.
 
         Args:
@@ -201,9 +181,7 @@ def gibbs_sweep(
     return draw_states(potentials, potentials.hidden_natural(visible), noise)
 
 
-def draw_states(
-    potentials: Potentials, hidden_natural: tf.Tensor, noise: SweepNoise
-) -> GibbsState:
+def draw_states(potentials, hidden_natural, noise):
     """Returns the `GibbsState` that a sweep draws: h given v, then v given h.
 
     Args:
@@ -216,12 +194,7 @@ def draw_states(
     return GibbsState(potentials.visible.sample(natural, noise.visible), hidden)
 
 
-def noisy_sweep(
-    potentials: Potentials,
-    state: ChainState,
-    noise: SweepNoise,
-    clamp: tf.Tensor | None = None,
-) -> ChainState:
+def noisy_sweep(potentials, state, noise, clamp=None):
     """Returns the `ChainState` after a sweep."""
     visible = draw_states(potentials, state.hidden_natural, noise).visible
     if clamp is not None:
@@ -265,14 +238,7 @@ def gibbs_chain(
     )
 
 
-def chain_in_parts(
-    potentials: Potentials,
-    count: int | None,
-    start: Callable[[slice], tf.Tensor],
-    seed: tf.Tensor,
-    num_sweeps: tf.Tensor,
-    clamp: tf.Tensor | None,
-) -> tf.Tensor:
+def chain_in_parts(potentials, count, start, seed, num_sweeps, clamp):
     """Returns what `gibbs_chain` does, some chains at a time if there are many.
 
     Args:
@@ -313,7 +279,7 @@ def _parts(potentials, count):
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-def checked_mask(clamp: ArrayLike, shape: Any) -> tf.Tensor:
+def checked_mask(clamp, shape):
     """Returns a clamp's mask as a tensor; raises a ValueError if it is not a mask.
 
     Args:
@@ -344,9 +310,7 @@ def _gibbs_chain(potentials, visible, seed, num_sweeps, clamp, first):
     )[1].visible
 
 
-def hidden_chain(
-    potentials: Potentials, hidden: tf.Tensor, seed: int | tf.Tensor, *, num_sweeps: int
-) -> GibbsState:
+def hidden_chain(potentials, hidden, seed, *, num_sweeps):
     """Runs sweeps v from p(v | h), h from p(h | v): chains that live in h.
 
     Args:
@@ -376,13 +340,7 @@ def hidden_chain(
     return sweep(noise.of_sweep(last), hidden)
 
 
-def visible_chain(
-    potentials: Potentials,
-    visible: tf.Tensor,
-    seed: int | tf.Tensor,
-    *,
-    num_sweeps: int,
-) -> ChainState:
+def visible_chain(potentials, visible, seed, *, num_sweeps):
     """Runs a fixed number of sweeps h from p(h | v), v from p(v | h).
 
     Like `gibbs_chain`, but for few sweeps inside a training step: the noise,
@@ -406,9 +364,7 @@ def visible_chain(
     return noisy_chain(potentials, state, noise, 0, num_sweeps)
 
 
-def noisy_chain(
-    potentials: Potentials, state: ChainState, noise: ChainNoise, first: int, count: int
-) -> ChainState:
+def noisy_chain(potentials, state, noise, first, count):
     """Returns the `ChainState` after sweeps `first` to `first + count - 1` of noise.
 
     Each sweep ends with the natural parameters of h, which the next one and the

@@ -1,13 +1,12 @@
 """Block Gibbs as a TensorFlow Probability transition kernel."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import gibbs_sweep
-from keras_rbm.inference.potentials import Potentials
 
 
 class BlockGibbsResults(NamedTuple):
@@ -39,32 +38,27 @@ class BlockGibbs(tfp.mcmc.TransitionKernel):
     TensorShape([50, 8, 6])
     """
 
-    def __init__(self, potentials: Potentials) -> None:
+    def __init__(self, potentials):
         self._parameters = {"potentials": potentials}
 
     @property
-    def potentials(self) -> Potentials:
+    def potentials(self):
         return self._parameters["potentials"]
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self):
         return self._parameters
 
     @property
-    def is_calibrated(self) -> bool:
+    def is_calibrated(self):
         return True
 
-    def one_step(
-        self,
-        current_state: tf.Tensor,
-        previous_kernel_results: BlockGibbsResults,
-        seed: int | tf.Tensor | None = None,
-    ) -> tuple[tf.Tensor, BlockGibbsResults]:
+    def one_step(self, current_state, previous_kernel_results, seed=None):
         seed = tfp.random.sanitize_seed(seed)
         state = gibbs_sweep(self.potentials, current_state, seed).visible
         return state, self._results(state, seed)
 
-    def bootstrap_results(self, init_state: tf.Tensor) -> BlockGibbsResults:
+    def bootstrap_results(self, init_state):
         return self._results(tf.convert_to_tensor(init_state), random.as_seed(0))
 
     def _results(self, state, seed):

@@ -2,13 +2,10 @@
 
 import sys
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 
 from keras_rbm.inference.annealing.both_ways import annealed
-from keras_rbm.inference.annealing.ladder import Ladder
-from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.replica_bridge import from_ladder, tempered
 from keras_rbm.inference.annealing.replicas import check_single
 from keras_rbm.inference.annealing.search import find_start
@@ -19,18 +16,12 @@ from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
-from keras_rbm.inference.potentials import Potentials
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
 METHODS = ("exact", "bethe", "mean_field", *_ANNEALED, "tempering")
 
 
-def log_partitions(
-    potentials: Potentials,
-    methods: Sequence[str | None],
-    options: Options,
-    ladder: Ladder | None = None,
-) -> dict[str | None, LogPartition]:
+def log_partitions(potentials, methods, options, ladder=None):
     """Estimates log Z by several methods, with one search and one annealing for all.
 
     Args:
@@ -90,7 +81,7 @@ def _by_chains(potentials, methods, options, ladder):
     return estimates
 
 
-def check_method(potentials: Potentials, method: str | None) -> None:
+def check_method(potentials, method):
     """Raises a ValueError unless a method is known, and suits the model's units."""
     _check_name(method)
     if method == "exact":

@@ -1,6 +1,6 @@
 """Visible units that are not known, or not there: what is drawn, summed, left out."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,14 +24,14 @@ MOST_STATES = 2**10
 _AT_ONCE = 2**22
 
 
-def is_known(values: Any) -> Any:
+def is_known(values):
     """Returns bools of the shape of an array or tensor of numbers: false for NaN."""
     if tf.is_tensor(values) and not values.dtype.is_floating:
         return tf.ones_like(values, tf.bool)
     return values == values
 
 
-def filled(values: Any, others: Any = 0.0) -> Any:
+def filled(values, others=0.0):
     """Returns an array or tensor with other values in the place of NaN."""
     if tf.is_tensor(values):
         others = tf.cast(others, values.dtype)
@@ -59,84 +59,84 @@ class PartialParameters(LayerParameters, _PartialFields):
     __slots__ = ()
 
     @property
-    def bias(self) -> tf.Tensor:
+    def bias(self):
         return self.units.bias * self.rows
 
-    def named(self) -> dict[str, tf.Tensor]:
+    def named(self):
         return self.units.named() | {"bias": self.bias}
 
     @property
-    def whole(self) -> LayerParameters:
+    def whole(self):
         return self.units
 
     @property
-    def num_rows(self) -> int | tf.Tensor:
+    def num_rows(self):
         return self.units.num_rows
 
     @property
-    def num_units(self) -> int | tf.Tensor:
+    def num_units(self):
         return self.units.num_units
 
     @property
-    def ends(self) -> tf.Tensor:
+    def ends(self):
         return self.units.ends
 
     @property
-    def unit_of_row(self) -> Any:
+    def unit_of_row(self):
         return self.units.unit_of_row
 
     @property
-    def curvature(self) -> tf.Tensor:
+    def curvature(self):
         return self.units.curvature
 
-    def with_bias(self, bias: tf.Tensor) -> "PartialParameters":
+    def with_bias(self, bias):
         return self._replace(units=self.units.with_bias(bias))
 
-    def repeat(self, count: int | tf.Tensor) -> "PartialParameters":
+    def repeat(self, count):
         tiled = (tf.tile(mask, (count, 1)) for mask in (self.columns, self.rows))
         return PartialParameters(self.units.repeat(count), *tiled)
 
-    def of_model(self, index: int | tf.Tensor) -> "PartialParameters":
+    def of_model(self, index):
         masks = (mask[index] for mask in (self.columns, self.rows))
         return PartialParameters(self.units.of_model(index), *masks)
 
-    def natural(self, inputs: tf.Tensor) -> tf.Tensor:
+    def natural(self, inputs):
         return self.units.natural(inputs)
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return self.units.log_partition(natural) * self.columns
 
-    def mean(self, natural: tf.Tensor) -> tf.Tensor:
+    def mean(self, natural):
         return self.units.mean(natural)
 
-    def mode(self, natural: tf.Tensor) -> tf.Tensor:
+    def mode(self, natural):
         return self.units.mode(natural)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         return self.units.sample(natural, noise)
 
-    def encode(self, states: tf.Tensor) -> tf.Tensor:
+    def encode(self, states):
         return self.units.encode(states)
 
-    def first(self, encoded: tf.Tensor) -> tf.Tensor:
+    def first(self, encoded):
         return self.units.first(encoded) * self.rows
 
-    def state_like(self, means: tf.Tensor) -> tf.Tensor:
+    def state_like(self, means):
         return self.units.state_like(means)
 
-    def statistics(self, states: tf.Tensor) -> Any:
+    def statistics(self, states):
         return self._masked(self.units.statistics(states))
 
-    def expected_statistics(self, natural: tf.Tensor) -> Any:
+    def expected_statistics(self, natural):
         return self._masked(self.units.expected_statistics(natural))
 
-    def base_measure(self, states: tf.Tensor) -> tf.Tensor:
+    def base_measure(self, states):
         return self.units.base_measure(states) * self.columns
 
-    def natural_for_mean(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_mean(self, mean):
         return self.units.natural_for_mean(mean)
 
-    def natural_for_expected(self, mean: tf.Tensor) -> tf.Tensor:
+    def natural_for_expected(self, mean):
         return self.units.natural_for_expected(mean)
 
     def _masked(self, statistics):
@@ -148,7 +148,7 @@ class PartialParameters(LayerParameters, _PartialFields):
         )
 
 
-def partial(units: LayerParameters, columns: tf.Tensor) -> LayerParameters:
+def partial(units, columns):
     """Returns a layer without some of its units.
 
     Args:
@@ -165,7 +165,7 @@ def partial(units: LayerParameters, columns: tf.Tensor) -> LayerParameters:
     return PartialParameters(units, columns, rows)
 
 
-def given(potentials: Potentials, visible: tf.Tensor) -> tuple[Potentials, tf.Tensor]:
+def given(potentials, visible):
     """Returns the models of what is not known, given some of the visible states.
 
     `E(v_unknown, h | v_known)` differs from `E(v, h)` by the energy of the known
@@ -188,7 +188,7 @@ def given(potentials: Potentials, visible: tf.Tensor) -> tuple[Potentials, tf.Te
     return Potentials(potentials.kernel, unknown, hidden), log_weights
 
 
-def rows_with_few_unknown(potentials: Potentials, visible: np.ndarray) -> np.ndarray:
+def rows_with_few_unknown(potentials, visible):
     """Returns bools (N,): whether a row's unknown units have few states together.
 
     Args:
@@ -217,9 +217,7 @@ def _states_of_units(units):
     return np.concatenate(sizes), np.concatenate(values)
 
 
-def sums_over_unknown(
-    potentials: Potentials, visible: np.ndarray, with_means: bool = False
-) -> tuple[np.ndarray, np.ndarray | None]:
+def sums_over_unknown(potentials, visible, with_means=False):
     """Sums `exp(-F(v))` over the states of unknown units.
 
     Args:
@@ -257,14 +255,7 @@ def sums_over_unknown(
     return log_sums, means
 
 
-def complete(
-    potentials: Potentials,
-    visible: tf.Tensor,
-    known: tf.Tensor,
-    base: tf.Tensor,
-    seed: tf.Tensor,
-    num_sweeps: int | tf.Tensor,
-) -> tf.Tensor:
+def complete(potentials, visible, known, base, seed, num_sweeps):
     """Draws the visible states that are not known by a chain that keeps the others.
 
     The first hidden states are drawn as if unknown units had the mean of the model
@@ -306,9 +297,7 @@ def _of_shape(old, new):
     )
 
 
-def started(
-    potentials: Potentials, visible: tf.Tensor, known: tf.Tensor, base: tf.Tensor
-) -> ChainState:
+def started(potentials, visible, known, base):
     """Returns the `ChainState` from which unknown states are drawn, see `complete`."""
     units = potentials.visible
     rows = known_rows(units, known)
@@ -316,7 +305,7 @@ def started(
     return ChainState(visible, potentials.hidden_natural_of_mean(mean))
 
 
-def known_rows(units: LayerParameters, known: tf.Tensor) -> tf.Tensor:
+def known_rows(units, known):
     """Returns bools (B, rows): whether each row of the kernel is of a known unit."""
     if units.num_rows == units.num_units:
         return known
@@ -342,14 +331,7 @@ draw_unknown = traced_by_size(complete)
 
 
 @traced_by_size
-def chain_means(
-    potentials: Potentials,
-    visible: tf.Tensor,
-    known: tf.Tensor,
-    base: tf.Tensor,
-    seed: tf.Tensor,
-    num_sweeps: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
+def chain_means(potentials, visible, known, base, seed, num_sweeps):
     """Estimates means of the encoded visible states by chains that keep known ones.
 
     Args:
@@ -386,9 +368,7 @@ def chain_means(
 
 
 @traced_by_size
-def means_if_present(
-    potentials: Potentials, visible: tf.Tensor, known: tf.Tensor
-) -> tf.Tensor:
+def means_if_present(potentials, visible, known):
     """Returns each absent unit's mean, were it there, given the present ones.
 
     For units of finitely many states `p(v_i | v_known)` is exact: of the model with

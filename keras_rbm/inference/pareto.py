@@ -10,7 +10,7 @@ _LEAST_TAIL = 5
 _PRIOR_COUNT, _PRIOR_MEAN = 10.0, 0.5
 
 
-def pareto_k(log_weights: tf.Tensor) -> tf.Tensor:
+def pareto_k(log_weights):
     """Returns the shape k of a generalized Pareto distribution of the largest weights.
 
     The estimator of Zhang and Stephens [1], shrunk toward 1/2 as in [2], for the

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.units.bernoulli import BernoulliParameters
@@ -41,18 +40,13 @@ class Potentials(_Fields):
 
     __slots__ = ()
 
-    def __new__(
-        cls,
-        kernel: ArrayLike,
-        visible: LayerParameters | ArrayLike,
-        hidden: LayerParameters | ArrayLike,
-    ) -> "Potentials":
+    def __new__(cls, kernel, visible, hidden):
         if isinstance(kernel, (list, np.ndarray)):
             kernel = as_floats("kernel", kernel)
         visible, hidden = _layer(visible), _layer(hidden)
         if tf.is_tensor(kernel):
             _check_shapes(kernel, visible, hidden)
-        return super().__new__(cls, kernel, visible, hidden)  # type: ignore[arg-type]
+        return super().__new__(cls, kernel, visible, hidden)
 
     @property
     def visible_bias(self) -> tf.Tensor:
@@ -252,22 +246,20 @@ def _weighted(moments, side, name):
     return moments.weights[:, tf.newaxis] * statistic
 
 
-def own_log_weight(units: LayerParameters, states: tf.Tensor) -> tf.Tensor:
+def own_log_weight(units, states):
     """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
     own = tf.reduce_sum(units.bias * units.first_of(states), -1)
     return own + tf.reduce_sum(units.base_measure(states), -1)
 
 
-def log_conditional(
-    units: LayerParameters, states: tf.Tensor, natural: tf.Tensor
-) -> tf.Tensor:
+def log_conditional(units, states, natural):
     """Returns the log-density of a layer's states given the other layer, (B,), nats."""
     own = tf.reduce_sum(natural * units.first_of(states), -1)
     each = units.base_measure(states) - units.log_partition(natural)
     return own + tf.reduce_sum(each, -1)
 
 
-def finite_layers(potentials: Potentials) -> dict[str, float]:
+def finite_layers(potentials):
     """Returns log2 of the number of states of the layers that can be enumerated.
 
     A dict with "visible" and "hidden", without layers of infinitely many states. For
@@ -281,7 +273,7 @@ def finite_layers(potentials: Potentials) -> dict[str, float]:
     }
 
 
-def num_states(units: LayerParameters) -> np.ndarray:
+def num_states(units):
     """Returns how many states each unit of a finite layer has, an int array."""
     return 1 + np.count_nonzero(np.diff(units.values), axis=1)
 

@@ -6,30 +6,30 @@ import tensorflow as tf
 from keras_rbm import random
 
 
-def weighted_mean(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+def weighted_mean(values, weights):
     """Returns the mean (D,) of rows (N, D) with weights (N,) that sum to 1."""
     return tf.linalg.matvec(values, weights, transpose_a=True)
 
 
-def log_mean_exp(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+def log_mean_exp(values, weights):
     """Returns log of the weighted mean of exp(values), over axis 0."""
     log_weights = tf.math.log(weights)
     log_weights = tf.reshape(log_weights, [-1] + [1] * (values.shape.rank - 1))
     return tf.reduce_logsumexp(log_weights + values, 0)
 
 
-def effective_sample_size(log_weights: tf.Tensor) -> tf.Tensor:
+def effective_sample_size(log_weights):
     """Returns (sum w)^2 / sum w^2, () or (B,), of log weights (M,) or (M, B)."""
     return 1.0 / tf.reduce_sum(tf.square(tf.nn.softmax(log_weights, 0)), 0)
 
 
-def effective_number(ancestors: np.ndarray) -> np.ndarray:
+def effective_number(ancestors):
     """Returns the effective number of different ancestors, (B,), among (M, B)."""
     sizes = [np.unique(column, return_counts=True)[1] for column in ancestors.T]
     return np.array([size.sum() ** 2 / np.square(size).sum() for size in sizes])
 
 
-def systematic_rows(log_weights: tf.Tensor, count: int, shift: tf.Tensor) -> tf.Tensor:
+def systematic_rows(log_weights, count, shift):
     """Draws rows in proportion to their weights by systematic resampling [1].
 
     A run of neighboring rows is drawn as often as its weight says, to less than one: a
@@ -56,7 +56,7 @@ def systematic_rows(log_weights: tf.Tensor, count: int, shift: tf.Tensor) -> tf.
     return tf.minimum(rows, log_weights.shape[-1] - 1)
 
 
-def resampled_rows(log_weights: tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
+def resampled_rows(log_weights, seed):
     """Returns indices (S,) of S states, drawn in proportion to their weights.
 
     Args:
@@ -67,9 +67,7 @@ def resampled_rows(log_weights: tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
     return systematic_rows(log_weights, log_weights.shape[0], shift)
 
 
-def random_rows(
-    rows: tf.Tensor, weights: tf.Tensor, count: int, seed: int | tf.Tensor
-) -> tf.Tensor:
+def random_rows(rows, weights, count, seed):
     """Draws rows with replacement, in proportion to their weights.
 
     Args:

@@ -1,25 +1,21 @@
 """Functions of a model, traced for each kind and size of its layers, or compiled."""
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
-
-from keras_rbm.inference.potentials import Potentials
 
 #: Whether XLA compiles what it makes faster. Tests of small models switch it off: they
 #: take less time than their compilation.
 compiles = True
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function):
     """Makes a function that XLA compiles, for tensors of known shapes."""
     fast = tf.function(function, autograph=False, jit_compile=True)
     return _if_compiling(fast, function)
 
 
-def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+def traced(function):
     """Makes a `tf.function`, such as of a function that calls compiled ones."""
     return _if_compiling(tf.function(function, autograph=False), function)
 
@@ -32,7 +28,7 @@ def _if_compiling(fast, function):
     return call
 
 
-def traced_by_size(function: Callable[..., Any]) -> Callable[..., Any]:
+def traced_by_size(function):
     """Makes a `tf.function` of a function of `Potentials` and other tensors.
 
     There is one for each size and type of the arguments. A single one would warn of
@@ -52,12 +48,12 @@ def traced_by_size(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def loop_by_size(function: Callable[..., Any]) -> Callable[..., Any]:
+def loop_by_size(function):
     """Makes what `traced_by_size` does, of a function whose loop is short in tests."""
     return _if_compiling(traced_by_size(function), function)
 
 
-def kind_of_models(potentials: Potentials) -> tuple[Any, ...]:
+def kind_of_models(potentials):
     """Returns what models have in common that may share a trace: all but rows and H.
 
     Functions need to know all other shapes, which a shared trace would leave open.

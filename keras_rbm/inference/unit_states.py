@@ -6,8 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.potentials import Potentials, num_states
-from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.inference.potentials import num_states
 
 
 class UnitStates(NamedTuple):
@@ -33,7 +32,7 @@ class UnitStates(NamedTuple):
     is_real: tf.Tensor
 
     @classmethod
-    def of(cls, units: LayerParameters, kernel: tf.Tensor) -> "UnitStates":
+    def of(cls, units, kernel):
         """Returns the states of a layer's units.
 
         Args:
@@ -59,11 +58,11 @@ class UnitStates(NamedTuple):
         return cls(kernel, tf.constant(values, dtype), rows, numbers, own, is_real)
 
     @property
-    def count(self) -> int:
+    def count(self):
         """int, m, the largest number of states of a unit."""
         return self.values.shape[1]
 
-    def inputs(self, unit: tf.Tensor) -> tf.Tensor:
+    def inputs(self, unit):
         """Returns what each state of a unit adds to the other layer's parameters.
 
         Args:
@@ -79,7 +78,7 @@ class UnitStates(NamedTuple):
             rows[..., tf.newaxis, :] if self.rows.shape.rank == 1 else rows
         )
 
-    def shares(self, value: tf.Tensor, unit: tf.Tensor) -> tf.Tensor:
+    def shares(self, value, unit):
         """Returns 1 for the state that a value is; for a mean, each state's share.
 
         Args:
@@ -95,7 +94,7 @@ class UnitStates(NamedTuple):
         return tf.where(tf.gather(self.is_real, unit), near, 0.0)
 
 
-def chosen_unit(among: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+def chosen_unit(among, seed):
     """Returns the index of a random true entry of each row, (B,); 0 if there is none.
 
     Args:
@@ -109,13 +108,7 @@ def chosen_unit(among: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     return tf.argmax(so_far > rank[:, tf.newaxis], -1, tf.int32)
 
 
-def conditional_log_weights(
-    potentials: Potentials,
-    table: UnitStates,
-    visible: tf.Tensor,
-    natural: tf.Tensor,
-    unit: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
+def conditional_log_weights(potentials, table, visible, natural, unit):
     """Returns `log p(v_i, other v)` up to a constant for each state of one unit i.
 
     Args:

@@ -90,7 +90,7 @@ class ExactMatch(_OfStates):
         return tf.reduce_min(right, -1)
 
 
-def without_names(metrics: Any) -> Any:
+def without_names(metrics):
     """Returns metrics with `StateAccuracy` in the place of the name of accuracy.
 
     Keras would guess what it means, and compare the largest of several labels.

@@ -709,16 +709,16 @@ class BoltzmannMachine(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         features, visible, weights, sample_weight = self._step_inputs(data)
-        batch = self._accepted(features, visible, weights)
+        features, visible, known, weights = self._accepted(features, visible, weights)
         # A new seed for each batch, without changing the generator.
         count = tf.cast(tf.convert_to_tensor(self._loss_tracker.count), tf.float32)
         seed = of_replica(random.fold_in(0, tf.bitcast(count, tf.int32)))
-        weights = batch[-1]
+        batch = features, visible, known, weights
         step = self._step(*batch, seed, loss_seed=seed)
         losses, prediction = self.rule.losses(step)
-        prediction = self._predicted(step, batch[1], prediction)
+        prediction = self._predicted(step, visible, prediction)
         self._loss_tracker.update_state(losses, sample_weight=weights)
-        return as_logs(self._results(step, batch[1], prediction, sample_weight))
+        return as_logs(self._results(step, visible, prediction, sample_weight))
 
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)

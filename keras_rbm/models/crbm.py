@@ -161,7 +161,8 @@ class CRBM(WithInference, WithBackbone):
         visible, hidden = unit_types(visible, hidden)
         chooses = inference is None
         if chooses:
-            messages = inference_module.BeliefPropagation().takes(visible, hidden)
+            types: Any = visible, hidden
+            messages = inference_module.BeliefPropagation().takes(*types)
             inference = "belief_propagation" if messages else "mean_field"
         inference = inference_module.get(inference)
         super().__init__(seed=seed, num_visible=num_visible, missing=missing, **kwargs)

@@ -1,11 +1,8 @@
 """What the data alone say of log Z: a bound that no estimate may lie below."""
 
 import math
-from typing import Any
 
-import keras
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from keras_rbm.datasets.sparse_rows import as_dense
@@ -15,7 +12,7 @@ from keras_rbm.models.data.rows import row_chunks
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-4
 
 
-def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
+def log_mass(model, values, energies):
     """Returns a lower bound of log Z: the log mass of the different rows, in nats.
 
     For units of finitely many states `sum_v exp(-F(v)) <= Z` over any set of
@@ -41,7 +38,7 @@ def log_mass(model: keras.Model, values: Any, energies: ArrayLike) -> float:
             return -math.inf
         different |= {row.tobytes(): number + i for i, row in enumerate(rows)}
         number += len(rows)
-    if number != len(energies):  # type: ignore[arg-type]
+    if number != len(energies):
         return -math.inf  # they can be read only once
     weights = -np.asarray(energies, np.float64)[list(different.values())]
     total = logsumexp(weights)

@@ -62,7 +62,7 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
         """Holds the rate at a share of the initial one."""
         self.fall(share * _LONG, _LONG)
 
-    def __call__(self, step: Any) -> tf.Tensor:
+    def __call__(self, step):
         """Returns the rate of an update, a scalar; NaN if none is chosen yet."""
         share = (self._end - tf.cast(step, tf.float32)) / self._length
         initial = self.initial_learning_rate

@@ -162,7 +162,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         return super().from_config(config, custom_objects)
 
 
-def polar_factor_by_svd(matrix: tf.Tensor) -> tf.Tensor:
+def polar_factor_by_svd(matrix):
     """Returns `U V'` of a matrix `U S V'`, without the directions that are dropped.
 
     Args:
@@ -188,7 +188,7 @@ def polar_factor_by_svd(matrix: tf.Tensor) -> tf.Tensor:
     return tf.matmul(kept * u, v, transpose_b=True)
 
 
-def polar_factor_by_newton_schulz(matrix: tf.Tensor) -> tf.Tensor:
+def polar_factor_by_newton_schulz(matrix):
     """Approximates `polar_factor_by_svd` by matrix products.
 
     Args:

@@ -3,19 +3,18 @@
 import io
 from typing import TYPE_CHECKING
 
-import keras
 import numpy as np
 
 from keras_rbm._optional_imports import import_optional
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width, height):
     """Returns a matplotlib figure; its size is in inches."""
     module = import_optional("matplotlib.figure", "draws the pictures")
 
@@ -30,7 +29,7 @@ def new_figure(width: float, height: float) -> "Figure":
     return Shown((width, height), layout="constrained", dpi=150)
 
 
-def check_built(rbm: keras.Model, function: str) -> None:
+def check_built(rbm, function):
     """Raises a ValueError unless `plots.function` can draw the model."""
     if not getattr(rbm, "built", False):
         raise ValueError(

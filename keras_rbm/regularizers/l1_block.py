@@ -44,7 +44,7 @@ class L1Block(keras.regularizers.Regularizer):
             raise ValueError(f"Expected strength ≥ 0. Received: strength={strength!r}.")
         self.strength = float(strength)
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x):
         norms = tf.reduce_sum(tf.abs(x), list(range(len(x.shape) - 1)))
         rows = tf.cast(tf.size(x) / tf.size(norms), norms.dtype)
         return 0.5 * self.strength / rows * tf.reduce_sum(tf.square(norms))

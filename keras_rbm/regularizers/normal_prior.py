@@ -48,7 +48,7 @@ class NormalPrior(keras.regularizers.Regularizer):
         """Counts for so many rows from now on; for 0 of them it is no penalty."""
         self._l2.assign(0.5 / (self.stddev**2 * rows) if rows else 0.0)
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x):
         return tf.cast(self._l2, x.dtype) * tf.reduce_sum(tf.square(x))
 
     def get_config(self) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class MaxMargin(LearningRule):
         if step.inference.is_joint:
             data = step.visible, step.hidden_natural
             positive = _joint_moments(step.potentials, *data, step.weights)
-            negative = _joint_moments(step.potentials, *rival, step.weights)
+            visible, natural = rival
+            negative = _joint_moments(step.potentials, visible, natural, step.weights)
         else:
             visible, natural = rival
             negative = conditional_moments(

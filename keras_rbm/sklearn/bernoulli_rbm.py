@@ -1,7 +1,5 @@
 """Converts scikit-learn's `BernoulliRBM` to an `RBM`, and back."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.neural_network import BernoulliRBM
 
@@ -9,7 +7,7 @@ from keras_rbm.models import RBM
 from keras_rbm.units.bernoulli import are_binary
 
 
-def from_bernoulli_rbm(bernoulli_rbm: BernoulliRBM, **kwargs: Any) -> RBM:
+def from_bernoulli_rbm(bernoulli_rbm, **kwargs):
     """Makes an RBM with the weights of a scikit-learn `BernoulliRBM`.
 
     The two are the same model: `kernel = components_'`, `visible_bias =
@@ -63,7 +61,7 @@ def from_bernoulli_rbm(bernoulli_rbm: BernoulliRBM, **kwargs: Any) -> RBM:
     return rbm
 
 
-def to_bernoulli_rbm(rbm: RBM, **kwargs: Any) -> BernoulliRBM:
+def to_bernoulli_rbm(rbm, **kwargs):
     """Makes a scikit-learn `BernoulliRBM` with the weights of an RBM.
 
     See `from_bernoulli_rbm` for what is equal. Its `transform`, `gibbs` and

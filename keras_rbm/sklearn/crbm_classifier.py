@@ -1,10 +1,6 @@
 """A CRBM as a scikit-learn classifier, of classes or of several labels."""
 
-from typing import Any
-
-import keras
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import column_or_1d
@@ -75,17 +71,15 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 32,
+        n_components=32,
         *,
-        optimizer: str | keras.optimizers.Optimizer | None = None,
-        learning_rate: float
-        | keras.optimizers.schedules.LearningRateSchedule
-        | None = None,
-        batch_size: int = 32,
-        n_iter: int = 100,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
+        optimizer=None,
+        learning_rate=None,
+        batch_size=32,
+        n_iter=100,
+        verbose=0,
+        random_state=None,
+    ):
         self.n_components = n_components
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -94,15 +88,15 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
+    def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "CRBMClassifier":
+    def fit(self, X, y):
         """Trains a new model for `n_iter` epochs.
 
         Args:
@@ -135,7 +129,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = history.history
         return self
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X):
         """Computes the probabilities of classes, or of each label.
 
         Args:
@@ -151,7 +145,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         shares = map_rows(self.model_, rows).numpy().astype(np.float64)
         return shares / shares.sum(1, keepdims=True) if self._has_classes else shares
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(self, X):
         """Predicts the likeliest class, or all labels likelier than not.
 
         The latter have the fewest expected errors by label. `model_.predict_map` finds

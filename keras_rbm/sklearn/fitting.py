@@ -1,7 +1,6 @@
 """What the model of an estimator is compiled with, in each fit."""
 
 import math
-from typing import Any
 
 import keras
 import numpy as np
@@ -15,9 +14,7 @@ from keras_rbm.optimizers import FallingRate
 _COMPILED_STEPS = 5000
 
 
-def optimizer_with_rate(
-    optimizer: Any, learning_rate: Any
-) -> str | keras.optimizers.Optimizer | None:
+def optimizer_with_rate(optimizer, learning_rate):
     """Returns what `compile` is given as the optimizer: a copy, a name, or `None`.
 
     Args:
@@ -43,12 +40,12 @@ def optimizer_with_rate(
     return defaults.new_optimizer(optimizer or "adam", learning_rate=rate)
 
 
-def compiles(num_rows: int, batch_size: int, epochs: int) -> str | bool:
+def compiles(num_rows, batch_size, epochs):
     """Returns `jit_compile` for a fit to so many rows: `"auto"` if it is long."""
     steps = epochs * math.ceil(num_rows / batch_size)
     return "auto" if steps >= _COMPILED_STEPS else False
 
 
-def seed_from(random_state: int | np.random.RandomState | None) -> int:
+def seed_from(random_state):
     """Returns an int drawn from what scikit-learn calls a random state."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -4,10 +4,8 @@ import hashlib
 import math
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -19,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
-from keras_rbm.inference import LogPartition
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data.row_checks import (
@@ -30,9 +27,7 @@ from keras_rbm.models.data.row_checks import (
 )
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
-from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
-from keras_rbm.units.unit import Unit
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
@@ -120,21 +115,19 @@ class RBMEstimator(
 
     def __init__(
         self,
-        n_components: int = 256,
+        n_components=256,
         *,
-        visible: str | Unit = "auto",
-        hidden: str | Unit = "bernoulli",
-        rule: str | Rule | None = None,
-        optimizer: str | keras.optimizers.Optimizer | None = None,
-        learning_rate: float
-        | keras.optimizers.schedules.LearningRateSchedule
-        | None = None,
-        batch_size: int = 32,
-        n_iter: int = 10,
-        log_partition: str = "auto",
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
+        visible="auto",
+        hidden="bernoulli",
+        rule=None,
+        optimizer=None,
+        learning_rate=None,
+        batch_size=32,
+        n_iter=10,
+        log_partition="auto",
+        verbose=0,
+        random_state=None,
+    ):
         self.n_components = n_components
         self.visible = visible
         self.hidden = hidden
@@ -149,17 +142,17 @@ class RBMEstimator(
 
     _accept_sparse: str | bool = "csr"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = bool(self._accept_sparse)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
+    def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")
 
-    def fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
+    def fit(self, X, y=None):
         """Trains a new model for `n_iter` epochs.
 
         Args:
@@ -173,7 +166,7 @@ class RBMEstimator(
         X = self._rows(X, np.float32, self._accept_sparse)
         return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
 
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBMEstimator":
+    def partial_fit(self, X, y=None):
         """Trains the model for one epoch on X; creates it if there is none yet.
 
         The optimizer and the learning rule's chains continue from call to call. The
@@ -194,7 +187,7 @@ class RBMEstimator(
             self._check_gaps(X)
         return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X):
         """Computes features, `E[h | v]`, by mean field where v has NaN.
 
         Args:
@@ -223,7 +216,7 @@ class RBMEstimator(
             lambda rows: self.model_.predict(rows, verbose=0),
         ).astype(X.dtype)
 
-    def score_samples(self, X: ArrayLike) -> np.ndarray:
+    def score_samples(self, X):
         """Computes log-likelihoods, `log p(v) = -F(v) - log Z`, of what is known of v.
 
         The error of log Z is common to all rows; `estimate_log_partition` returns it.
@@ -260,11 +253,11 @@ class RBMEstimator(
             lambda rows: self.model_.log_likelihood(rows, log_partition).numpy(),
         )
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X, y=None):
         """Returns the mean of `score_samples(X)`, a float, nats per row."""
         return float(np.mean(self.score_samples(X)))
 
-    def estimate_log_partition(self) -> LogPartition:
+    def estimate_log_partition(self):
         """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
 
         It is computed once for the weights of `model_`, by the method `log_partition`.
@@ -280,13 +273,7 @@ class RBMEstimator(
             self._log_partition = key, self.model_.log_partition(method)
         return self._log_partition[1]
 
-    def sample(
-        self,
-        n_samples: int = 1,
-        *,
-        steps: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> np.ndarray:
+    def sample(self, n_samples=1, *, steps=1000, random_state=None):
         """Draws visible states by Gibbs chains from the data's mean.
 
         Args:
@@ -302,14 +289,7 @@ class RBMEstimator(
         seed = None if random_state is None else seed_from(random_state)
         return self.model_.sample(n_samples, steps=steps, seed=seed).numpy()
 
-    def impute(
-        self,
-        X: ArrayLike,
-        method: str = "mean",
-        *,
-        steps: int = 200,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> np.ndarray:
+    def impute(self, X, method="mean", *, steps=200, random_state=0):
         """Fills in what is not known, given the rest of its row.
 
         Args:
@@ -332,15 +312,15 @@ class RBMEstimator(
         return np.where(np.isnan(X), found, X)
 
     @property
-    def components_(self) -> np.ndarray:
+    def components_(self):
         return np.array(self.model_.kernel).T
 
     @property
-    def intercept_hidden_(self) -> np.ndarray:
+    def intercept_hidden_(self):
         return np.array(self.model_.hidden_bias)
 
     @property
-    def intercept_visible_(self) -> np.ndarray:
+    def intercept_visible_(self):
         return np.array(self.model_.visible_bias)
 
     @property

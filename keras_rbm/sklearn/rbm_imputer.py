@@ -1,17 +1,10 @@
 """An RBM as a scikit-learn transformer that fills in missing values."""
 
-from typing import Any
-
-import keras
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
-from keras_rbm.rules.rule import Rule
 from keras_rbm.sklearn.rbm_estimator import RBMEstimator
-from keras_rbm.units.unit import Unit
 
 _METHODS = ("mean", "mode", "sample")
 #: Binary hidden units for each Gaussian one, which models a linear dependence.
@@ -71,23 +64,21 @@ class RBMImputer(OneToOneFeatureMixin, RBMEstimator):
 
     def __init__(
         self,
-        n_components: int = 32,
+        n_components=32,
         *,
-        visible: str | Unit = "auto",
-        hidden: str | Unit = "auto",
-        rule: str | Rule = "cd",
-        optimizer: str | keras.optimizers.Optimizer | None = None,
-        learning_rate: float
-        | keras.optimizers.schedules.LearningRateSchedule
-        | None = None,
-        batch_size: int = 32,
-        n_iter: int = 200,
-        method: str = "mean",
-        steps: int = 200,
-        log_partition: str = "auto",
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
+        visible="auto",
+        hidden="auto",
+        rule="cd",
+        optimizer=None,
+        learning_rate=None,
+        batch_size=32,
+        n_iter=200,
+        method="mean",
+        steps=200,
+        log_partition="auto",
+        verbose=0,
+        random_state=None,
+    ):
         super().__init__(
             n_components,
             visible=visible,
@@ -104,7 +95,7 @@ class RBMImputer(OneToOneFeatureMixin, RBMEstimator):
         self.method = method
         self.steps = steps
 
-    def fit(self, X: ArrayLike, y: Any = None) -> "RBMImputer":
+    def fit(self, X, y=None):
         """Trains a new model for `n_iter` epochs.
 
         Args:
@@ -123,7 +114,7 @@ class RBMImputer(OneToOneFeatureMixin, RBMEstimator):
         super().fit(X)
         return self
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X):
         """Fills gaps.
 
         Args:

@@ -15,7 +15,7 @@ EXPECTED_MARGIN = 1e-6
 _ROUNDING = 1e-6
 
 
-def logit(mean: tf.Tensor, margin: float = MEAN_MARGIN) -> tf.Tensor:
+def logit(mean, margin=MEAN_MARGIN):
     """Returns the natural parameter of a binary unit with a mean, which is clipped."""
     mean = tf.clip_by_value(mean, margin, 1.0 - margin)
     return tf.math.log(mean) - tf.math.log1p(-mean)
@@ -79,6 +79,6 @@ class Bernoulli(Unit):
         return tf.cast(noise < values, values.dtype)
 
 
-def are_binary(*types: Unit) -> bool:
+def are_binary(*types):
     """Returns whether all unit types are `Bernoulli`."""
     return all(isinstance(unit, Bernoulli) for unit in types)

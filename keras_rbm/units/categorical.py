@@ -145,9 +145,7 @@ class Categorical(Unit):
         return {"num_states": self.num_states}
 
 
-def one_hot(
-    states: np.ndarray | tf.Tensor, num_states: int, dtype: tf.DType
-) -> tf.Tensor:
+def one_hot(states, num_states, dtype):
     """Returns categories (...) as (..., q), 1 at the category and 0 elsewhere."""
     return tf.one_hot(tf.cast(states, tf.int32), num_states, dtype=dtype)
 

@@ -2,7 +2,7 @@
 
 import collections
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -28,7 +28,7 @@ class JoinedParameters(LayerParameters, _Fields):
     def bias(self):
         return _joined_biases([part.bias for part in self.parts])
 
-    def named(self) -> dict[str, tf.Tensor]:
+    def named(self):
         fields = {
             part_name(name, number): value
             for number, part in enumerate(self.parts)
@@ -81,9 +81,7 @@ class JoinedParameters(LayerParameters, _Fields):
     def repeat(self, count):
         return self.of_parts(lambda part: part.repeat(count))
 
-    def of_parts(
-        self, function: Callable[..., Any], *arguments: Any
-    ) -> "JoinedParameters":
+    def of_parts(self, function, *arguments):
         """Returns a layer of the results of `function(part, …)` for each part."""
         return JoinedParameters(tuple(map(function, self.parts, *arguments)))
 
@@ -263,7 +261,7 @@ class Joined(Unit):
         serialize = keras.saving.serialize_keras_object
         return {"parts": [(serialize(unit), count) for unit, count in self.parts]}
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"Joined({self.parts!r})"
 
     @property
@@ -289,7 +287,7 @@ class Joined(Unit):
     drawn = functools.partialmethod(_each, "drawn")
 
 
-def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
+def joined(layers):
     """Returns layers side by side as one, of binary units if all are binary.
 
     Args:
@@ -300,7 +298,7 @@ def joined(layers: Sequence[LayerParameters]) -> LayerParameters:
     return layers[0] if len(layers) == 1 else JoinedParameters(tuple(layers))
 
 
-def part_name(name: str, number: int) -> str:
+def part_name(name, number):
     """Returns the name in the whole layer of a part's variable."""
     return f"{name}_{number}"
 

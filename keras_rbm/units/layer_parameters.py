@@ -179,7 +179,7 @@ class LayerParameters:
         return tf.zeros_like(states)
 
 
-def index_of_noise(logits: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+def index_of_noise(logits, noise):
     """Draws which of q values each unit takes.
 
     Args:

@@ -11,7 +11,6 @@ import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_numbers
-from keras_rbm.units.layer_parameters import LayerParameters
 from keras_rbm.units.unit import Unit
 
 #: Below this location a continued fraction replaces differences.
@@ -92,13 +91,13 @@ class HalfGaussian(NamedTuple):
 class MinPrecision(keras.constraints.Constraint):
     """Holds the logarithm of a precision at that of the least one, or above."""
 
-    def __init__(self, min_precision: float) -> None:
+    def __init__(self, min_precision):
         self.min_precision = min_precision
 
     def __call__(self, log_precision):
         return tf.maximum(log_precision, math.log(self.min_precision))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self):
         return {"min_precision": self.min_precision}
 
 
@@ -149,9 +148,7 @@ def _over(t):
     return 1.0 / (t + _rest(t))
 
 
-def natural_for_mean(
-    units: LayerParameters, mean: tf.Tensor, limit: tf.Tensor
-) -> tf.Tensor:
+def natural_for_mean(units, mean, limit):
     """Returns natural parameters for a mean, between -limit and limit, by bisection.
 
     Args:

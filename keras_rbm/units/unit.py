@@ -152,19 +152,17 @@ class Unit(Serializable, abc.ABC):
         return values
 
 
-def constant(value: float) -> keras.initializers.Initializer:
+def constant(value):
     """Returns a Keras initializer with one value."""
     return keras.initializers.Constant(value)
 
 
-def is_whole(states: np.ndarray | tf.Tensor, most: int) -> np.ndarray | tf.Tensor:
+def is_whole(states, most):
     """Returns bools: whether values are whole numbers from 0 to `most`."""
     return (states >= 0) & (states <= most) & (states % 1 == 0)
 
 
-def shrunk(
-    mean: np.ndarray, variance: np.ndarray, count: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def shrunk(mean, variance, count):
     """Returns moments as if each unit had `a` more examples, of all units alike.
 
     With the variance sigma^2 within units, and tau^2 of the units' means beyond what

@@ -1,7 +1,6 @@
 """log Z by annealing both ways, from where a search has found a model's mass."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -139,12 +138,7 @@ def anneal(
     return annealed(potentials, start, options, ["bidirectional"])
 
 
-def annealed(
-    potentials: Potentials,
-    start: StartingPoint,
-    options: Options,
-    methods: Sequence[str],
-) -> Annealing:
+def annealed(potentials, start, options, methods):
     """Returns what `anneal` does, from a start, until all methods are precise."""
     states = start.visible
     models = potentials.repeat(len(states) // len(start.lower_bound))
@@ -163,12 +157,8 @@ def annealed(
 
 
 def bidirectional(
-    forward: tf.Tensor,
-    backward: tf.Tensor,
-    ancestors: np.ndarray | None = None,
-    lower_bound: float | np.ndarray = -math.inf,
-    missed_mass: float | np.ndarray = 0.0,
-) -> LogPartition:
+    forward, backward, ancestors=None, lower_bound=-math.inf, missed_mass=0.0
+):
     """Estimates log Z from annealing in both directions [1, 2].
 
     With log weights u of chains annealed forwards and r of as many annealed back from
@@ -239,12 +229,7 @@ def bidirectional(
     return result._replace(lower=lower, note=", and ".join(failed))
 
 
-def checked(
-    one: LogPartition,
-    both: LogPartition,
-    missed_mass: float | np.ndarray = 0.0,
-    reverse: bool = False,
-) -> LogPartition:
+def checked(one, both, missed_mass=0.0, reverse=False):
     """Returns an estimate by annealing one way, with an error that both ways inform.
 
     Annealing forwards cannot see a mode that none of its chains meets, and annealing

@@ -9,9 +9,7 @@ _RANGE = (tf.reduce_min, tf.reduce_max)
 _TOLERANCE = 1e-9
 
 
-def bridge(
-    low: tf.Tensor, high: tf.Tensor, parents: tf.Tensor | None = None
-) -> tuple[tf.Tensor, tf.Tensor]:
+def bridge(low, high, parents=None):
     """Solves for the ratios of two models' partition functions.
 
     Args:

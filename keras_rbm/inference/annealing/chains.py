@@ -11,7 +11,6 @@ from keras_rbm import random
 from keras_rbm.inference import traces
 from keras_rbm.inference.annealing.path import TemperedPath
 from keras_rbm.inference.gibbs import ChainState, sweep_noise
-from keras_rbm.inference.potentials import Potentials
 
 #: Temperatures whose noise is drawn at once.
 _BLOCK = 10
@@ -34,13 +33,7 @@ class Annealed(NamedTuple):
     steps: tf.Tensor
 
 
-def anneal_forward(
-    potentials: Potentials,
-    base: tf.Tensor | None,
-    betas: np.ndarray,
-    num_chains: int,
-    seed: int | tf.Tensor,
-) -> Annealed:
+def anneal_forward(potentials, base, betas, num_chains, seed):
     """Anneals M new chains for each model, or from each base, to the model.
 
     Args:
@@ -59,13 +52,7 @@ def anneal_forward(
     )
 
 
-def anneal_backward(
-    potentials: Potentials,
-    visible: tf.Tensor,
-    base: tf.Tensor | None,
-    betas: np.ndarray,
-    seed: int | tf.Tensor,
-) -> Annealed:
+def anneal_backward(potentials, visible, base, betas, seed):
     """Anneals states (C, V) from the model back to the base, see `anneal_forward`."""
     path = TemperedPath.of(potentials, base)
     # A sweep comes first: it is a step that adds nothing.
@@ -74,7 +61,7 @@ def anneal_backward(
     return _annealed(path, visible, schedule, random.as_seed(seed))
 
 
-def block_ends(betas: np.ndarray) -> np.ndarray:
+def block_ends(betas):
     """Returns the inverse temperatures between which `Annealed.steps` lie."""
     return np.append(betas[:-1:_BLOCK], betas[-1])
 

@@ -11,18 +11,11 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.peaks import uphill
-from keras_rbm.inference.potentials import Potentials, finite_layers
+from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import traced_by_size
 
 
-def jumped(
-    potentials: Potentials,
-    visible: tf.Tensor,
-    known: tf.Tensor,
-    rounds: int,
-    snapshots: int,
-    seed: tf.Tensor,
-) -> tf.Tensor:
+def jumped(potentials, visible, known, rounds, snapshots, seed):
     """Lets chains jump by what two known states, taken uphill, differ in.
 
     Let a and b be two of these, and G a group of units of the layer with fewer states:

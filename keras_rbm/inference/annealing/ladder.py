@@ -6,8 +6,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.annealing.path import TemperedPath
-from keras_rbm.inference.gibbs import ChainState
-from keras_rbm.inference.potentials import Potentials
 
 #: Steps of the bases of each layer, relative to the sum of its units' variances.
 _VISIBLE_STEP, _HIDDEN_STEP = 0.1, 0.4
@@ -32,11 +30,11 @@ class Ladder(NamedTuple):
     below: tf.Tensor
     chains: tf.Tensor
 
-    def path(self, potentials: Potentials) -> TemperedPath:
+    def path(self, potentials):
         """Returns the path with the bases of each replica."""
         return TemperedPath(potentials, self.bases, self.hidden_bases)
 
-    def states(self, count: int | tf.Tensor) -> tf.Tensor:
+    def states(self, count):
         """Returns states (R, count, V) of all replicas, repeated if there are fewer."""
         index = tf.range(count)
         of_model = tf.gather(self.chains, index % self.chains.shape[0])
@@ -44,9 +42,7 @@ class Ladder(NamedTuple):
         return tf.concat([below, of_model[tf.newaxis]], 0)
 
 
-def changes_of_bases(
-    path: TemperedPath, betas: tf.Tensor, on_ladders: ChainState, of_model: ChainState
-) -> tuple[tf.Tensor, tf.Tensor]:
+def changes_of_bases(path, betas, on_ladders, of_model):
     """Returns changes by which replicas come nearer to the means of the model.
 
     They go along the gradient of the likelihood that a replica gives states of the

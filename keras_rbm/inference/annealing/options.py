@@ -1,6 +1,5 @@
 """What an estimate of log Z by chains is asked for."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.typing import ArrayLike
 from keras_rbm import random
 from keras_rbm._checks import check_counts, check_numbers
 from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
-from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.potentials import Potentials
 
 #: Half of the width at which an interval is narrow enough, nats, if none is asked for.
 _PRECISION = 0.05
@@ -27,7 +24,7 @@ class Options(NamedTuple):
     base: ArrayLike | None = None
     chains: ArrayLike | None = None
 
-    def checked(self, potentials: Potentials) -> "Options":
+    def checked(self, potentials):
         """Returns these options, of tensors; raises an error unless all can be used."""
         check_proper(potentials)
         check_counts(2, num_chains=self.num_chains)
@@ -44,15 +41,15 @@ class Options(NamedTuple):
         base = checked_base(potentials, self.base)
         return self._replace(base=base, chains=chains, seed=random.as_seed(self.seed))
 
-    def seed_of(self, part: str) -> tf.Tensor:
+    def seed_of(self, part):
         """Returns the seed (2,) of a part of the estimate."""
         return random.fold_in(self.seed, _STREAMS.index(part))
 
-    def tries(self, counts: Sequence[int]) -> Sequence[int]:
+    def tries(self, counts):
         """Returns how much work to try, the most only if a precision is asked for."""
         return counts[:-1] if self.precision is None else counts
 
-    def is_narrow(self, estimate: LogPartition) -> bool:
+    def is_narrow(self, estimate):
         """Returns whether the intervals are narrow enough, and no more work is due."""
         most = 2.0 * (_PRECISION if self.precision is None else self.precision)
         return bool(np.max(estimate.upper - estimate.lower) <= most)

@@ -5,16 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
-from keras_rbm.inference.gibbs import ChainState, SweepNoise
+from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import Potentials
 
 #: Share of the temperatures that are equally spaced, whatever lengths were measured.
 _EVEN = 0.1
 
 
-def temperatures(betas: ArrayLike) -> np.ndarray:
+def temperatures(betas):
     """Returns inverse temperatures from 0 to 1 as an array.
 
     Args:
@@ -25,7 +24,7 @@ def temperatures(betas: ArrayLike) -> np.ndarray:
     """
     try:
         if isinstance(betas, numbers.Integral) and not isinstance(betas, bool):
-            values = np.linspace(0.0, 1.0, betas + 1 if 0 < betas < 2**31 else 0)
+            values = np.linspace(0.0, 1.0, int(betas) + 1 if 0 < betas < 2**31 else 0)
         else:
             values = np.asarray(betas, np.float64)
     except (TypeError, ValueError):
@@ -40,7 +39,7 @@ def temperatures(betas: ArrayLike) -> np.ndarray:
     return values
 
 
-def spaced(betas: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
+def spaced(betas, lengths, count):
     """Returns `count` + 1 inverse temperatures in steps of equal length, nearly.
 
     Steps of equal thermodynamic length add equally to the variance of the log
@@ -81,12 +80,7 @@ class TemperedPath(NamedTuple):
     hidden_base: tf.Tensor | None = None
 
     @classmethod
-    def of(
-        cls,
-        potentials: Potentials,
-        base: tf.Tensor | None = None,
-        num_chains: int | None = None,
-    ) -> "TemperedPath":
+    def of(cls, potentials, base=None, num_chains=None):
         """Returns the path of models, with a row for each of M chains of B models.
 
         Args:
@@ -108,7 +102,7 @@ class TemperedPath(NamedTuple):
             base = tf.tile(base, (num_chains or 1, 1))
         return cls(potentials, base)
 
-    def log_partition_of_base(self) -> tf.Tensor:
+    def log_partition_of_base(self):
         """Returns log Z_0, () or (B,), float64, nats."""
         units, hidden_base = self.potentials, self.hidden_base
         if hidden_base is None:
@@ -120,41 +114,33 @@ class TemperedPath(NamedTuple):
         of_visible = tf.reduce_sum(visible.log_partition(base), -1)
         return of_visible + tf.reduce_sum(hidden.log_partition(hidden_base), -1)
 
-    def sample_base(self, chains: int | tf.Tensor, seed: int | tf.Tensor) -> tf.Tensor:
+    def sample_base(self, chains, seed):
         """Returns visible states (C, V) of C chains, drawn at beta = 0."""
         units = self.potentials.visible
         return units.draw(tf.broadcast_to(self.base, (chains, units.num_rows)), seed)
 
-    def rows(self, index: tf.Tensor) -> "TemperedPath":
+    def rows(self, index):
         """Returns the path with those rows of its bases, which have several."""
         base, hidden_base = (
             tf.gather(each, index) for each in (self.base, self.hidden_base)
         )
         return self._replace(base=base, hidden_base=hidden_base)
 
-    def hidden_natural(self, chains: ChainState, beta: float | tf.Tensor) -> tf.Tensor:
+    def hidden_natural(self, chains, beta):
         """Returns the natural parameter of each hidden unit given v, (C, H)."""
         natural = beta * chains.hidden_natural
         if self.hidden_base is None:
             return natural
         return natural + (1.0 - beta) * self.hidden_base
 
-    def hidden_log_partition(
-        self, chains: ChainState, beta: float | tf.Tensor
-    ) -> tf.Tensor:
+    def hidden_log_partition(self, chains, beta):
         """Returns the log-partition of each hidden unit given v, (C, H)."""
         hidden = self.potentials.hidden
         return hidden.log_partition(self.hidden_natural(chains, beta))
 
     def log_weight_difference(
-        self,
-        chains: ChainState,
-        low: float | tf.Tensor,
-        high: float | tf.Tensor,
-        of_low: tf.Tensor | None = None,
-        of_high: tf.Tensor | None = None,
-        high_base: tf.Tensor | None = None,
-    ) -> tf.Tensor:
+        self, chains, low, high, of_low=None, of_high=None, high_base=None
+    ):
         """Returns log p*_high(v) - log p*_low(v), (C,), in float64.
 
         `chains` is a `ChainState`; `low` and `high` are scalars, or columns (C, 1). The
@@ -172,13 +158,7 @@ class TemperedPath(NamedTuple):
         bias = tf.reduce_sum(change * units.first_of(chains.visible), -1)
         return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
-    def sweep(
-        self,
-        chains: ChainState,
-        beta: float | tf.Tensor,
-        noise: SweepNoise,
-        clamp: tf.Tensor | None = None,
-    ) -> ChainState:
+    def sweep(self, chains, beta, noise, clamp=None):
         """Draws h from p_beta(h | v), then v from p_beta(v | h).
 
         Args:
@@ -202,7 +182,7 @@ class TemperedPath(NamedTuple):
         return ChainState(visible, potentials.hidden_natural(visible))
 
 
-def per_model(log_weights: tf.Tensor, potentials: Potentials) -> tf.Tensor:
+def per_model(log_weights, potentials):
     """Returns log weights (M,), or (M, B) where there are B models."""
     batch = potentials.batch_size
     return log_weights if batch is None else tf.reshape(log_weights, (-1, batch))

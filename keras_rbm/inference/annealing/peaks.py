@@ -11,8 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.pool import Regions, comparable, heaviest_rows
-from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.annealing.pool import comparable, heaviest_rows
 from keras_rbm.inference.traces import traced_by_size
 
 #: Starts of either kind, as a multiple of M: going uphill costs little.
@@ -35,14 +34,7 @@ class Peaks(NamedTuple):
     others: tf.Tensor
 
 
-def find_peaks(
-    potentials: Potentials,
-    regions: Regions,
-    first: tf.Tensor,
-    num_chains: int,
-    count: int,
-    seed: tf.Tensor,
-) -> Peaks:
+def find_peaks(potentials, regions, first, num_chains, count, seed):
     """Returns states that iterated conditional modes [1] reach from many starts.
 
     They start at states of independent visible units with the means
@@ -77,7 +69,7 @@ def find_peaks(
         visible = _visible_starts(units, first, size, batch, random.fold_in(part, 0))
         hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(part, 1))
         for states in (visible, units.mode(walkers.visible_natural(hidden))):
-            states, log_weights = uphill(walkers, states)  # type: ignore[misc]
+            states, log_weights = uphill(walkers, states)
             highest.append(_heaviest(units, regions, states, log_weights, count))
             if number == 0:
                 others.append(states[: num_chains * batch])
@@ -106,7 +98,7 @@ def _hidden_starts(units, rows, seed):
 
 
 @traced_by_size
-def uphill(potentials: Potentials, visible: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def uphill(potentials, visible):
     """Returns where states lead without noise, and their log weights.
 
     Args:

@@ -1,16 +1,13 @@
 """Regions where chains end up, and what annealing runs have found of their mass."""
 
 import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from keras_rbm import random
-from keras_rbm.inference.annealing.chains import Annealed
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
 from keras_rbm.inference.resampling import systematic_rows
 
@@ -28,7 +25,7 @@ class Regions(NamedTuple):
     scale: np.ndarray
 
     @classmethod
-    def of(cls, means: np.ndarray, count: int, seed: tf.Tensor) -> "Regions":
+    def of(cls, means, count, seed):
         """Returns K clusters, an int, of chains with the means (C, B, V)."""
         from scipy.cluster.vq import kmeans2
 
@@ -49,7 +46,7 @@ class Regions(NamedTuple):
         centers = np.swapaxes(centers, 0, 1).astype(np.float32)
         return cls(centers, np.stack(scales).astype(np.float32))  # type: ignore[arg-type]
 
-    def labels(self, states: np.ndarray) -> np.ndarray:
+    def labels(self, states):
         """Returns the number of the nearest center, (n, B), of states (n, B, V)."""
         states, centers = states / self.scale, self.centers / self.scale
         inner = np.einsum("nbv,kbv->nkb", states, centers)
@@ -73,16 +70,12 @@ class Pool:
         values: list of arrays (B,), each run's log Z.
     """
 
-    def __init__(
-        self,
-        regions: Regions,
-        encode: Callable[[tf.Tensor], tf.Tensor] = tf.convert_to_tensor,
-    ) -> None:
+    def __init__(self, regions, encode=tf.convert_to_tensor):
         self.regions, self.encode = regions, encode
         self.batch = regions.centers.shape[1]
         self.states, self.values, self._runs, self._labels = [], [], [], []
 
-    def add(self, chains: Annealed, runs: int) -> None:
+    def add(self, chains, runs):
         """Adds chains (M · runs · B), of runs of M chains each."""
         log_weights = np.reshape(chains.log_weights, (-1, runs, self.batch))
         log_weights = comparable(log_weights)
@@ -92,7 +85,7 @@ class Pool:
         self._labels.append(labels.reshape(log_weights.shape))
         self._runs.append(log_weights)
 
-    def lower_bound(self) -> np.ndarray:
+    def lower_bound(self):
         """Returns a lower bound of log Z, (B,), at 97.5 %.
 
         Each run's estimate of Z is unbiased, and so is their mean; the largest of
@@ -100,7 +93,7 @@ class Pool:
         """
         return logsumexp(self.values, 0) - np.log(len(self.values)) - HALF_MARKOV
 
-    def log_weights(self) -> np.ndarray:
+    def log_weights(self):
         """Returns the log weights of all states, less the largest, (n, B)."""
         top = np.max([run.max((0, 1)) for run in self._runs], 0)
         numbers = np.arange(len(self.regions.centers)).reshape(-1, 1, 1, 1)
@@ -118,13 +111,13 @@ class Pool:
             result.append(log_weights.reshape(-1, self.batch))
         return np.concatenate(result)
 
-    def draw(self, count: int, seed: tf.Tensor) -> tuple[tf.Tensor, np.ndarray]:
+    def draw(self, count, seed):
         """Returns states (count · B, V), drawn by weight, with their row numbers."""
         chosen = rows_by_weight(self.log_weights(), self._all_labels(), count, seed)
         rows = chosen * self.batch + np.arange(self.batch)
         return tf.gather(tf.concat(self.states, 0), rows.ravel()), chosen
 
-    def missed_mass(self, states: tf.Tensor) -> np.ndarray:
+    def missed_mass(self, states):
         """Returns the share of the mass in regions without any of the states, (B,).
 
         Args:
@@ -135,7 +128,7 @@ class Pool:
         weights = np.exp(self.log_weights())
         return (weights * missing).sum(0) / weights.sum(0)
 
-    def labels(self, states: tf.Tensor) -> np.ndarray:
+    def labels(self, states):
         """Returns the numbers of the regions of states (n · B, V), (n, B)."""
         rows = self.encode(states).numpy()
         return self.regions.labels(rows.reshape(-1, self.batch, rows.shape[1]))
@@ -144,14 +137,12 @@ class Pool:
         return np.concatenate([part.reshape(-1, self.batch) for part in self._labels])
 
 
-def comparable(log_weights: ArrayLike) -> np.ndarray:
+def comparable(log_weights):
     """Returns log weights, those that are not finite as the least of all."""
     return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
 
-def heaviest_rows(
-    labels: np.ndarray, log_weights: np.ndarray, count: int
-) -> np.ndarray:
+def heaviest_rows(labels, log_weights, count):
     """Returns the heaviest state of each of the regions where these are heaviest.
 
     Args:
@@ -172,9 +163,7 @@ def heaviest_rows(
     return np.where(reached, rows, rows[:1]) * batch + np.arange(batch)
 
 
-def rows_by_weight(
-    log_weights: np.ndarray, labels: np.ndarray, count: int, seed: tf.Tensor
-) -> np.ndarray:
+def rows_by_weight(log_weights, labels, count, seed):
     """Draws states of each model, so that each label has its share, to less than one.
 
     Args:

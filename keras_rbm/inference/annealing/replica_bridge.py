@@ -1,7 +1,6 @@
 """log Z by bridge sampling between the replicas of parallel tempering."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -9,11 +8,9 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.bridge import bridge
-from keras_rbm.inference.annealing.ladder import Ladder
 from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import TemperedPath, temperatures
 from keras_rbm.inference.annealing.replicas import (
-    TemperedChains,
     check_single,
     equalized_betas,
     moved_replicas,
@@ -22,7 +19,7 @@ from keras_rbm.inference.annealing.replicas import (
     taken,
     tempering_step,
 )
-from keras_rbm.inference.annealing.search import StartingPoint, find_start
+from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.estimates import FEWEST, LogPartition
 from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
@@ -102,9 +99,7 @@ def temper(
     return tempered(potentials, find_start(potentials, options), options)
 
 
-def tempered(
-    potentials: Potentials, start: StartingPoint, options: Options
-) -> LogPartition:
+def tempered(potentials, start, options):
     """Returns what `temper` does, from a `StartingPoint`."""
     path = TemperedPath(potentials, start.base)
     chains = start_replicas(path, temperatures(_REPLICAS), start.visible)
@@ -116,9 +111,7 @@ def tempered(
     return start.explained(result, "tempering")
 
 
-def spaced_replicas(
-    path: TemperedPath, chains: TemperedChains, seed: tf.Tensor
-) -> TemperedChains:
+def spaced_replicas(path, chains, seed):
     """Returns the chains after steps that move their temperatures."""
     for number, steps in enumerate(_SPACING):
         chains = moved_replicas(path, chains, random.fold_in(seed, number), steps)
@@ -127,9 +120,7 @@ def spaced_replicas(
     return chains
 
 
-def from_ladder(
-    potentials: Potentials, ladder: Ladder, options: Options
-) -> LogPartition | None:
+def from_ladder(potentials, ladder, options):
     """Returns what `temper` does, from the `Ladder` of training, or `None`.
 
     Its replicas have learned bases, and their states are samples already. There is no
@@ -151,14 +142,7 @@ def from_ladder(
     return bridged(path, chains, options.tries(_STEPS_OF_LADDER), options, seed)
 
 
-def bridged(
-    path: TemperedPath,
-    chains: TemperedChains,
-    tries: Sequence[int],
-    options: Options,
-    seed: tf.Tensor,
-    ancestors: np.ndarray | None = None,
-) -> LogPartition:
+def bridged(path, chains, tries, options, seed, ancestors=None):
     """Returns the estimate from replicas, after ever more steps until it is precise.
 
     Args:

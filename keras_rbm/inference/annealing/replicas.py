@@ -81,9 +81,7 @@ class TemperedChains(NamedTuple):
         return path._replace(base=self.bases, hidden_base=self.hidden_bases)
 
 
-def start_replicas(
-    path: TemperedPath, betas: ArrayLike, visible: tf.Tensor, count: int | None = None
-) -> TemperedChains:
+def start_replicas(path, betas, visible, count=None):
     """Returns `TemperedChains` at states (R, C, V), or (C, V) for all replicas.
 
     Bases of the path have a row for all replicas, or one for each.
@@ -128,9 +126,7 @@ class Swaps(NamedTuple):
     accepted: tf.Tensor | None = None
     gain: tf.Tensor | None = None
 
-    def gain_of(
-        self, path: TemperedPath, betas: tf.Tensor, partner: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def gain_of(self, path, betas, partner):
         """Returns `gain` with the given partners, and `hidden_log_partition` there.
 
         Bases of the path have a row for each replica.
@@ -147,13 +143,7 @@ class Swaps(NamedTuple):
         )
         return tf.reshape(gain, tf.shape(self.replica)), there
 
-    def swapped(
-        self,
-        path: TemperedPath,
-        betas: tf.Tensor,
-        partner: tf.Tensor,
-        uniform: tf.Tensor,
-    ) -> "Swaps":
+    def swapped(self, path, betas, partner, uniform):
         """Returns the rows after swaps of replicas with their partners, (R,)."""
         gain, there = self.gain_of(path, betas, partner)
         of_replica = taken(gain, self.row)
@@ -172,9 +162,7 @@ class Swaps(NamedTuple):
         )
 
 
-def swap_neighbors(
-    path: TemperedPath, rows: ChainState, betas: tf.Tensor, seed: tf.Tensor
-) -> tuple[ChainState, tf.Tensor, Swaps, Swaps]:
+def swap_neighbors(path, rows, betas, seed):
     """Proposes swaps of neighbors: first of replicas 0, 2, … with the next, then 1, 3.
 
     Args:
@@ -208,12 +196,7 @@ def swap_neighbors(
     return rows, rates, even, odd
 
 
-def tempering_step(
-    path: TemperedPath,
-    chains: TemperedChains,
-    seed: tf.Tensor,
-    clamp: tf.Tensor | None = None,
-) -> tuple[TemperedChains, Swaps, Swaps]:
+def tempering_step(path, chains, seed, clamp=None):
     """Makes one Gibbs sweep of every replica, then proposes swaps of neighbors.
 
     The visible states of replicas r and s are exchanged with probability
@@ -265,7 +248,7 @@ def tempering_step(
     return chains, even, odd
 
 
-def partners(replicas: int) -> list[np.ndarray]:
+def partners(replicas):
     """Returns which replica each may swap with, in the even and in the odd round."""
     indices = np.arange(replicas, dtype=np.int32)
     pairs = [indices + np.where((indices - first) % 2 == 0, 1, -1) for first in (0, 1)]
@@ -275,7 +258,7 @@ def partners(replicas: int) -> list[np.ndarray]:
     ]
 
 
-def taken(values: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+def taken(values, index):
     """Returns values (R, C) at places (R, C) along the first axis."""
     values, index = tf.transpose(values), tf.transpose(index)
     return tf.transpose(tf.gather(values, index, batch_dims=1))
@@ -289,7 +272,7 @@ def _arrived(journeys, replicas):
     return journeys + tf.cast(there, tf.int32)
 
 
-def equalized_betas(betas: tf.Tensor, swap_rates: tf.Tensor) -> tf.Tensor:
+def equalized_betas(betas, swap_rates):
     """Returns temperatures that would swap equally often, given measured rates.
 
     The rejection rates of neighbors add up along the temperatures to the
@@ -384,7 +367,7 @@ def parallel_tempering(
     return moved_replicas(path, chains, random.fold_in(seed, 4), steps, clamp)
 
 
-def check_single(potentials: Potentials) -> None:
+def check_single(potentials):
     """Raises a ValueError if there are several models."""
     if potentials.batch_size is not None:
         raise ValueError(
@@ -393,13 +376,7 @@ def check_single(potentials: Potentials) -> None:
         )
 
 
-def moved_replicas(
-    path: TemperedPath,
-    chains: TemperedChains,
-    seed: tf.Tensor,
-    steps: int | tf.Tensor,
-    clamp: tf.Tensor | None = None,
-) -> TemperedChains:
+def moved_replicas(path, chains, seed, steps, clamp=None):
     """Returns the chains after steps; their swap rates are averages of these."""
     return _run(path, chains, seed, tf.cast(steps, tf.int32), clamp)
 

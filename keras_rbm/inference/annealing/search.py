@@ -20,15 +20,13 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.chains import anneal_forward, block_ends
 from keras_rbm.inference.annealing.jumps import jumped
-from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import TemperedPath, spaced, temperatures
-from keras_rbm.inference.annealing.peaks import Peaks, find_peaks
+from keras_rbm.inference.annealing.peaks import find_peaks
 from keras_rbm.inference.annealing.pool import Pool, Regions, rows_by_weight
 from keras_rbm.inference.annealing.visited import log_mass_of_visited
 from keras_rbm.inference.arguments import spectral_gap
-from keras_rbm.inference.estimates import FEWEST, WIDTH, LogPartition, with_rounding
+from keras_rbm.inference.estimates import FEWEST, WIDTH, with_rounding
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
 
 #: Sweeps of chains that start anywhere, averaged over the second half: most have
@@ -84,7 +82,7 @@ class StartingPoint(NamedTuple):
     note: str = ""
     is_slow: bool = False
 
-    def explained(self, estimate: LogPartition, method: str) -> LogPartition:
+    def explained(self, estimate, method):
         """Returns an estimate from here, with a note, and an open end if `is_slow`."""
         if not self.is_slow:
             return estimate.explained(method, self.note)
@@ -94,12 +92,12 @@ class StartingPoint(NamedTuple):
             "smaller kernel, or units with finitely many states in one of the layers."
         )
 
-    def temperatures(self, count: int) -> np.ndarray:
+    def temperatures(self, count):
         """Returns inverse temperatures at `count` steps of equal length."""
         return spaced(self.betas, self.lengths, count)
 
 
-def find_start(potentials: Potentials, options: Options) -> StartingPoint:
+def find_start(potentials, options):
     """Returns a base model near the model, with samples of it, for checked options."""
     return _Search(potentials, options).start()
 
@@ -107,7 +105,7 @@ def find_start(potentials: Potentials, options: Options) -> StartingPoint:
 class _Search:
     """Annealing runs and chains of B models, or a single one."""
 
-    def __init__(self, potentials: Potentials, options: Options) -> None:
+    def __init__(self, potentials, options):
         batch = potentials.batch_size
         self.batch = 1 if batch is None else int(batch)
         self.potentials, self.count = potentials, options.num_chains
@@ -118,7 +116,7 @@ class _Search:
         seed = options.seed_of("start")
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
-    def start(self) -> StartingPoint:
+    def start(self):
         units = self.potentials.visible
         means, ends = self._settled(self._starts(), _SWEEPS)
         broad = units.mean(self.first)
@@ -142,12 +140,12 @@ class _Search:
         natural = units.natural_for_expected((1.0 - _BROAD) * means + _BROAD * broad)
         bases = self._for_models(natural)
         lengths = self._lengths(bases, temperatures(_LOOK))
-        lengths = self._lengths(bases, spaced(*lengths, _LAST))
+        lengths = self._lengths(bases, spaced(*lengths, _LAST))  # type: ignore[call-arg]
         states, ancestors, missed = self._drawn(peaks)
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
         bound = np.maximum(bound, log_mass_of_visited(self.potentials, ends))
-        return StartingPoint(
+        return StartingPoint(  # type: ignore[call-arg]
             natural,
             self._settled(states, _FEWER_SWEEPS)[1],
             ancestors,
@@ -208,7 +206,7 @@ class _Search:
         models = self.potentials.repeat(len(states) // self.batch)
         return sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
 
-    def _drawn(self, peaks: Peaks):
+    def _drawn(self, peaks):
         """Returns near-samples (M · B, V), their ancestors, and missed masses.
 
         Of the states on their way as many are of each region as belong there, to less
@@ -251,9 +249,7 @@ class _Search:
 
 
 @traced_by_size
-def sweep_means(
-    potentials: Potentials, visible: tf.Tensor, sweeps: tf.Tensor, seed: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+def sweep_means(potentials, visible, sweeps, seed):
     """Returns each chain's mean of E[v | h] over sweeps, and the last states."""
 
     def sweep(index, state, total):

@@ -4,10 +4,10 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import logsumexp
 
-from keras_rbm.inference.potentials import Potentials, finite_layers
+from keras_rbm.inference.potentials import finite_layers
 
 
-def log_mass_of_visited(potentials: Potentials, visible: tf.Tensor) -> np.ndarray:
+def log_mass_of_visited(potentials, visible):
     """Returns a lower bound of log Z, (B,): the log mass of different states.
 
     The states are those of a finite layer, the likeliest hidden state of each row or

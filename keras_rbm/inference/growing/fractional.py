@@ -34,10 +34,10 @@ class FractionalParameters(LayerParameters, _Fields):
 
     __slots__ = ()
 
-    def log_partition(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_partition(self, natural):
         return self.coefficients * tf.math.softplus(natural)
 
-    def sample(self, natural: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    def sample(self, natural, noise):
         c = self.coefficients
         # Either end of the noise may stand for a unit that is on. Which one it is
         # differs between an RBM and the models between, and all results depend on it.
@@ -52,11 +52,11 @@ class FractionalParameters(LayerParameters, _Fields):
         )
         return c * tf.cast(on, natural.dtype)
 
-    def is_whole(self) -> tf.Tensor:
+    def is_whole(self):
         """Returns whether `sample` draws from the units' own distribution, a bool."""
         return tf.reduce_all((self.coefficients == 0.0) | (self.coefficients == 1.0))
 
-    def log_correction(self, natural: tf.Tensor) -> tf.Tensor:
+    def log_correction(self, natural):
         """Returns the log weight minus that of the model sampled from, (C,)."""
         c = self.coefficients
         difference = c * tf.math.softplus(natural) - tf.math.softplus(c * natural)
@@ -64,7 +64,7 @@ class FractionalParameters(LayerParameters, _Fields):
         return tf.reduce_sum(tf.where(c > 0.0, difference, 0.0), -1)
 
 
-def between(before: Potentials, after: Potentials, t: float | tf.Tensor) -> Potentials:
+def between(before, after, t):
     """Returns the model `p*_before^(1 - t) p*_after^t`.
 
     Args:
@@ -84,9 +84,7 @@ def between(before: Potentials, after: Potentials, t: float | tf.Tensor) -> Pote
     )
 
 
-def fractional_sweep(
-    potentials: Potentials, state: ChainState, seed: int | tf.Tensor
-) -> ChainState:
+def fractional_sweep(potentials, state, seed):
     """Draws h, then v, and accepts v by a Metropolis step if a unit is fractional.
 
     Args:
@@ -114,9 +112,7 @@ def fractional_sweep(
 
 
 @traced_by_size
-def fractional_chain(
-    potentials: Potentials, visible: tf.Tensor, seed: tf.Tensor, num_sweeps: tf.Tensor
-) -> tf.Tensor:
+def fractional_chain(potentials, visible, seed, num_sweeps):
     """Returns visible states (C, V) after sweeps.
 
     Args:

@@ -1,6 +1,6 @@
 """The step of a growing model: from a batch to a new hidden unit, or none."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -64,9 +64,7 @@ class GrowingSamples(NamedTuple):
     started: tf.Tensor
 
     @classmethod
-    def new(
-        cls, num_samples: int, num_visible: int, seed: tf.Tensor
-    ) -> "GrowingSamples":
+    def new(cls, num_samples, num_visible, seed):
         """Returns random states, for S = `num_samples`; half as many are held out."""
         num_held_out = max(_LEAST_HELD_OUT, num_samples // 2)
         noise = random.uniform((num_samples + num_held_out, num_visible), seed)
@@ -80,12 +78,12 @@ class GrowingSamples(NamedTuple):
         )
 
     @property
-    def of_search(self) -> tf.Tensor:
+    def of_search(self):
         """Tensor (S, V), the samples of searches."""
         return self.chains[: -self.lineages.shape[0]]
 
     @property
-    def held_out(self) -> Descended:
+    def held_out(self):
         """`Descended`, (J, V), the samples that no search uses."""
         return Descended(self.chains[-self.lineages.shape[0] :], self.lineages)
 
@@ -118,7 +116,7 @@ class Candidate(NamedTuple):
     validation_ess: tf.Tensor
 
     @classmethod
-    def none(cls, samples: GrowingSamples) -> "Candidate":
+    def none(cls, samples):
         """Returns a unit of 0 that is not accepted, given `GrowingSamples`."""
         zero, zeros = tf.constant(0.0), tf.zeros_like(samples.chains[0])
         unit = HiddenUnits(zeros[tf.newaxis], zero[tf.newaxis])
@@ -126,12 +124,12 @@ class Candidate(NamedTuple):
         return cls(unit, zeros, samples.of_search, samples.held_out, *scalars)
 
     @property
-    def validated(self) -> tf.Tensor:
+    def validated(self):
         """Bool scalar: whether enough chains are effective to estimate the gain."""
         return tf.minimum(self.search_ess, self.validation_ess) > _LEAST_ESS
 
     @property
-    def accepted(self) -> tf.Tensor:
+    def accepted(self):
         """Bool scalar: whether the unit is worth keeping."""
         return self.validated & (self.gain > 2.0 * self.gain_error)
 
@@ -154,17 +152,7 @@ class Growth(NamedTuple):
     logs: dict[str, tf.Tensor]
 
 
-def grow(
-    potentials: Potentials,
-    samples: GrowingSamples,
-    visible: tf.Tensor,
-    weights: tf.Tensor,
-    seed: tf.Tensor,
-    *,
-    settings: Any,
-    l2: float | tf.Tensor,
-    room: tf.Tensor,
-) -> Growth:
+def grow(potentials, samples, visible, weights, seed, *, settings, l2, room):
     """Takes the step of a growing model with one batch.
 
     The chains make their sweeps, then units are searched, at most three, until one is

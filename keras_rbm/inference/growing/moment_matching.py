@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.growing.fractional import fractional_sweep
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import (
     effective_sample_size,
     resampled_rows,
@@ -35,16 +34,7 @@ class MatchedModel(NamedTuple):
     followed: tf.Tensor
 
 
-def match_means(
-    potentials: Potentials,
-    target: tf.Tensor,
-    visible: tf.Tensor,
-    log_weights: tf.Tensor,
-    seed: int | tf.Tensor,
-    *,
-    max_sweeps: int,
-    drift: tf.Tensor,
-) -> MatchedModel:
+def match_means(potentials, target, visible, log_weights, seed, *, max_sweeps, drift):
     """Moves visible biases until the model's visible means equal the given ones.
 
     Biases are natural parameters, with statistics v whose covariance C under the model

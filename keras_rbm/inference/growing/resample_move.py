@@ -1,7 +1,6 @@
 """Samples of one model become those of another, and tell the ratio of their Z."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -9,7 +8,6 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.bridge import bridge
 from keras_rbm.inference.growing.fractional import between, fractional_chain
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import (
     effective_sample_size,
     resampled_rows,
@@ -42,7 +40,7 @@ class Descended(NamedTuple):
     lineages: tf.Tensor
 
     @classmethod
-    def independent(cls, visible: tf.Tensor) -> "Descended":
+    def independent(cls, visible):
         """Returns samples that are each a lineage of their own."""
         return cls(visible, tf.range(visible.shape[0]))
 
@@ -64,16 +62,7 @@ class Moved(NamedTuple):
     ess: tf.Tensor
 
 
-def resample_move(
-    samples: Descended,
-    change: Callable[[tf.Tensor], tf.Tensor],
-    before: Potentials,
-    after: Potentials,
-    seed: int | tf.Tensor,
-    *,
-    num_sweeps: int,
-    is_large: bool | tf.Tensor = False,
-) -> Moved:
+def resample_move(samples, change, before, after, seed, *, num_sweeps, is_large=False):
     """Turns samples of a model into samples of another by resample-move [1].
 
     Samples are resampled with weights `exp(change)`, because `Z_new p_new = Z_old p_old

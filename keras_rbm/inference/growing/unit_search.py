@@ -52,32 +52,24 @@ class HiddenUnits(NamedTuple):
     weights: tf.Tensor
     bias: tf.Tensor
 
-    def softplus(self, visible: tf.Tensor) -> tf.Tensor:
+    def softplus(self, visible):
         """Returns sp(w'v + d), (B, R)."""
         inputs = tf.matmul(visible, self.weights, transpose_b=True)
         return tf.math.softplus(inputs + self.bias)
 
-    def square(self) -> tf.Tensor:
+    def square(self):
         """Returns |w|^2 + d^2, (R,)."""
         return tf.reduce_sum(tf.square(self.weights), -1) + tf.square(self.bias)
 
 
-def penalized_loss(
-    units: HiddenUnits, phases: DataAndSamples, l2: float | tf.Tensor
-) -> tf.Tensor:
+def penalized_loss(units, phases, l2):
     """Returns `l2/2 |w, d|^2 - Delta L`, (R,): exact up to the samples."""
     data = weighted_mean(units.softplus(phases.visible), phases.weights)
     growth = log_mean_exp(units.softplus(phases.samples), phases.sample_weights)
     return 0.5 * l2 * units.square() + growth - data
 
 
-def find_unit(
-    phases: DataAndSamples,
-    seed: int | tf.Tensor,
-    *,
-    l2: float | tf.Tensor,
-    num_starts: int,
-) -> HiddenUnits:
+def find_unit(phases, seed, *, l2, num_starts):
     """Returns the best unit of a search, `HiddenUnits` with R = 1.
 
     Args:
@@ -116,13 +108,7 @@ def _starts(phases, count, seed):
 
 
 @tf.function(autograph=False)
-def minimize(
-    phases: DataAndSamples,
-    starts: HiddenUnits,
-    l2: float | tf.Tensor,
-    max_iterations: int,
-    tolerance: float = 1e-4,
-) -> tuple[HiddenUnits, tf.Tensor]:
+def minimize(phases, starts, l2, max_iterations, tolerance=1e-4):
     """Minimizes `penalized_loss` by L-BFGS from several starts at once.
 
     Args:

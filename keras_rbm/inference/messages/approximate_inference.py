@@ -8,7 +8,6 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from numpy.typing import ArrayLike
 
 from keras_rbm._checks import check_counts
 from keras_rbm._serializable import Serializable, find
@@ -17,7 +16,6 @@ from keras_rbm.inference.messages.belief_propagation import max_product, sum_pro
 from keras_rbm.inference.messages.beliefs import Beliefs, check_options, without_batch
 from keras_rbm.inference.messages.mean_field import mean_field
 from keras_rbm.inference.messages.mixed_product import mixed_product
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units import Categorical
 from keras_rbm.units.bernoulli import are_binary
 from keras_rbm.units.unit import Unit
@@ -47,12 +45,7 @@ class Inference(Serializable, abc.ABC):
     variables = ()
 
     @abc.abstractmethod
-    def __call__(
-        self,
-        potentials: Potentials,
-        weights: ArrayLike | None = None,
-        pairwise: str | None = "mean",
-    ) -> Beliefs:
+    def __call__(self, potentials, weights=None, pairwise="mean"):
         """Returns the `Beliefs` of `Potentials`.
 
         Args:
@@ -188,12 +181,7 @@ class BeliefPropagation(IterativeInference):
     def is_joint(self) -> bool:
         return self.method == "max_product"
 
-    def __call__(
-        self,
-        potentials: Potentials,
-        weights: ArrayLike | None = None,
-        pairwise: str | None = "mean",
-    ) -> Beliefs:
+    def __call__(self, potentials, weights=None, pairwise="mean"):
         options = {
             "max_iterations": self._max_iterations,
             "weights": weights,
@@ -259,12 +247,7 @@ class MeanField(IterativeInference):
         made._features = features
         return made
 
-    def __call__(
-        self,
-        potentials: Potentials,
-        weights: ArrayLike | None = None,
-        pairwise: str | None = "mean",
-    ) -> Beliefs:
+    def __call__(self, potentials, weights=None, pairwise="mean"):
         return mean_field(
             potentials,
             max_iterations=self._max_iterations,
@@ -309,7 +292,7 @@ class MeanField(IterativeInference):
         return cls(**keras.saving.deserialize_keras_object(config))
 
 
-def can_start_at(potentials: Potentials, x: tf.Tensor | None) -> bool:
+def can_start_at(potentials, x):
     """Returns whether x has the width of visible units that are one number each."""
     columns = None if x is None or x.shape.rank != 2 else x.shape[-1]
     return columns == potentials.num_visible == potentials.visible.num_rows
@@ -358,12 +341,7 @@ class Exact(Inference):
     [0.9153 0.9153]
     """
 
-    def __call__(
-        self,
-        potentials: Potentials,
-        weights: ArrayLike | None = None,
-        pairwise: str | None = "mean",
-    ) -> Beliefs:
+    def __call__(self, potentials, weights=None, pairwise="mean"):
         check_options(pairwise=pairwise)
         (log_partition, visible, hidden), pairs = exact.enumerated(
             potentials, weights, "means", pairwise, tf.float32

@@ -1,7 +1,7 @@
 """The result of approximate inference, and its arguments."""
 
 import numbers
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -41,7 +41,7 @@ class Beliefs(NamedTuple):
     residual: tf.Tensor
 
 
-def check_binary(potentials: Potentials) -> None:
+def check_binary(potentials):
     """Raises a ValueError unless both layers are binary.
 
     Message passing with categorical visible units has models of its own.
@@ -55,9 +55,7 @@ def check_binary(potentials: Potentials) -> None:
             )
 
 
-def batch_of_models(
-    potentials: Potentials, weights: Any = None, dtype: tf.DType = tf.float32
-) -> tuple[Potentials, tf.Tensor]:
+def batch_of_models(potentials, weights=None, dtype=tf.float32):
     """Returns B models (one if there is no batch), with weights, in a dtype.
 
     Args:
@@ -84,7 +82,7 @@ def batch_of_models(
     return Potentials(tf.cast(potentials.kernel, dtype), *layers), weights
 
 
-def static_size(potentials: Potentials) -> int | tf.Tensor:
+def static_size(potentials):
     """Returns the number of models, an int if it is known; 1 if there is no batch."""
     for bias in (potentials.visible_bias, potentials.hidden_bias):
         if bias.shape.rank == 2 and bias.shape[0] is not None:
@@ -93,9 +91,7 @@ def static_size(potentials: Potentials) -> int | tf.Tensor:
     return 1 if batch is None else batch
 
 
-def pairwise_products(
-    visible: tf.Tensor, hidden: tf.Tensor, weights: tf.Tensor, pairwise: str | None
-) -> tf.Tensor | None:
+def pairwise_products(visible, hidden, weights, pairwise):
     """Returns pairwise beliefs of independent (or decoded) units."""
     if pairwise == "each":
         return visible[:, :, tf.newaxis] * hidden[:, tf.newaxis, :]
@@ -104,9 +100,7 @@ def pairwise_products(
     return None
 
 
-def without_batch(
-    beliefs: Beliefs, potentials: Potentials, pairwise: str | None
-) -> Beliefs:
+def without_batch(beliefs, potentials, pairwise):
     """Returns beliefs without a batch dimension, if the potentials have none."""
     if potentials.batch_size is not None:
         return beliefs
@@ -116,12 +110,7 @@ def without_batch(
     return Beliefs(**alone, pairwise=mean[0] if pairwise == "each" else mean)
 
 
-def check_options(
-    max_iterations: int | tf.Tensor = 1,
-    tolerance: float = 0.0,
-    damping: float = 0.0,
-    pairwise: str | None = None,
-) -> None:
+def check_options(max_iterations=1, tolerance=0.0, damping=0.0, pairwise=None):
     """Raises a ValueError unless the options of an inference routine are valid."""
     check_sizes(max_iterations=max_iterations)
     if not isinstance(tolerance, numbers.Real) or not tolerance >= 0.0:
@@ -140,13 +129,8 @@ def check_options(
 
 
 def checked_arguments(
-    potentials: Potentials,
-    weights: Any,
-    pairwise: str | None,
-    max_iterations: int | tf.Tensor,
-    tolerance: float = 0.0,
-    damping: float = 0.0,
-) -> tuple[tf.Tensor | None, tuple[tf.Tensor, tf.Tensor]]:
+    potentials, weights, pairwise, max_iterations, tolerance=0.0, damping=0.0
+):
     """Checks what all routines take; returns weights, and two limits as tensors.
 
     The limits are the number of sweeps and the tolerance: other values need no new

@@ -5,14 +5,13 @@ be multiplied without leaving the range of float32.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.messages.beliefs import check_binary
-from keras_rbm.inference.potentials import Potentials
 from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.categorical import CategoricalParameters
 
@@ -31,12 +30,12 @@ Model = Sequence[tf.Tensor]
 State = tuple[tf.Tensor, ...]
 
 
-def products(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
+def products(array, block, axis):
     """Returns products of `block` entries each, evenly spaced along an axis."""
     return functools.reduce(tf.multiply, tf.split(array, block, axis))
 
 
-def sum_of_logs(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
+def sum_of_logs(array, block, axis):
     """Returns the sum of logarithms along an axis, whose size `block` divides."""
 
     @tf.custom_gradient
@@ -49,13 +48,13 @@ def sum_of_logs(array: tf.Tensor, block: int, axis: int) -> tf.Tensor:
     return total(array)
 
 
-def odds_of(kernel: tf.Tensor) -> tf.Tensor:
+def odds_of(kernel):
     """Returns exp(W), finite also where it is not used."""
     largest = _LARGEST_EXPONENT
     return tf.exp(tf.clip_by_value(kernel, -largest, largest))
 
 
-def with_safe_block(kernel: tf.Tensor, run: Callable[[int], Any]) -> Any:
+def with_safe_block(kernel, run):
     """Returns what `run` does with the largest block that is safe with the weights.
 
     Args:
@@ -71,7 +70,7 @@ def with_safe_block(kernel: tf.Tensor, run: Callable[[int], Any]) -> Any:
     )
 
 
-def by_category(model: Model, num_states: int) -> Model:
+def by_category(model, num_states):
     """Returns the model with arrays (q, U, H), (n, q, U) and (n, H)."""
     kernel, b, c = model
     rows, num_hidden = kernel.shape
@@ -101,7 +100,7 @@ class Layout(NamedTuple):
     num_hidden: int
 
     @classmethod
-    def of(cls, potentials: Potentials) -> "Layout":
+    def of(cls, potentials):
         """Returns the layout for categorical or binary visible, binary hidden units.
 
         Raises:
@@ -118,7 +117,7 @@ class Layout(NamedTuple):
         rows, num_hidden = kernel.shape
         return cls(rows // num_states, num_states, num_hidden)
 
-    def model(self, models: Potentials) -> Model:
+    def model(self, models):
         """Returns kernel and biases of B models in this order."""
         kernel = self._by_category(models.kernel[tf.newaxis])[0]
         b = self._by_category(models.visible_bias[..., tf.newaxis])[..., 0]
@@ -128,9 +127,7 @@ class Layout(NamedTuple):
         c = tf.pad(models.hidden_bias, pads, constant_values=_OFF)
         return tf.pad(kernel, pads), b + off.ravel(), c
 
-    def restored(
-        self, visible: tf.Tensor, hidden: tf.Tensor, *pairs: tf.Tensor
-    ) -> list[tf.Tensor]:
+    def restored(self, visible, hidden, *pairs):
         """Returns beliefs of models in this order in the order of the kernel.
 
         Those of pairs are (B, rows, hidden units) or their mean, without B.

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.blocks import Model, State, by_category, sum_of_logs
+from keras_rbm.inference.messages.blocks import by_category, sum_of_logs
 
 #: Most categories whose sum is written as additions, which XLA computes faster.
 _MOST_ADDITIONS = 32
@@ -51,14 +51,14 @@ class CategoricalRatios(NamedTuple):
     block: int
     num_states: int
 
-    def start(self, model: Model) -> State:
+    def start(self, model):
         odds, b, c = by_category(model, self.num_states)
         s = tf.ones((b.shape[0], *odds.shape[1:]), b.dtype)
         if self.damping:
             return tf.ones((b.shape[0], *odds.shape), b.dtype), s, b, c
         return s, c, s, b, c
 
-    def sweep(self, model: Model, state: State) -> State:
+    def sweep(self, model, state):
         odds, b, c = by_category(model, self.num_states)
         *before, s, _, hidden = state
         r = self._to_visible(odds, s, hidden)
@@ -72,12 +72,12 @@ class CategoricalRatios(NamedTuple):
         s = on / off
         return *before, s, visible, c + sum_of_logs(s, self.block, 1)
 
-    def beliefs(self, model: Model, state: State) -> State:
+    def beliefs(self, model, state):
         """Returns beliefs of visible and hidden units, (n, q, U) and (n, H)."""
         *_, visible, hidden = state
         return tf.nn.softmax(visible, 1), tf.sigmoid(hidden)
 
-    def read(self, model: Model, state: State) -> State:
+    def read(self, model, state):
         """Returns beliefs of visible and hidden units, log Z, and beliefs of pairs.
 
         With `s` as the fraction of its two sums each pair's own part of the Bethe

@@ -1,8 +1,5 @@
 """Inference in many models, a few at a time, and gradients that are computed so."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import tensorflow as tf
 
 #: Numbers in a chunk's largest array, such as its messages, which a cache shall hold.
@@ -11,14 +8,7 @@ CHUNK_SIZE = 2**20
 _MOST_ROWS = 16
 
 
-def in_chunks(
-    function: Callable[..., tuple[Sequence[tf.Tensor], Sequence[tf.Tensor]]],
-    models: Sequence[tf.Tensor],
-    rows: Sequence[tf.Tensor],
-    results: Sequence[tf.TensorSpec],
-    totals: Sequence[tf.Tensor],
-    row_size: int,
-) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+def in_chunks(function, models, rows, results, totals, row_size):
     """Applies a function to a few of B models at a time, so that memory stays bounded.
 
     XLA does not compile the loop: one compilation of `function`, for chunks of a fixed
@@ -73,11 +63,7 @@ def in_chunks(
     return stacks, totals
 
 
-def with_gradient(
-    values: Sequence[tf.Tensor],
-    parameters: Sequence[tf.Tensor],
-    gradient: Callable[..., Sequence[tf.Tensor]],
-) -> list[tf.Tensor]:
+def with_gradient(values, parameters, gradient):
     """Returns values, computed from parameters, through which gradients pass, once.
 
     Args:
@@ -99,7 +85,7 @@ def with_gradient(
     return attached(*parameters)
 
 
-def _refuse(*_: Any) -> None:
+def _refuse(*_):
     raise ValueError(
         "Expected first derivatives of beliefs only. Received: a gradient through "
         "inference that another GradientTape records, as of a gradient penalty. Take "

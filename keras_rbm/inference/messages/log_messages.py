@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_rbm.inference.messages.blocks import Model, State, by_category
+from keras_rbm.inference.messages.blocks import by_category
 
 
 class LogMessages(NamedTuple):
@@ -27,12 +27,12 @@ class LogMessages(NamedTuple):
     damping: float
     num_states: int
 
-    def start(self, model: Model) -> State:
+    def start(self, model):
         kernel, b, c = self._model(model)
         log_r = tf.zeros((b.shape[0], *kernel.shape), b.dtype)
         return log_r, log_r[:, 0], b, c
 
-    def sweep(self, model: Model, state: State) -> State:
+    def sweep(self, model, state):
         kernel, b, c = self._model(model)
         log_r, log_s, _, hidden = state
         cavity = (hidden[:, tf.newaxis] - log_s)[:, tf.newaxis]
@@ -45,13 +45,13 @@ class LogMessages(NamedTuple):
         log_s = on - off
         return log_r, log_s, visible, c + tf.reduce_sum(log_s, 1)
 
-    def beliefs(self, model: Model, state: State) -> State:
+    def beliefs(self, model, state):
         *_, visible, hidden = state
         alone = self.num_states == 1
         shares = tf.sigmoid(visible) if alone else tf.nn.softmax(visible, 1)
         return shares, tf.sigmoid(hidden)
 
-    def read(self, model: Model, state: State) -> State:
+    def read(self, model, state):
         kernel, _, _ = self._model(model)
         log_r, _, visible, hidden = state
         on, off = self._to_hidden(kernel, log_r, visible)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -93,7 +93,7 @@ def mean_field(
     return without_batch(beliefs, potentials, pairwise)
 
 
-def mean_field_bound(potentials: Potentials, **kwargs: Any) -> LogPartition:
+def mean_field_bound(potentials, **kwargs):
     """Computes the bound of `mean_field` in float64, as a `LogPartition`.
 
     If weights are strong, rounding in float32 may lift the bound above log Z.
@@ -132,7 +132,7 @@ class _Layer(NamedTuple):
     means: tf.Tensor
 
     @classmethod
-    def given(cls, units, inputs, old=None, damping=0.0) -> "_Layer":
+    def given(cls, units, inputs, old=None, damping=0.0):
         natural = units.natural(inputs)
         if damping:
             natural = (1.0 - damping) * natural + damping * old.natural
@@ -231,7 +231,7 @@ def _read(models, state, weights, pairwise):
     return results
 
 
-def checked_starts(starts: Any, potentials: Potentials) -> tuple[tf.Tensor | None, ...]:
+def checked_starts(starts, potentials):
     """Returns starts as a tuple; raises a ValueError unless they are visible means."""
     if not isinstance(starts, (list, tuple)) or not starts:
         raise ValueError(

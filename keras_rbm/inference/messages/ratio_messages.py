@@ -19,7 +19,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm.inference.messages import blocks
-from keras_rbm.inference.messages.blocks import Model, State
 
 
 class RatioMessages(NamedTuple):
@@ -37,13 +36,13 @@ class RatioMessages(NamedTuple):
     damping: float
     block: int
 
-    def start(self, model: Model) -> State:
+    def start(self, model):
         odds, b, c = model
         # There are no messages from the visible units yet: s = 1.
         silent = tf.fill(b.shape, tf.constant(-float("inf"), b.dtype))
         return tf.ones((b.shape[0], *odds.shape), b.dtype), silent, c
 
-    def sweep(self, model: Model, state: State) -> State:
+    def sweep(self, model, state):
         odds, b, c = model
         r, visible, hidden = state
         new = self._next_messages(odds, r, visible, hidden)
@@ -52,13 +51,13 @@ class RatioMessages(NamedTuple):
         visible = b + blocks.sum_of_logs(new, self.block, 2)
         return new, visible, c + self._log_sums(odds, new, visible)
 
-    def beliefs(self, model: Model, state: State) -> State:
+    def beliefs(self, model, state):
         """Returns beliefs of both layers, at the start those without messages."""
         _, visible, hidden = state
         visible = tf.where(visible == -float("inf"), model[1], visible)
         return tf.sigmoid(visible), tf.sigmoid(hidden)
 
-    def read(self, model: Model, state: State) -> State:
+    def read(self, model, state):
         """Returns beliefs of visible and hidden units, log Z, and beliefs of pairs."""
         odds, b, c = model
         r, visible, hidden = state

@@ -1,20 +1,12 @@
 """Sweeps over a batch of models, each of which stops by itself, and their gradient."""
 
-from collections.abc import Callable
-from typing import Any
-
 import tensorflow as tf
 
 #: States that are kept for the gradient.
 _SLOTS = 16
 
 
-def until_converged(
-    sweep: Callable[..., tuple[Any, tf.Tensor]],
-    state: tuple[Any, ...],
-    max_iterations: tf.Tensor,
-    tolerance: tf.Tensor,
-) -> tuple[Any, tf.Tensor, tf.Tensor]:
+def until_converged(sweep, state, max_iterations, tolerance):
     """Sweeps until all models have converged, or have made `max_iterations` sweeps.
 
     Args:
@@ -45,7 +37,7 @@ def until_converged(
     )
 
 
-def where_rows(condition: tf.Tensor, one: Any, two: Any) -> Any:
+def where_rows(condition, one, two):
     """Chooses between trees of tensors (B, …), model by model."""
 
     def choose(one, two):
@@ -55,14 +47,7 @@ def where_rows(condition: tf.Tensor, one: Any, two: Any) -> Any:
     return tf.nest.map_structure(choose, one, two)
 
 
-def gradients_of_sweeps(
-    start: Callable[[Any], Any],
-    sweep: Callable[[Any, Any], Any],
-    read: Callable[[Any, Any], Any],
-    parameters: Any,
-    iterations: tf.Tensor,
-    upstream: Any,
-) -> Any:
+def gradients_of_sweeps(start, sweep, read, parameters, iterations, upstream):
     """Returns the gradient of a function of where the sweeps of n models end.
 
     Sweeps are differentiated one by one, from the last to the first, each at the state

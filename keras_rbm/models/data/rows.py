@@ -1,7 +1,7 @@
 """Arrays, datasets and other sources as rows of numbers, all or a few at a time."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import keras
@@ -195,7 +195,7 @@ def _numbers(data):
     return np.where(gaps, np.nan, array).astype(np.float32)
 
 
-def as_rows(data: Any) -> tf.Tensor:
+def as_rows(data):
     """Returns an array or a (batched or unbatched) dataset as one float32 tensor."""
     values = as_values(data)
     if tf.is_tensor(values):
@@ -237,7 +237,7 @@ def as_values(data, fill=None):
     return values
 
 
-def held_rows(data: Any, fill: float | None = None) -> tf.Tensor | SparseRows:
+def held_rows(data, fill=None):
     """Returns the same as `as_rows`, but of sparse rows what is stored."""
     values = as_values(data, fill)
     return values if isinstance(values, SparseRows) else as_rows(values)
@@ -318,12 +318,7 @@ def _rows_at_once(width):
     return max(1, min(ROWS_AT_ONCE, _NUMBERS_AT_ONCE // max(width, 1)))
 
 
-def map_rows(
-    function: Callable[..., Any],
-    *arrays: Any,
-    rows_at_once: int | None = None,
-    dtype: Any = tf.float32,
-) -> Any:
+def map_rows(function, *arrays, rows_at_once=None, dtype=tf.float32):
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
     if not tf.executing_eagerly():
         return function(*(tf.cast(own, dtype) for own in arrays))
@@ -339,7 +334,7 @@ def map_rows(
         return tf.concat([function(*part) for part in parts], 0)
 
 
-def some_rows(values: np.ndarray, count: int) -> np.ndarray:
+def some_rows(values, count):
     """Returns at most `count` rows of an array, the same random ones each time."""
     if len(values) <= count:
         return values
@@ -362,7 +357,8 @@ def moments(chunks, pooled=None):
         pooled: function of mean, variance and count (V,) that returns better moments of
             columns with few numbers; it is called if there is NaN. Or `None`.
     """
-    count, mean, squares, number, has_gaps = 0.0, 0.0, 0.0, 0, False
+    count = mean = squares = np.zeros(())
+    number, has_gaps = 0, False
     for chunk, weights in chunks:
         rows = np.asarray(chunk, np.float64)
         weights = np.ones(len(rows)) if weights is None else np.ravel(weights)
