@@ -182,8 +182,10 @@ def enumerated(potentials, weights, read, pairwise, dtype):
     if pairwise == "each":
         results.append(tf.TensorSpec(models.kernel.shape, dtype))
     totals = [tf.zeros_like(models.kernel)] if pairwise == "mean" else []
-    values = chunks.in_chunks(forward, own, [weights], results, totals, sums.row_size)
-    values = chunks.with_gradient(values[0] + values[1], leaves, gradient)
+    rows, means = chunks.in_chunks(
+        forward, own, [weights], results, totals, sums.row_size
+    )
+    values = chunks.with_gradient(rows + means, leaves, gradient)
     pairs = values.pop() if pairwise else None
     return tf.nest.pack_sequence_as(structure, values), pairs
 

@@ -69,8 +69,7 @@ def sum_product(
     weights, limits = checked_arguments(
         potentials, weights, pairwise, max_iterations, tolerance, damping
     )
-    beliefs = _propagate(potentials, weights, *limits, True, float(damping), pairwise)
-    return without_batch(beliefs, potentials, pairwise)
+    return _propagate(potentials, weights, *limits, True, float(damping), pairwise)
 
 
 def max_product(
@@ -124,7 +123,7 @@ def max_product(
 
 @traced
 def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pairwise):
-    """Returns the `Beliefs` of B models, without gradient if they are states."""
+    """Returns `Beliefs`; those of states have no gradient, and a batch dimension."""
     models, weights = batch_of_models(potentials, weights)
     layout = blocks.Layout.of(potentials)
     model = layout.model(models)
@@ -180,15 +179,10 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
         values = with_gradient(values, model, gradient)
     visible, hidden, log_partition, *pairs = values
     visible, hidden, *pairs = layout.restored(visible, hidden, *pairs)
-    return Beliefs(
-        visible,
-        hidden,
-        pairs[0] if pairs else None,
-        log_partition,
-        iterations,
-        residual < tolerance,
-        residual,
-    )
+    pairs = pairs[0] if pairs else None
+    progress = iterations, residual < tolerance, residual
+    beliefs = Beliefs(visible, hidden, pairs, log_partition, *progress)
+    return without_batch(beliefs, potentials, pairwise) if sums else beliefs
 
 
 @compiled

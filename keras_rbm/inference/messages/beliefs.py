@@ -102,7 +102,7 @@ def pairwise_products(visible, hidden, weights, pairwise):
 
 def without_batch(beliefs, potentials, pairwise):
     """Returns beliefs without a batch dimension, if the potentials have none."""
-    if potentials.batch_size is not None:
+    if 2 in (potentials.visible_bias.shape.rank, potentials.hidden_bias.shape.rank):
         return beliefs
     parts = beliefs._asdict()
     mean = parts.pop("pairwise")

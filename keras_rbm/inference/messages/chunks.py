@@ -60,7 +60,7 @@ def in_chunks(function, models, rows, results, totals, row_size):
         tf.reshape(array.stack(), (-1, *spec.shape))[:count]
         for array, spec in zip(arrays, results, strict=True)
     ]
-    return stacks, totals
+    return stacks, list(totals)
 
 
 def with_gradient(values, parameters, gradient):

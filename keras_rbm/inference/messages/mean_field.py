@@ -113,8 +113,8 @@ def _bound_in_float64(potentials, hidden):
     kernel, visible, units = models = tf.nest.map_structure(cast, tuple(potentials))
     means = units.first(cast(hidden))
     rows = means if means.shape.rank == 2 else means[tf.newaxis]
-    v = _Layer.given(visible, tf.matmul(rows, kernel, transpose_b=True))
-    bound = _bound(models, v, _Layer.given(units, tf.matmul(v.means, kernel)))
+    v = _given(visible, tf.matmul(rows, kernel, transpose_b=True))
+    bound = _bound(models, v, _given(units, tf.matmul(v.means, kernel)))
     return bound if means.shape.rank == 2 else bound[0]
 
 
@@ -131,13 +131,6 @@ class _Layer(NamedTuple):
     natural: tf.Tensor
     means: tf.Tensor
 
-    @classmethod
-    def given(cls, units, inputs, old=None, damping=0.0):
-        natural = units.natural(inputs)
-        if damping:
-            natural = (1.0 - damping) * natural + damping * old.natural
-        return cls(natural, units.first(units.mean(natural)))
-
     def change(self, old):
         return tf.reduce_max(tf.abs(self.means - old.means), -1)
 
@@ -146,6 +139,14 @@ class _Layer(NamedTuple):
         inputs = self.natural - units.bias
         own = tf.reduce_sum(units.log_partition(self.natural), -1)
         return own - tf.reduce_sum(inputs * self.means, -1)
+
+
+def _given(units, inputs, old=None, damping=0.0):
+    """Returns a `_Layer` of units with inputs from the other one."""
+    natural = units.natural(inputs)
+    if damping:
+        natural = (1.0 - damping) * natural + damping * old.natural
+    return _Layer(natural, units.first(units.mean(natural)))
 
 
 @loop_by_size
@@ -203,13 +204,13 @@ def _start(models, means, damping):
     """Returns the two layers that sweeps over B models start from."""
     kernel, visible, hidden = models
     if means is None:
-        v = _Layer.given(visible, tf.zeros_like(visible.bias))
-        return v, _Layer.given(hidden, tf.zeros_like(hidden.bias))
+        v = _given(visible, tf.zeros_like(visible.bias))
+        return v, _given(hidden, tf.zeros_like(hidden.bias))
     means = tf.broadcast_to(tf.cast(means, kernel.dtype), tf.shape(visible.bias))
-    h = _Layer.given(hidden, tf.matmul(means, kernel))
-    v = _Layer.given(visible, tf.matmul(h.means, kernel, transpose_b=True))
+    h = _given(hidden, tf.matmul(means, kernel))
+    v = _given(visible, tf.matmul(h.means, kernel, transpose_b=True))
     if damping:  # of what an undamped sweep has made of the start
-        h = _Layer.given(hidden, tf.matmul(v.means, kernel))
+        h = _given(hidden, tf.matmul(v.means, kernel))
     return v, h
 
 
@@ -217,8 +218,8 @@ def _sweep(models, state, damping):
     """Returns the two layers after an update of each."""
     (kernel, visible, hidden), (v, h) = models, state
     inputs = tf.matmul(h.means, kernel, transpose_b=True)
-    v = _Layer.given(visible, inputs, v, damping)
-    return v, _Layer.given(hidden, tf.matmul(v.means, kernel), h, damping)
+    v = _given(visible, inputs, v, damping)
+    return v, _given(hidden, tf.matmul(v.means, kernel), h, damping)
 
 
 def _read(models, state, weights, pairwise):

@@ -95,7 +95,8 @@ def _search(potentials, max_iterations):
         return in_chunks(chunk, biases, [], size, [], row_size)[0]
 
     visible, hidden, *others = blocks.with_safe_block(kernel, run)
-    return Beliefs(*layout.restored(visible, hidden), None, *others)  # type: ignore[call-arg]
+    visible, hidden = layout.restored(visible, hidden)
+    return Beliefs(visible, hidden, None, *others)
 
 
 @compiled
