@@ -70,7 +70,7 @@ def is_public(name):
 def test_names_on_a_page_exist_and_are_public(page):
     for path, names in entries(page):
         thing = resolved(path)
-        assert all(map(is_public, path.split("."))), path
+        assert is_public(path.rpartition(".")[-1]), path
         assert thing.__doc__, f"{path} has no docstring"
         assert len(names) == len(set(names)), path
         for name in names:
@@ -99,7 +99,8 @@ def test_own_names_of_a_model_are_on_its_page(name):
     """Methods and properties that no Keras model has."""
     cls = getattr(keras_rbm, name)
     _, names = listed()[id(cls)]
-    for own in set(dir(cls)) - set(dir(keras.Model)):
+    of_rooms = {"form"}  # what other parts of the library read
+    for own in set(dir(cls)) - set(dir(keras.Model)) - of_rooms:
         member = getattr(cls, own)
         if is_public(own) and (callable(member) or isinstance(member, property)):
             assert own in names, f"{name}.{own} is on no page"

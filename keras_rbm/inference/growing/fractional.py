@@ -37,6 +37,9 @@ class FractionalParameters(LayerParameters, _Fields):
     def log_partition(self, natural):
         return self.coefficients * tf.math.softplus(natural)
 
+    def mean(self, natural):
+        return self.coefficients * tf.math.sigmoid(natural)
+
     def sample(self, natural, noise):
         c = self.coefficients
         # Either end of the noise may stand for a unit that is on. Which one it is
