@@ -83,7 +83,7 @@ def _by_chains(potentials, methods, options, ladder):
         return estimates
     start = find_start(potentials, options)
     if annealing:
-        run = annealed(potentials, start, options, annealing.values())
+        run = annealed(potentials, start, options, [*annealing.values()])
         estimates |= {m: getattr(run, name) for m, name in annealing.items()}
     if tempering:
         estimates["tempering"] = tempered(potentials, start, options)

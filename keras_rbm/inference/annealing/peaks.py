@@ -77,7 +77,7 @@ def find_peaks(
         visible = _visible_starts(units, first, size, batch, random.fold_in(part, 0))
         hidden = _hidden_starts(walkers.hidden, size * batch, random.fold_in(part, 1))
         for states in (visible, units.mode(walkers.visible_natural(hidden))):
-            states, log_weights = uphill(walkers, states)  # type: ignore[misc]
+            states, log_weights = uphill(walkers, states)
             highest.append(_heaviest(units, regions, states, log_weights, count))
             if number == 0:
                 others.append(states[: num_chains * batch])

@@ -22,7 +22,7 @@ from keras_rbm.inference.annealing.chains import anneal_forward, block_ends
 from keras_rbm.inference.annealing.jumps import jumped
 from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import TemperedPath, spaced, temperatures
-from keras_rbm.inference.annealing.peaks import Peaks, find_peaks
+from keras_rbm.inference.annealing.peaks import find_peaks
 from keras_rbm.inference.annealing.pool import Pool, Regions, rows_by_weight
 from keras_rbm.inference.annealing.visited import log_mass_of_visited
 from keras_rbm.inference.arguments import spectral_gap
@@ -141,8 +141,8 @@ class _Search:
         means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
         natural = units.natural_for_expected((1.0 - _BROAD) * means + _BROAD * broad)
         bases = self._for_models(natural)
-        lengths = self._lengths(bases, temperatures(_LOOK))
-        lengths = self._lengths(bases, spaced(*lengths, _LAST))
+        betas, lengths = self._lengths(bases, temperatures(_LOOK))
+        betas, lengths = self._lengths(bases, spaced(betas, lengths, _LAST))
         states, ancestors, missed = self._drawn(peaks)
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
@@ -151,7 +151,8 @@ class _Search:
             natural,
             self._settled(states, _FEWER_SWEEPS)[1],
             ancestors,
-            *lengths,
+            betas,
+            lengths,
             bound - WIDTH * with_rounding(np.float64(0.0), bound).numpy(),
             missed,
             _BLIND if self.base is None else "",
@@ -208,7 +209,7 @@ class _Search:
         models = self.potentials.repeat(len(states) // self.batch)
         return sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
 
-    def _drawn(self, peaks: Peaks):
+    def _drawn(self, peaks):
         """Returns near-samples (M · B, V), their ancestors, and missed masses.
 
         Of the states on their way as many are of each region as belong there, to less
