@@ -58,26 +58,28 @@ def log_partitions(potentials, methods, options, ladder=None):
 
 def _by_chains(potentials, methods, options, ladder):
     """Returns estimates by the methods that sample."""
-    estimates = {}
-    if "tempering" in methods:
+    names = {m: m or "ais" for m in methods if m not in _DETERMINISTIC}
+    estimates, of_ladder = {}, None
+    if "tempering" in names:
         check_single(potentials)
-    if ladder is not None and {None, "tempering"} & set(methods):
-        z = from_ladder(potentials, ladder, options)
-        if z is not None and z.is_finite:
-            estimates = {m: z for m in methods if m in (None, "tempering")}
-            if not options.is_narrow(z):
-                estimates.pop(None, None)
-    annealing = {m: m or "ais" for m in methods if m in (None, *_ANNEALED)}
-    annealing = {m: name for m, name in annealing.items() if m not in estimates}
-    tempering = "tempering" in methods and "tempering" not in estimates
-    if not annealing and not tempering:
+    if ladder is not None and {None, "tempering"} & names.keys():
+        of_ladder = from_ladder(potentials, ladder, options)
+    if of_ladder is not None:
+        known = {"tempering"} | ({None} if options.is_narrow(of_ladder) else set())
+        estimates = dict.fromkeys(known & names.keys(), of_ladder)
+    rest = {m: name for m, name in names.items() if m not in estimates}
+    if not rest:
         return estimates
     start = find_start(potentials, options)
-    if annealing:
-        run = annealed(potentials, start, options, annealing.values())
-        estimates |= {m: getattr(run, name) for m, name in annealing.items()}
-    if tempering:
+    if rest.pop("tempering", None):
         estimates["tempering"] = tempered(potentials, start, options)
+    if rest:
+        run = annealed(potentials, start, options, [*rest.values()])
+        estimates |= {m: getattr(run, name) for m, name in rest.items()}
+    if None in rest and of_ladder is not None:
+        of_ladder = of_ladder.without_refuted_upper_end(start.lower_bound)
+        both = of_ladder, estimates[None]
+        estimates[None] = min(both, key=lambda z: float(z.upper - z.lower))
     return estimates
 
 

@@ -144,7 +144,7 @@ def annealing(log_partition: LogPartition, *, both_ways: bool = False) -> "Figur
     Example:
 
     >>> rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    >>> z = rbm.log_partition("ais", num_chains=50, betas=100)
+    >>> z = rbm.log_partition("ais", num_chains=50)
     >>> figure = keras_rbm.plots.annealing(z)
     >>> figure.axes[0].get_xlabel()
     'log Z of each chain, nats'

@@ -75,7 +75,7 @@ class RBMEstimator(
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
             `RBM.log_partition`, or `"auto"`: `"exact"` if a binary layer has at
-            most 20 units, else `"ais"`.
+            most 20 units, else what `RBM.log_partition()` does.
         verbose: int, as in `keras.Model.fit`.
         random_state: int, `numpy.random.RandomState` or `None`. Seeds initial weights,
             the order of rows, training and `sample`.
@@ -267,7 +267,7 @@ class RBMEstimator(
         if method == "auto":
             sizes = finite_layers(self.model_.potentials()).values()
             small = min(sizes, default=math.inf) <= _ENUMERATED
-            method = "exact" if small else "ais"
+            method = "exact" if small else None
         key = method, _digest(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)

@@ -15,7 +15,7 @@ def bridge(low, high, parents=None):
     Args:
         low, high: tensors (S, pairs, C), float64, x, the upper model's log p* less
             the lower one's, of states of the lower and of the upper model of each
-            pair, see `tempered_log_partition`.
+            pair, see `temper`.
         parents: int tensor (C,) or (pairs, C), the number, below C, of the state from
             which each upper state descends and which it may still equal: one of the
             lower states, or of C others. `None` if the c-th states of both belong to

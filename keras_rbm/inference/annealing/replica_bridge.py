@@ -124,7 +124,8 @@ def from_ladder(potentials, ladder, options):
     """Returns what `temper` does, from the `Ladder` of training, or `None`.
 
     Its replicas have learned bases, and their states are samples already. There is no
-    estimate if they are not: if the model's parameters have been set since.
+    estimate if they are not, as the model's parameters have been set since, or if
+    replicas do not travel.
     """
     path, seed = ladder.path(potentials), options.seed_of("tempering")
     states = ladder.states(options.num_chains)
@@ -139,7 +140,8 @@ def from_ladder(potentials, ladder, options):
     # Not so if a state is not finite, either.
     if not abs(means[0] - means[1]) <= _MOST_CHANGE * error:
         return None
-    return bridged(path, chains, options.tries(_STEPS_OF_LADDER), options, seed)
+    result = bridged(path, chains, options.tries(_STEPS_OF_LADDER), options, seed)
+    return result if result.is_finite else None
 
 
 def bridged(path, chains, tries, options, seed, ancestors=None):

@@ -139,8 +139,8 @@ class _Search:
         means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
         natural = units.natural_for_expected((1.0 - _BROAD) * means + _BROAD * broad)
         bases = self._for_models(natural)
-        lengths = self._lengths(bases, temperatures(_LOOK))
-        lengths = self._lengths(bases, spaced(*lengths, _LAST))  # type: ignore[call-arg]
+        betas, lengths = self._lengths(bases, temperatures(_LOOK))
+        betas, lengths = self._lengths(bases, spaced(betas, lengths, _LAST))
         states, ancestors, missed = self._drawn(peaks)
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
@@ -149,7 +149,8 @@ class _Search:
             natural,
             self._settled(states, _FEWER_SWEEPS)[1],
             ancestors,
-            *lengths,
+            betas,
+            lengths,
             bound - WIDTH * with_rounding(np.float64(0.0), bound).numpy(),
             missed,
             _BLIND if self.base is None else "",
