@@ -64,6 +64,10 @@ def listed():
     return found
 
 
+#: Classes of what public functions return are in private modules.
+RESULTS = re.compile(r"keras_rbm\._(scoring|quality)\.")
+
+
 def is_public(name):
     return not name.startswith("_") or name == "__call__"
 

@@ -145,7 +145,7 @@ class _Search:
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
         bound = np.maximum(bound, log_mass_of_visited(self.potentials, ends))
-        return StartingPoint(  # type: ignore[call-arg]
+        return StartingPoint(
             natural,
             self._settled(states, _FEWER_SWEEPS)[1],
             ancestors,
