@@ -19,10 +19,10 @@ _REPLICAS = 10
 
 def draw(model, potentials, base, shape, steps, initial_visible, seed):
     """Draws visible states (chains, V) by block Gibbs sampling, see `sample`."""
+    check_normalizable(potentials)
     initial_visible, clamp, seed = checked_chains(
         model, potentials.visible, base, shape, steps, initial_visible, seed
     )
-    check_normalizable(potentials)
     count = None if tf.is_tensor(shape[0]) else int(shape[0])
 
     def start(rows):

@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from same import assert_same
+from small_models import batches, compiled, fitted, reloaded
 
 from keras_rbm import InfiniteRBM
 
@@ -55,6 +57,38 @@ def run_model_test(
     case.resumed_with_a_dataset(whole, part)
 
 
+def run_file_test(model, *data, folder, **options):
+    """Checks that the file of a model answers, and goes on, as the model itself.
+
+    Args:
+        model: compiled, is fitted here.
+        *data: x, or x and y.
+        folder: path.
+        **options: of `fit`.
+
+    Returns:
+        the loaded model.
+    """
+    fitted(model, *data, **options)
+    again = reloaded(model, folder)
+    assert again.get_config() == model.get_config()
+    start = data[0] if len(data) > 1 else 5
+    for _ in range(2):
+        assert_same(again, model)
+        pair = [
+            [
+                each.predict(data[0], verbose=0),
+                each.sample(start, steps=3, seed=1),
+                each.sample(start, steps=3),  # by the model's own generator
+            ]
+            for each in (model, again)
+        ]
+        assert_same(*pair)
+        for each in (model, again):
+            fitted(each, *data, **options)
+    return again
+
+
 @functools.cache
 def two_cpus():
     """Returns one strategy for all tests: TensorFlow's collectives outlive theirs."""
@@ -68,10 +102,8 @@ class _Case:
         self.data = {"x": x, "y": y}
 
     def compiled(self, **kwargs):
-        model = self.make_model()
         optimizer = keras.optimizers.SGD(0.05, momentum=0.5)
-        model.compile(optimizer, rule=self.make_rule(), **kwargs)
-        return model
+        return compiled(self.make_model(), optimizer, rule=self.make_rule(), **kwargs)
 
     def eager(self):  # tracing takes longer than one step
         return self.compiled(run_eagerly=True)
@@ -123,24 +155,19 @@ class _Case:
         assert_same_state(whole, part)
 
     def resumed_with_a_dataset(self, whole, part):
-        arrays = self.x if self.y is None else (self.x, self.y)
-        dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(10)
+        dataset = batches(*([self.x] if self.y is None else [self.x, self.y]))
         part.fit(dataset, initial_epoch=1, epochs=3, verbose=0)
         # Rows of weight 0 fill the last batch of arrays: sums are rounded otherwise.
         tolerance = {"rtol": 1e-4, "atol": 1e-6}
         assert_same_state(whole, part, **tolerance)
-        np.testing.assert_allclose(
-            whole.predict(self.x, verbose=0),
-            part.predict(self.x, verbose=0),
-            **tolerance,
-        )
+        found = [model.predict(self.x, verbose=0) for model in (whole, part)]
+        np.testing.assert_allclose(*found, **tolerance)
 
     def jit_on_equals_off(self):
         plain, compiled = self.eager(), self.compiled(jit_compile=True)
         for model in (plain, compiled):
             model.train_on_batch(**self.data)
-        for a, b in zip(plain.weights, compiled.weights, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+        assert_same(plain.weights, compiled.weights, rtol=1e-3, atol=1e-5)
 
     def refuses_jit_and_strategies(self):
         with pytest.raises(ValueError, match="jit_compile=False"):
@@ -155,8 +182,7 @@ class _Case:
         b.train_on_batch(**self.data, sample_weight=7.0 * half)
         assert_same_state(a, b, rtol=1e-4, atol=1e-6)
         even.train_on_batch(**self.data)
-        pairs = zip(a.weights, even.weights, strict=True)
-        assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
+        assert _differ(a, even)
 
     def weights_reach_every_way(self, plain):
         weights = np.arange(len(self.x), dtype="float32") + 1.0
@@ -165,8 +191,7 @@ class _Case:
         for shuffle, unweighted in ((True, shuffled), (False, plain)):
             weighted = self.compiled()
             self.fit(weighted, shuffle=shuffle, sample_weight=weights)
-            pairs = zip(unweighted.weights, weighted.weights, strict=True)
-            assert any((v.numpy() != w.numpy()).any() for v, w in pairs)
+            assert _differ(unweighted, weighted)
         with two_cpus().scope():
             double = self.compiled()
         self.fit(double, shuffle=False, sample_weight=weights)
@@ -207,28 +232,19 @@ def _is_global(variable):
 
 def assert_close_weights(a, b):
     """Compares the weights of two models up to the order of float32 sums."""
-    for v, w in zip(a.weights, b.weights, strict=True):
-        np.testing.assert_allclose(v, w, rtol=1e-4, atol=1e-6)
+    assert_same(a.weights, b.weights, rtol=1e-4, atol=1e-6)
 
 
 def assert_same_state(a, b, **tolerance):
     """Compares all that two models are: weights, optimizer, rule, random state."""
-    pairs = [
-        (a.weights, b.weights),
-        (a.optimizer.variables, b.optimizer.variables),
-        (a.learner.variables, b.learner.variables),
-        ([a.seed_generator.state], [b.seed_generator.state]),
-    ]
-    for left, right in pairs:
-        for v, w in zip(left, right, strict=True):
-            if tolerance:
-                np.testing.assert_allclose(v, w, err_msg=v.path, **tolerance)
-            else:
-                np.testing.assert_array_equal(v, w, err_msg=v.path)
+    assert_same(a, b, **tolerance)
+
+
+def _differ(a, b):
+    pairs = zip(a.weights, b.weights, strict=True)
+    return any((v.numpy() != w.numpy()).any() for v, w in pairs)
 
 
 def _saved_and_loaded(model):
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "model.keras"
-        model.save(path)
-        return keras.saving.load_model(path)
+        return reloaded(model, pathlib.Path(folder))

@@ -8,10 +8,12 @@ import pytest
 import tensorflow as tf
 from brute_force import random_potentials, rbm_like
 from model_test_case import two_cpus
+from same import assert_same
+from small_models import binary, compiled, fitted, slow
 from workers import start_workers
 
 import keras_rbm
-from keras_rbm import CRBM
+from keras_rbm import CRBM, RBM
 
 
 def doubled(make):
@@ -23,24 +25,21 @@ def doubled(make):
     return single, double
 
 
-ROWS = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+ROWS = binary()
 
 
-@pytest.mark.parametrize("rule", ["pcd", pytest.param("sdcp", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rule", ["pcd", slow("sdcp")])
 def test_a_strategy_with_one_device(traced, rule):
     """`MirroredStrategy()` on a machine with one GPU, or none."""
-    alone = keras_rbm.RBM(4, num_visible=6, seed=0)
-    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        mirrored = keras_rbm.RBM(4, num_visible=6, seed=0)
-        mirrored.compile("sgd", rule=rule)
-    alone.compile("sgd", rule=rule)
     bad = tf.data.Dataset.from_tensor_slices([ROWS[:10], np.nan * ROWS[:10]])
-    for model in (alone, mirrored):
-        model.fit(ROWS, batch_size=10, verbose=0)
+    models, one = [], tf.distribute.MirroredStrategy(["CPU:0"])
+    for strategy in (tf.distribute.get_strategy(), one):
+        with strategy.scope():
+            rbm = compiled(RBM(4, num_visible=6, seed=0), "sgd", rule=rule)
+        models.append(fitted(rbm, ROWS, batch_size=10))
         with pytest.raises(ValueError, match="The step has changed nothing"):
-            model.fit(bad, verbose=0)
-    for own, other in zip(mirrored.get_weights(), alone.get_weights(), strict=True):
-        np.testing.assert_array_equal(own, other)
+            rbm.fit(bad, verbose=0)
+    assert_same(*[model.get_weights() for model in models])
 
 
 def test_log_partition_is_that_of_one_device():
@@ -69,8 +68,7 @@ def one_process():
     x, y = (rng.integers(0, 2, (40, n)).astype("float32") for n in (6, 5))
     crbm = CRBM(4, num_visible=5, num_features=6, inference="mean_field", seed=1)
     metrics = [keras_rbm.metrics.PixelError()]
-    crbm.compile(keras.optimizers.SGD(0.5), metrics=metrics)
-    return crbm, x, y
+    return compiled(crbm, keras.optimizers.SGD(0.5), metrics=metrics), x, y
 
 
 @pytest.mark.slow
@@ -78,9 +76,8 @@ def one_process():
 def test_two_processes_learn_as_one(tmp_path):
     first, second = run_workers(tmp_path, "learn")
     crbm, x, y = one_process()
-    history = crbm.fit(
-        x, y, batch_size=10, epochs=3, verbose=0, validation_data=(x, y)
-    ).history
+    options = {"batch_size": 10, "epochs": 3, "verbose": 0}
+    history = crbm.fit(x, y, validation_data=(x, y), **options).history
     assert first["history"] == second["history"]
     assert history.keys() == first["history"].keys()
     for name, values in history.items():
@@ -110,19 +107,18 @@ def test_a_fallen_worker_costs_an_epoch_at_most(tmp_path):
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_batches_that_devices_cannot_share_evenly(dtype):
     """Of 3 rows one device gets two, of 1 row one gets none."""
-    data = np.random.default_rng(0).integers(0, 2, (9, 6)).astype("float32")
+    data = ROWS[:9]
 
     def make():
-        rbm = keras_rbm.RBM(4, num_visible=6, seed=0, dtype=dtype)
+        rbm = RBM(4, num_visible=6, seed=0, dtype=dtype)
         rule = keras_rbm.rules.MaximumLikelihood("exact")
-        rbm.compile(keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
-        return rbm
+        return compiled(rbm, keras.optimizers.SGD(0.5), rule=rule, jit_compile=False)
 
     single, double = doubled(make)
     for rbm in (single, double):
         rbm.adapt(data)
         rbm.evaluate(data[:1], verbose=0)
-        rbm.fit(data[:7], batch_size=3, shuffle=False, verbose=0)
+        fitted(rbm, data[:7], batch_size=3, shuffle=False)
         rbm.train_on_batch(data[:1])
     near = 1e-6 if dtype == "float32" else 1e-2
     np.testing.assert_allclose(double.kernel, single.kernel, atol=near)
@@ -131,8 +127,6 @@ def test_batches_that_devices_cannot_share_evenly(dtype):
 @pytest.mark.slow
 def test_divergence_is_named_on_several_devices():
     with two_cpus().scope():
-        rbm = keras_rbm.RBM(4, seed=0)
-        rbm.compile(keras.optimizers.SGD(500.0))
-    data = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+        rbm = compiled(RBM(4, seed=0), keras.optimizers.SGD(500.0))
     with pytest.warns(UserWarning, match="The learning rate is 500"):
-        rbm.fit(data, epochs=4, verbose=0)
+        rbm.fit(ROWS, epochs=4, verbose=0)

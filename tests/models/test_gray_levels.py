@@ -2,28 +2,21 @@
 
 import numpy as np
 import pytest
+from small_models import all_states, binary, compiled, fitted
 
 import keras_rbm as kr
 
 GRAY = np.tile(np.array([[0.0, 0.25, 0.5, 0.9, 1.0]], "float32"), (2000, 1))
 
 
-class Watch(kr.rules.ContrastiveDivergence):
-    """Keeps the training states of each step."""
-
-    seen: list = []
-
-    def negative_phase(self, step):
-        self.seen.append(step.visible.numpy())
-        return super().negative_phase(step)
-
-
 def states_of_fit(model, *data, epochs=1):
-    rule = Watch(1)
-    rule.seen = []
-    model.compile(rule=rule, run_eagerly=True)
-    model.fit(*data, batch_size=2000, epochs=epochs, verbose=0)
-    return rule.seen
+    """Returns the training states of each step."""
+    seen = []
+    compiled(model, rule=kr.rules.ContrastiveDivergence(1), run_eagerly=True)
+    phases = model.rule.phases
+    model.rule.phases = lambda step: seen.append(step.visible.numpy()) or phases(step)
+    fitted(model, *data, batch_size=2000, epochs=epochs, shuffle=False)
+    return seen
 
 
 def test_training_draws_states_with_the_gray_levels_as_probabilities():
@@ -34,13 +27,11 @@ def test_training_draws_states_with_the_gray_levels_as_probabilities():
     assert (first != second).any()  # drawn again
 
 
-def test_states_are_not_drawn():
-    bits = np.random.default_rng(0).integers(0, 2, (50, 5)).astype("float32")
-    model = kr.RBM(3, seed=0)
-    model.compile(rule=(rule := Watch(1)), run_eagerly=True)
-    rule.seen = []
-    model.fit(bits, batch_size=50, verbose=0, shuffle=False)
-    np.testing.assert_array_equal(rule.seen[0], bits)
+def test_states_and_targets_of_a_conditional_model_enter_as_they_are():
+    bits = binary(50, 5)
+    np.testing.assert_array_equal(*states_of_fit(kr.RBM(3, seed=0), bits), bits)
+    (targets,) = states_of_fit(kr.CRBM(3, seed=0), GRAY[:50], GRAY[:50])
+    np.testing.assert_array_equal(targets, GRAY[:50])
 
 
 def test_only_gray_columns_of_a_table_are_drawn():
@@ -51,32 +42,18 @@ def test_only_gray_columns_of_a_table_are_drawn():
     assert set(np.unique(states[:, 1:])) == {0.0, 1.0}
 
 
-def test_targets_of_a_conditional_model_enter_as_they_are():
-    model = kr.CRBM(3, seed=0)
-    model.compile(run_eagerly=True)
-    step = []
-    phases = model.rule.phases
-    model.rule.phases = lambda each: step.append(each) or phases(each)
-    model.fit(GRAY[:50], GRAY[:50], batch_size=50, verbose=0, shuffle=False)
-    np.testing.assert_array_equal(step[0].visible, GRAY[:50])
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("binary", [False, True])
-def test_a_pair_of_pixels_is_learned_from_gray_levels(binary, as_users_run):
+@pytest.mark.parametrize("as_bits", [False, True])
+def test_a_pair_of_pixels_is_learned_from_gray_levels(as_bits, as_users_run):
     """With means as states the pair came out less dependent: 0.35 instead of 0.41."""
     rng = np.random.default_rng(0)
-    level = rng.choice([0.1, 0.9], (2000, 1)).astype("float32")
-    x = np.tile(level, (1, 2))
-    if binary:
+    x = np.tile(rng.choice([0.1, 0.9], (2000, 1)).astype("float32"), (1, 2))
+    if as_bits:
         x = (rng.random(x.shape) < x).astype("float32")
-    model = kr.RBM(2, kernel_regularizer=None, seed=0)
-    model.compile()
-    model.fit(x, epochs=30, verbose=0)
-    states = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], "float32")
-    p = np.exp(model.log_likelihood(states, "exact"))
-    truth = np.array([0.41, 0.09, 0.09, 0.41])
-    np.testing.assert_allclose(p, truth, atol=0.04)
+    model = compiled(kr.RBM(2, kernel_regularizer=None, seed=0))
+    fitted(model, x, epochs=30)
+    p = np.exp(model.log_likelihood(all_states(2, 2), "exact"))
+    np.testing.assert_allclose(p, [0.41, 0.09, 0.09, 0.41], atol=0.04)
 
 
 def test_independent_gray_pixels_are_not_called_worse_than_independent(recwarn):
@@ -84,7 +61,5 @@ def test_independent_gray_pixels_are_not_called_worse_than_independent(recwarn):
     rng = np.random.default_rng(0)
     for seed in range(6):
         x = np.clip(rng.normal(0.1, 0.02, (300, 20)), 0, 1).astype("float32")
-        model = kr.RBM(2, seed=seed)
-        model.compile()
-        model.fit(x, batch_size=100, epochs=2, verbose=0)
+        fitted(compiled(kr.RBM(2, seed=seed)), x, batch_size=100, epochs=2)
     assert not [each for each in recwarn if "independent" in str(each.message)]

@@ -7,11 +7,14 @@ import weakref
 import keras
 import numpy as np
 import pytest
+from same import assert_same, unchanged
+from small_models import binary, compiled, quick
+from small_models import fitted as after_fit
 
 import keras_rbm as kr
 from keras_rbm.models.training import shared_programs
 
-ROWS = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+ROWS = binary()
 
 
 @pytest.fixture(autouse=True)
@@ -34,10 +37,13 @@ def fitted(model, optimizer=None, **options):
     """Returns the model after a few steps, by default of the rule compiled fastest."""
     if not model.conditional:
         options = {"rule": "pcd"} | options
-    model.compile(optimizer or keras.optimizers.Adam(0.1), **options)
+    compiled(model, optimizer or keras.optimizers.Adam(0.1), **options)
     data = (1.0 - ROWS, ROWS) if model.conditional else (ROWS,)
-    model.fit(*data, batch_size=10, epochs=3, verbose=0)
-    return model
+    return after_fit(model, *data, batch_size=10, epochs=3)
+
+
+def rbm(**options):
+    return kr.RBM(4, **{"seed": 0} | options)
 
 
 MODELS = {
@@ -47,10 +53,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(k, marks=pytest.mark.slow if k == "dbm" else []) for k in MODELS],
-)
+@pytest.mark.parametrize("kind", quick(MODELS, "rbm", "crbm"))
 def test_a_second_model_of_a_kind_is_not_traced_and_learns_the_same(kind, counted):
     fitted(MODELS[kind](0))
     number = len(counted)
@@ -59,35 +62,28 @@ def test_a_second_model_of_a_kind_is_not_traced_and_learns_the_same(kind, counte
     shared_programs._programs.clear()
     alone = fitted(MODELS[kind](1))
     assert len(counted) == 2 * number
-    for ours, theirs in zip(second.weights, alone.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert_same(second.weights, alone.weights)
 
 
 def test_a_model_changes_no_other():
-    first = fitted(kr.RBM(4, seed=0))
-    before = first.get_weights()
-    fitted(kr.RBM(4, seed=1))
-    for ours, theirs in zip(first.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    first.fit(ROWS, batch_size=10, verbose=0)  # goes on with its own variables
-    assert (first.get_weights()[0] != before[0]).any()
+    first = fitted(rbm())
+    before = first.kernel.numpy()
+    with unchanged(first):
+        fitted(rbm(seed=1))
+    after_fit(first, ROWS, batch_size=10)  # goes on with its own variables
+    assert (first.kernel.numpy() != before).any()
 
 
 def frozen():
-    model = kr.RBM(4, num_visible=6, kernel_regularizer=None, seed=0)
+    model = rbm(num_visible=6, kernel_regularizer=None)
     model.visible_bias.trainable = False
     return model
 
 
-def constrained():
-    model = kr.RBM(4, num_visible=6, seed=0)
-    model.kernel.constraint = keras.constraints.NonNeg()
-    return model
-
-
-def regularized():
-    model = kr.RBM(4, num_visible=6, seed=0)
-    model.kernel.regularizer = keras.regularizers.L2(100.0)
+def with_kernel(**attributes):
+    model = rbm(num_visible=6)
+    for name, value in attributes.items():
+        setattr(model.kernel, name, value)
     return model
 
 
@@ -113,31 +109,29 @@ class OwnPenalty(keras.regularizers.Regularizer):
 
 OTHERS = {
     "frozen": lambda: fitted(frozen()),
-    "constraint": lambda: fitted(constrained()),
-    "regularizer": lambda: fitted(regularized()),
-    "function": lambda: fitted(
-        kr.RBM(4, kernel_regularizer=lambda w: 0.0 * keras.ops.sum(w), seed=0)
-    ),
-    "no config": lambda: fitted(kr.RBM(4, kernel_regularizer=OwnPenalty(), seed=0)),
-    "method": lambda: fitted(kr.RBM(4, seed=0), rule=replaced()),
-    "excluded": lambda: fitted(kr.RBM(4, seed=0), excluded()),
+    "constraint": lambda: fitted(with_kernel(constraint=keras.constraints.NonNeg())),
+    "regularizer": lambda: fitted(with_kernel(regularizer=keras.regularizers.L2(9.0))),
+    "function": lambda: fitted(rbm(kernel_regularizer=lambda w: 0.0 * w[0, 0])),
+    "no config": lambda: fitted(rbm(kernel_regularizer=OwnPenalty())),
+    "method": lambda: fitted(rbm(), rule=replaced()),
+    "excluded": lambda: fitted(rbm(), excluded()),
     "width": lambda: fitted(kr.RBM(5, seed=0)),
-    "units": lambda: fitted(kr.RBM(4, hidden="spin", seed=0)),
-    "prior": lambda: fitted(kr.RBM(4, kernel_regularizer=None, seed=0)),
-    "optimizer": lambda: fitted(kr.RBM(4, seed=0), keras.optimizers.SGD(0.1)),
-    "its settings": lambda: fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, 0.5)),
-    "rule": lambda: fitted(kr.RBM(4, seed=0), rule="cd"),
-    "its own settings": lambda: fitted(
-        kr.RBM(4, seed=0), rule=kr.rules.PersistentContrastiveDivergence(2)
+    "units": lambda: fitted(rbm(hidden="spin")),
+    "prior": lambda: fitted(rbm(kernel_regularizer=None)),
+    "optimizer": lambda: fitted(rbm(), keras.optimizers.SGD(0.1)),
+    "its settings": lambda: fitted(rbm(), keras.optimizers.Adam(0.1, 0.5)),
+    "rule": lambda: fitted(rbm(), rule="cd"),
+    "settings of the rule": lambda: fitted(
+        rbm(), rule=kr.rules.PersistentContrastiveDivergence(2)
     ),
-    "metrics": lambda: fitted(kr.RBM(4, seed=0), metrics=[kr.metrics.PixelError()]),
+    "metrics": lambda: fitted(rbm(), metrics=[kr.metrics.PixelError()]),
 }
 
 
 @pytest.mark.slow
 def test_models_that_differ_share_nothing(counted):
-    fitted(kr.RBM(4, seed=0))
-    fitted(kr.RBM(4, seed=0), keras.optimizers.Adam(0.1, weight_decay=0.1))
+    fitted(rbm())
+    fitted(rbm(), keras.optimizers.Adam(0.1, weight_decay=0.1))
     for kind in OTHERS:
         number = len(counted)
         OTHERS[kind]()
@@ -145,7 +139,7 @@ def test_models_that_differ_share_nothing(counted):
 
 
 def test_a_bias_frozen_after_a_fit_stays():
-    model = kr.RBM(4, kernel_regularizer=None, seed=0)
+    model = rbm(kernel_regularizer=None)
     fitted(model, keras.optimizers.SGD(0.1))
     model.visible_bias.trainable = False
     before = model.visible_bias.numpy()
@@ -170,7 +164,7 @@ def test_rules_and_models_of_others_are_traced_each_time(counted):
 
 
 def test_a_program_keeps_no_model():
-    model = fitted(kr.RBM(4, seed=0))
+    model = fitted(rbm())
     kept = weakref.ref(model)
     del model
     gc.collect()

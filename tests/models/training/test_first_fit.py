@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 import pytest
+from small_models import compiled
+from small_models import fitted as after_fit
 
 import keras_rbm
 
@@ -10,14 +12,12 @@ RNG = np.random.default_rng(0)
 TWO = np.concatenate([RNG.normal(0, 1, (50, 1)), RNG.normal(100, 1, (50, 1))])
 
 
-def fitted(data, visible="gaussian", frozen=(), **kwargs):
+def fitted(data, rbm=None, **kwargs):
     """Returns an RBM after a first fit that trains nothing."""
-    rbm = keras_rbm.RBM(2, visible=visible, num_visible=data.shape[1], seed=0)
-    for name in frozen:
-        getattr(rbm, f"visible_{name}").trainable = False
-    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    rbm.fit(data, batch_size=len(data), verbose=0, **kwargs)
-    return rbm
+    width = data.shape[1]
+    rbm = rbm or keras_rbm.RBM(2, visible="gaussian", num_visible=width, seed=0)
+    compiled(rbm, keras.optimizers.SGD(0.0), run_eagerly=True)
+    return after_fit(rbm, data, batch_size=len(data), **kwargs)
 
 
 def test_periodic_data():
@@ -42,7 +42,9 @@ def test_weights_count():
 def test_frozen_variables_stay(frozen):
     data = RNG.normal(1.0, 3.0, (50, 2))
     visible = keras_rbm.units.Gaussian(standardize=False)
-    rbm = fitted(data, visible, [frozen])
+    rbm = keras_rbm.RBM(2, visible=visible, num_visible=2, seed=0)
+    getattr(rbm, f"visible_{frozen}").trainable = False
+    fitted(data, rbm)
     np.testing.assert_array_equal(getattr(rbm, f"visible_{frozen}"), [0.0, 0.0])
     if frozen == "log_precision":  # the units' means are right at this precision
         np.testing.assert_allclose(rbm.visible_bias, data.mean(0), rtol=1e-5)
@@ -54,16 +56,12 @@ def test_a_zero_bias_of_weights_that_were_set_stays(size):
     data = np.tile([[1.0, 1.0, 0.0]], (50, 1)).astype("float32")
     rbm = keras_rbm.RBM(2, num_visible=3, seed=0)
     rbm.kernel.assign(size * np.ones((3, 2)))
-    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    rbm.fit(data, verbose=0)
-    assert np.any(rbm.visible_bias) == (size < 0.01)
+    assert np.any(fitted(data, rbm).visible_bias) == (size < 0.01)
 
 
 def test_an_initializer_may_be_a_function():
     """Keras calls it with a dtype, which need not have a default."""
-    rbm = keras_rbm.RBM(
-        2, kernel_initializer=lambda shape, dtype: np.ones(shape, dtype), num_visible=3
-    )
-    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    rbm.fit(np.eye(3, dtype="float32"), verbose=0)
-    assert np.all(np.asarray(rbm.visible_bias) != 0.0)
+    ones = lambda shape, dtype: np.ones(shape, dtype)  # noqa: E731
+    rbm = keras_rbm.RBM(2, kernel_initializer=ones, num_visible=3)
+    bias = fitted(np.eye(3, dtype="float32"), rbm).visible_bias
+    assert np.all(np.asarray(bias) != 0.0)

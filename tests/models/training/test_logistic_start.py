@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from same import assert_same
 from sklearn.linear_model import LogisticRegression
+from small_models import batches, compiled, fitted, quick, reloaded
 
-import keras_rbm
+from keras_rbm import CRBM
 from keras_rbm.models.data.rows import some_rows
 from keras_rbm.models.training import first_fit
 from keras_rbm.models.training.logistic_start import (
@@ -30,13 +31,28 @@ def expected(x, y, weights=None):
     return kernel, np.concatenate([each.intercept_ for each in found])
 
 
+def started(*data, crbm=None, weights=None, **kwargs):
+    """Returns a CRBM after a first fit that trains nothing."""
+    crbm = compiled(crbm or CRBM(2, seed=0, **kwargs), keras.optimizers.SGD(0.0))
+    options = {"batch_size": None if len(data) == 1 else 300, "sample_weight": weights}
+    return fitted(crbm, *(data or (X, Y)), **options)
+
+
+def assert_starts_at(crbm, kernel, bias):
+    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
+
+
+def with_prior(*data, **kwargs):
+    return started(*data, kernel_regularizer=NormalPrior(), **kwargs)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_regressions_are_those_of_scikit_learn(weighted):
     weights = RNG.random(200) if weighted else np.ones(200)
     weights *= 200 / weights.sum()
     found = logistic_regressions(X, Y, weights, 1.0 / (0.3 * 200))
-    for own, theirs in zip(found, expected(X, Y, weights), strict=True):
-        np.testing.assert_allclose(own, theirs, rtol=0.02, atol=0.02)
+    assert_same(found, expected(X, Y, weights), rtol=0.02, atol=0.02)
 
 
 def test_constant_columns_and_equal_features():
@@ -46,21 +62,12 @@ def test_constant_columns_and_equal_features():
     np.testing.assert_allclose(bias, [np.log(399), -np.log(399)], rtol=0.2)
 
 
-def started(kernel_regularizer="auto", **kwargs):
-    kwargs["kernel_regularizer"] = kernel_regularizer
-    crbm = keras_rbm.CRBM(2, seed=0, **kwargs)
-    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    crbm.fit(X, Y, batch_size=200, verbose=0)
-    return crbm
-
-
 def test_the_first_fit_starts_there():
-    crbm = started(NormalPrior())
+    crbm = with_prior()
     kernel, bias = expected(X, Y)
-    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
-    np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
+    assert_starts_at(crbm, kernel, bias)
     crbm.visible_kernel.assign(kernel + 1.0)
-    crbm.fit(X, Y, batch_size=200, verbose=0)
+    fitted(crbm, X, Y, batch_size=200)
     np.testing.assert_allclose(crbm.visible_kernel, kernel + 1.0, rtol=1e-5)
 
 
@@ -69,53 +76,39 @@ def test_the_prior_counts_the_rows_that_are_taken(monkeypatch):
     monkeypatch.setattr(first_fit, "_ROWS", 50)
     chosen = some_rows(np.arange(200), 50)
     kernel, _ = expected(X[chosen], Y[chosen])
-    crbm = started(NormalPrior())
+    crbm = with_prior()
     np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"visible_bias_initializer": "zeros"},
-        {"visible": "gaussian"},
-    ],
+    "kwargs", [{"visible_bias_initializer": "zeros"}, {"visible": "gaussian"}]
 )
 def test_a_chosen_start_stays(kwargs):
     assert np.abs(started(**kwargs).visible_kernel).max() < 0.1
 
 
 def test_a_model_from_its_config_starts_there_too():
-    crbm = keras_rbm.CRBM.from_config(keras_rbm.CRBM(2, seed=0).get_config())
-    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    crbm.fit(X, Y, batch_size=200, verbose=0)
+    crbm = started(crbm=CRBM.from_config(CRBM(2, seed=0).get_config()))
     np.testing.assert_array_equal(crbm.visible_kernel, started().visible_kernel)
 
 
 @pytest.mark.parametrize("as_pipeline", [False, True])
 def test_rows_of_weight_0_do_not_count(as_pipeline):
     weights = np.repeat([1.0, 0.0], 100).astype("float32")
-    crbm = keras_rbm.CRBM(2, seed=0, kernel_regularizer=NormalPrior())
-    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    data = X, np.where(weights[:, np.newaxis] > 0, Y, 1.0), weights
+    data = X, np.where(weights[:, np.newaxis] > 0, Y, 1.0)
     if as_pipeline:
-        data = tf.data.Dataset.from_tensors(data)
-        crbm.fit(data, verbose=0)
+        crbm = with_prior(batches(*data, weights, size=200))
     else:
-        crbm.fit(*data[:2], sample_weight=weights, batch_size=200, verbose=0)
+        crbm = with_prior(*data, weights=weights)
         assert crbm.fit_state.rows == 100
-    kernel, bias = expected(X[:100], Y[:100])
-    np.testing.assert_allclose(crbm.visible_kernel, kernel, rtol=0.02, atol=0.02)
-    np.testing.assert_allclose(crbm.visible_bias, bias, rtol=0.02, atol=0.05)
+    assert_starts_at(crbm, *expected(X[:100], Y[:100]))
 
 
 @pytest.mark.filterwarnings("ignore:Features have", "ignore:Training has diverged")
-def test_features_of_any_size_leave_the_model_finite():
-    for scale in (1e-8, 1e8, 1e12):
-        crbm = keras_rbm.CRBM(2, seed=0)
-        crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-        x = np.concatenate([X * scale] * 3, 1)
-        crbm.fit(x, Y, batch_size=200, verbose=0)
-        assert np.isfinite(crbm.visible_kernel).all()
+@pytest.mark.parametrize("scale", [1e-8, 1e8, 1e12])
+def test_features_of_any_size_leave_the_model_finite(scale):
+    crbm = started(np.concatenate([X * scale] * 3, 1), Y)
+    assert np.isfinite(crbm.visible_kernel).all()
 
 
 def test_too_many_features_do_not_start_there():
@@ -132,94 +125,67 @@ def related(strength, rows=300, features=8):
     return x, (rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds))).astype(float)
 
 
+def choice(x, y):
+    return chosen_stddev(x, y, np.ones(len(x)), 0.55)
+
+
 def test_held_out_rows_choose_the_prior():
-    chosen = []
-    for strength in (0.0, 0.5, 3.0):
-        x, y = related(strength)
-        chosen.append(chosen_stddev(x, y, np.ones(len(x)), 0.55))
+    chosen = [choice(*related(strength)) for strength in (0.0, 0.5, 3.0)]
     assert chosen[0] == 0.15
     assert chosen[0] < chosen[1] < chosen[2]
     assert chosen[2] > 0.55
 
 
-def test_a_choice_that_makes_no_difference_is_none():
-    """Of large features all deviations fit alike, and the smallest was chosen."""
-    x, y = related(3.0)
-    assert chosen_stddev(1e4 * x, y, np.ones(len(x)), 0.55) == 0.55
-
-
-@pytest.mark.parametrize("rows, targets", [(40, 2), (300, 0), (300, 1)])
-def test_too_little_to_choose_by(rows, targets):
+@pytest.mark.parametrize(
+    ("rows", "targets"), [(40, 2), (300, 0), (300, "equal"), (300, "large features")]
+)
+def test_no_choice(rows, targets):
+    """Too little to choose by, or no difference: the smallest was chosen."""
     x, y = related(3.0, rows)
-    y = np.ones_like(y) if targets == 1 else y[:, :targets]
-    assert chosen_stddev(x, y, np.ones(rows), 0.55) == 0.55
+    if targets == "equal":
+        y = np.ones_like(y)
+    elif targets == "large features":
+        x = 1e4 * x
+    else:
+        y = y[:, :targets]
+    assert choice(x, y) == 0.55
 
 
 def test_the_first_fit_chooses_the_prior_of_a_new_model(tmp_path):
     x, y = related(3.0)
-    crbm = keras_rbm.CRBM(2, seed=0)
-    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    crbm.fit(x, y, batch_size=300, verbose=0)
+    crbm = started(x, y)
     first = crbm.kernel.regularizer.stddev
     assert first > 0.55
     # It is part of the penalty, of files, and stays.
     penalty = NormalPrior(first)
-    penalty.count(300)
-    crbm.kernel.regularizer.count(300)
+    for prior in (penalty, crbm.kernel.regularizer):
+        prior.count(300)
     assert crbm.kernel.regularizer(crbm.kernel) == penalty(crbm.kernel)
-    crbm.save(tmp_path / "crbm.keras")
-    loaded = keras.saving.load_model(tmp_path / "crbm.keras")
-    loaded.fit(x, 1.0 - y, batch_size=300, verbose=0)
+    loaded = fitted(reloaded(crbm, tmp_path), x, 1.0 - y, batch_size=300)
     assert loaded.kernel.regularizer.stddev == first
+    assert started(x, y.astype(bool)).kernel.regularizer.stddev > 0.55
+    assert with_prior(x, y).kernel.regularizer.stddev == 0.55  # as the user has chosen
 
 
-def test_a_prior_that_the_user_has_chosen_stays():
-    x, y = related(3.0)
-    crbm = keras_rbm.CRBM(2, seed=0, kernel_regularizer=NormalPrior())
-    crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    crbm.fit(x, y, batch_size=300, verbose=0)
-    assert crbm.kernel.regularizer.stddev == 0.55
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [True, pytest.param(False, marks=pytest.mark.slow)],
-    ids=["keras", "weights"],
-)
-def test_a_resumed_model_has_the_prior_that_was_chosen(whole, tmp_path):
+@pytest.mark.parametrize("suffix", quick([".keras", ".weights.h5"], ".keras"))
+def test_a_resumed_model_has_the_prior_that_was_chosen(suffix, tmp_path):
     """Weights alone left 0.55, so a resumed run differed."""
     x, y = related(3.0)
 
     def made():
-        crbm = keras_rbm.CRBM(2, num_visible=4, num_features=8, seed=0)
-        crbm.compile()
-        return crbm
+        return compiled(CRBM(2, num_visible=4, num_features=8, seed=0))
 
-    crbm = made()
-    crbm.fit(x, y, epochs=2, verbose=0)
-    path = tmp_path / ("crbm.keras" if whole else "crbm.weights.h5")
-    cut = made()
+    crbm, cut = fitted(made(), x, y, epochs=2), made()
+    path, whole = tmp_path / f"crbm{suffix}", suffix == ".keras"
     save = keras.callbacks.ModelCheckpoint(path, save_weights_only=not whole)
     stop = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: setattr(cut, "stop_training", True)
     )
-    cut.fit(x, y, epochs=2, callbacks=[save, stop], verbose=0)
-    if whole:
-        again = keras.saving.load_model(path)
-    else:
-        again = made()
+    fitted(cut, x, y, epochs=2, callbacks=[save, stop])
+    again = keras.saving.load_model(path) if whole else made()
+    if not whole:
         again.load_weights(path)
-    again.fit(x, y, epochs=2, initial_epoch=1, verbose=0)
-    for own, other in zip(again.weights, crbm.weights, strict=True):
-        np.testing.assert_array_equal(own, other)
-    same = "kernel_regularizer"
-    assert again.get_config()[same] == crbm.get_config()[same]
-
-
-def test_bool_targets():
-    x, y = related(3.0)
-    for targets in (y, y.astype(bool)):
-        crbm = keras_rbm.CRBM(2, seed=0)
-        crbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-        crbm.fit(x, targets, batch_size=300, verbose=0)
-        assert crbm.kernel.regularizer.stddev > 0.55
+    fitted(again, x, y, epochs=2, initial_epoch=1)
+    assert_same(again.weights, crbm.weights)
+    priors = [model.get_config()["kernel_regularizer"] for model in (again, crbm)]
+    assert priors[0] == priors[1]
