@@ -116,9 +116,11 @@ class Progress(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         model, steps = self.model, self.params.get("steps") or 0
         before = model.fit_state
-        rows = self._rows or steps * self._size or before.rows
+        rows = self._rows
+        self._known = rows is not None or steps > 0
+        if rows is None:  # an array's may all have the weight 0
+            rows = steps * self._size or before.rows
         self._change(model, steps=steps, rows=float(rows))
-        self._known = bool(self._rows or steps)
         if not steps or before.steps not in (0, steps):
             return
         count = updates_of(model.optimizer) - before.count
