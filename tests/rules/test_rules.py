@@ -92,15 +92,6 @@ def test_counts_that_are_no_positive_ints(kind, name):
             kind(**{name: count})
 
 
-class Twice(rules.ContrastiveDivergence):
-    """One variable was saved over the other, and both were loaded from it."""
-
-    def build(self, learner):
-        super().build(learner)
-        for _ in range(2):
-            learner.add_variable("steps", (), "zeros")
-
-
 #: Rule, options of the rule, what is said.
 REFUSED = [
     ("cd", {"sparsity_target": 1.0, "sparsity_cost": 1.0}, "sparsity_target between 0"),
@@ -176,15 +167,15 @@ UNSUITED = [
     (CRBM, {}, "parallel_tempering", {}, "without input for ParallelTempering.*CRBM"),
     (RBM, {}, "frank_wolfe", {}, "model of fixed size.*InfiniteRBM"),
     (keras_rbm.InfiniteRBM, {}, "pcd", {}, "adds hidden units.*to_rbm"),
-    (RBM, {"num_visible": 4}, Twice, {}, "another name.*name='steps' twice"),
-    (RBM, {}, rules.MarginalLoss, {"loss": "mse"}, "with input"),
+    (RBM, {}, "marginal_loss", {"loss": "mse"}, "with input"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "given", "rule", "options", "word"), UNSUITED)
 def test_models_that_a_rule_does_not_suit(kind, given, rule, options, word):
     model = kind(3, **given)
-    rule = (type(rules.get(rule)) if isinstance(rule, str) else rule)(**options)
+    marginal = rule == "marginal_loss"  # a loss of `compile`, without a name of its own
+    rule = (rules.MarginalLoss if marginal else type(rules.get(rule)))(**options)
     refused(model, lambda: model.compile("sgd", rule=rule), word)
     assert model.rule is None and rule.learner is None and not rule.built
 
@@ -206,6 +197,19 @@ def test_a_rule_belongs_to_one_model():
     word = "new rule object for each model.*belongs to"
     refused(second, lambda: second.compile(rule=rule), word)
     assert second.rule is None
+
+
+def test_variables_of_a_rule_have_names_of_their_own():
+    """One was saved over the other, and both were loaded from it."""
+
+    class Twice(rules.ContrastiveDivergence):
+        def build(self, learner):
+            super().build(learner)
+            for _ in range(2):
+                learner.add_variable("steps", (), "zeros")
+
+    with pytest.raises(ValueError, match="Expected another name.*name='steps' twice"):
+        RBM(3, num_visible=4).compile("sgd", rule=Twice())
 
 
 @pytest.mark.parametrize(
