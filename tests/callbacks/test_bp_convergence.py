@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
+from random_models import randomize
 from watched_training import assert_training_unchanged
 
 import keras_rbm
@@ -16,16 +17,15 @@ RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (34, 5)).astype("float32")
 Y = RNG.integers(0, 2, (34, 6)).astype("float32")
 PAIRS = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)
+SLOW = pytest.mark.slow
 RULES = {"mixed_product": "max_margin", "max_product": "max_margin"}
 
 
-def compiled(infer=None, rule=None, scale=3.0):
+def compiled(infer="sum_product", rule=None, scale=3.0):
     """Returns a CRBM whose inference converges for some examples only."""
-    infer = inference.get(infer or "sum_product")
+    infer = inference.get(infer)
     crbm = keras_rbm.CRBM(4, inference=infer, num_visible=6, num_features=5, seed=0)
-    rng = np.random.default_rng(1)
-    for variable in crbm.trainable_variables:
-        variable.assign(rng.normal(0, scale, variable.shape))
+    randomize(crbm, 1, scale)
     rule = rule or RULES.get(getattr(infer, "method", None), "maximum_likelihood")
     crbm.compile(keras.optimizers.SGD(0.1), rule=rule)
     return crbm
@@ -48,7 +48,7 @@ def counted(infer, crbm):
         ("sum_product", 4),
         ("mixed_product", 2),
         ("mean_field", 6),
-        pytest.param("max_product", 3, marks=pytest.mark.slow),
+        pytest.param("max_product", 3, marks=SLOW),
     ],
 )
 def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
@@ -60,7 +60,7 @@ def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
     assert 0.0 < share[-1] < 1.0
 
 
-@pytest.mark.slow
+@SLOW
 def test_uses_the_sweeps_and_tolerance_of_the_moment():
     crbm = compiled(inference.BeliefPropagation(tolerance=1e-4))
     crbm.optimizer.learning_rate = 0.0
@@ -128,7 +128,7 @@ def test_reads_a_dataset_once():
 
 
 @pytest.mark.parametrize(
-    "infer", ["mean_field", pytest.param("mixed_product", marks=pytest.mark.slow)]
+    "infer", ["mean_field", pytest.param("mixed_product", marks=SLOW)]
 )
 def test_training_goes_on_as_without_it(infer):
     assert_training_unchanged(lambda: compiled(infer), PAIRS, BPConvergence(X))
@@ -142,69 +142,10 @@ def test_traces_the_step_once():
     assert len(traces) == 1
 
 
-@pytest.mark.slow
+@SLOW
 def test_two_replicas():
     with two_cpus().scope():
         crbm = compiled()
     crbm.inference.max_iterations = 4
     share = logged(crbm, BPConvergence(X), shuffle=False)
     assert share == [counted(crbm.inference, crbm)] and 0.0 < share[0] < 1.0
-
-
-class NoBeliefs(inference.Inference):
-    """Inference that returns something else."""
-
-    def __call__(self, potentials, weights=None, pairwise="mean"):
-        return tf.sigmoid(potentials.visible_bias)
-
-
-class OneBelief(inference.Inference):
-    """Inference that forgets the examples."""
-
-    def __call__(self, potentials, weights=None, pairwise="mean"):
-        beliefs = inference.mean_field(potentials, pairwise=pairwise)
-        return beliefs._replace(converged=tf.reduce_all(beliefs.converged))
-
-
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        (X[:, :3], r"x of shape \(examples, 5\)"),
-        (X[0], r"x of shape \(examples, 5\)"),
-        (np.where(X > 0, np.nan, X), "finite x"),
-        (X[:0], "at least one example"),
-    ],
-)
-def test_bad_data_stop_before_the_first_step(x, message):
-    crbm = compiled()
-    before = crbm.kernel.numpy()
-    with pytest.raises(ValueError, match=message):
-        logged(crbm, BPConvergence(x))
-    np.testing.assert_array_equal(crbm.kernel, before)
-
-
-@pytest.mark.parametrize(
-    ("infer", "message"),
-    [
-        (NoBeliefs, r"Received: EagerTensor.*NoBeliefs\(\)"),
-        (OneBelief, r"Received: Beliefs, converged of shape \(\), from OneBelief\(\)"),
-    ],
-)
-def test_other_inference_is_refused_before_the_first_step(infer, message):
-    crbm = compiled(infer(), rule="cd")
-    before = crbm.kernel.numpy()
-    with pytest.raises(TypeError, match=message):
-        logged(crbm, BPConvergence(X))
-    np.testing.assert_array_equal(crbm.kernel, before)
-
-
-def test_a_model_without_input_is_refused():
-    rbm = keras_rbm.RBM(4, num_visible=6)
-    rbm.compile("sgd", rule="maximum_likelihood")
-    with pytest.raises(TypeError, match=r"Received: RBM .* keras_rbm\.CRBM"):
-        rbm.fit(Y, callbacks=[BPConvergence(Y)], verbose=0)
-
-
-def test_what_is_no_data_is_refused():
-    with pytest.raises(TypeError, match="Expected an array of numbers"):
-        BPConvergence("train")

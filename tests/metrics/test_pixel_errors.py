@@ -114,17 +114,18 @@ def test_bad_threshold(threshold):
 
 
 Y = np.zeros((5, 3))
+DENSE = "Expected y_pred as a dense.*Received"
 
 
 @pytest.mark.parametrize(
-    "y_pred, weight, error, message",
+    ("y_pred", "weight", "error", "message"),
     [
         (np.zeros((5, 1)), None, ValueError, r"y_pred.shape=\(5, 1\), y_true.shape="),
-        ("text", None, TypeError, "Expected y_pred as a dense.*Received"),
-        (None, None, TypeError, "Expected y_pred as a dense.*Received"),
-        ({"a": Y}, None, TypeError, "Expected y_pred as a dense.*Received"),
-        (Y.astype(str), None, TypeError, "Expected y_pred as a dense.*Received"),
-        ([[0.0], [0.0, 1.0]], None, TypeError, "Expected y_pred as a dense.*Received"),
+        ("text", None, TypeError, DENSE),
+        (None, None, TypeError, DENSE),
+        ({"a": Y}, None, TypeError, DENSE),
+        (Y.astype(str), None, TypeError, DENSE),
+        ([[0.0], [0.0, 1.0]], None, TypeError, DENSE),
         (Y, "text", TypeError, "Expected sample_weight"),
         (Y, np.ones(4), ValueError, "Expected sample_weight"),
     ],

@@ -1,10 +1,12 @@
+"""The rate that falls to 0: by which steps, resumed, and on replicas."""
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_equal, assert_restored
 from model_test_case import assert_same_state, two_cpus
 
-import keras_rbm
 from keras_rbm import RBM, rules
 from keras_rbm.optimizers import FallingRate
 
@@ -26,9 +28,13 @@ class Rates(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-def model(rate=0.5, rule="cd", **kwargs):
+#: Of two steps an epoch, four epochs.
+WANTED = 0.5 * (1.0 - np.arange(8) / 8)
+
+
+def model(rule="cd", **kwargs):
     rbm = RBM(3, num_visible=6, seed=0)
-    rbm.compile(keras.optimizers.SGD(FallingRate(rate)), rule=rule, **kwargs)
+    rbm.compile(keras.optimizers.SGD(FallingRate(0.5), **kwargs), rule=rule)
     return rbm
 
 
@@ -40,11 +46,19 @@ def rates_of(rbm, *args, epochs=4, **kwargs):
 
 def test_falls_in_a_straight_line_and_begins_again():
     rbm = model()
-    wanted = 0.5 * (1.0 - np.arange(8) / 8)
     for _ in range(2):
-        np.testing.assert_allclose(rates_of(rbm, DATA, batch_size=20), wanted)
+        np.testing.assert_allclose(rates_of(rbm, DATA, batch_size=20), WANTED)
     goes_on = rates_of(rbm, DATA, batch_size=20, initial_epoch=3)
-    np.testing.assert_allclose(goes_on, wanted[6:])
+    np.testing.assert_allclose(goes_on, WANTED[6:])
+
+
+@pytest.mark.parametrize(
+    "options", [{"rule": rules.SDCP(3, 1)}, {"gradient_accumulation_steps": 2}]
+)
+def test_counts_batches(options):
+    """Counted by a batch's inner steps, the rate was 0 after a third of the epochs."""
+    rates = rates_of(model(**options), DATA, batch_size=20)
+    np.testing.assert_allclose(rates, WANTED)
 
 
 def test_is_constant_outside_of_fit():
@@ -68,23 +82,6 @@ def test_falls_by_epochs_if_the_length_is_unknown():
     )
     rates = rates_of(model(), data, epochs=2)
     assert rates == sorted(rates, reverse=True) and set(rates) == {0.5, 0.25}
-
-
-def test_each_of_several_inner_steps_counts():
-    """Counted by batches, the rate was 0 after a third of the epochs."""
-    rbm = model(rule=rules.SDCP(3, 1))
-    np.testing.assert_allclose(
-        rates_of(rbm, DATA, batch_size=20), 0.5 * (1.0 - np.arange(8) / 8)
-    )
-
-
-def test_accumulated_gradients():
-    optimizer = keras.optimizers.SGD(FallingRate(0.5), gradient_accumulation_steps=2)
-    rbm = RBM(3, num_visible=6, seed=0)
-    rbm.compile(optimizer)
-    np.testing.assert_allclose(
-        rates_of(rbm, DATA, batch_size=20), 0.5 * (1.0 - np.arange(8) / 8)
-    )
 
 
 @pytest.mark.usefixtures("traced")
@@ -122,14 +119,11 @@ def test_two_replicas():
     rates, weights = [], []
     for strategy in (two_cpus(), tf.distribute.get_strategy()):
         with strategy.scope():
-            rbm = RBM(3, num_visible=6, seed=0)
-            rule = rules.MaximumLikelihood("exact")
-            rbm.compile(keras.optimizers.SGD(FallingRate(0.5)), rule=rule)
+            rbm = model(rules.MaximumLikelihood("exact"))
         rates.append(rates_of(rbm, DATA, batch_size=20))
         weights.append([w.numpy() for w in rbm.trainable_variables])
     np.testing.assert_allclose(*rates)
-    for one, other in zip(*weights, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    assert_equal(*weights, rtol=1e-4, atol=1e-6)
 
 
 def test_another_keras_model_keeps_the_rate():
@@ -146,7 +140,5 @@ def test_bad_rates(rate):
 
 
 def test_config_round_trip():
-    config = keras.optimizers.schedules.serialize(FallingRate(0.2))
-    again = keras.optimizers.schedules.deserialize(config)
-    assert isinstance(again, keras_rbm.optimizers.FallingRate)
+    again = assert_restored(keras.optimizers.schedules, FallingRate(0.2))
     assert again.initial_learning_rate == 0.2

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_restored
 
 import keras_rbm
 from keras_rbm.regularizers import NormalPrior
@@ -9,60 +10,62 @@ from keras_rbm.regularizers import NormalPrior
 ROWS = np.tile(np.eye(4, dtype="float32"), (3, 1))
 
 
-def fitted(data, **kwargs):
-    """Returns a trained model, and its penalty in the last epoch of `fit`."""
+#: A pipeline that does not say how long it is.
+UNKNOWN = tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True)
+
+
+def made():
     rbm = keras_rbm.RBM(2, num_visible=4, seed=0, kernel_regularizer=NormalPrior(0.5))
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    penalties = []
+    return rbm
+
+
+def penalties(rbm, data, **kwargs):
+    """Returns the penalty of each batch of a `fit`."""
+    found = []
     look = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: penalties.append(rbm.losses[0])
+        on_train_batch_end=lambda batch, logs: found.append(rbm.losses[0])
     )
     rbm.fit(data, verbose=0, callbacks=[look], **kwargs)
-    return rbm, penalties[-1]
+    return found
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 @pytest.mark.parametrize(
     "data",
-    [
-        ROWS,
-        tf.data.Dataset.from_tensor_slices(ROWS).batch(4),
-        tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True),
-    ],
+    [ROWS, tf.data.Dataset.from_tensor_slices(ROWS).batch(4), UNKNOWN],
     ids=["array", "pipeline", "unknown length"],
 )
 def test_counts_each_row_once(data):
-    rbm, penalty = fitted(data, batch_size=None, epochs=2)
+    rbm = made()
+    penalty = penalties(rbm, data, batch_size=None, epochs=2)[-1]
     squares = np.sum(np.square(rbm.kernel))
     np.testing.assert_allclose(penalty, squares / (2 * 0.5**2 * 12), rtol=1e-5)
+    # A fit of one epoch of unknown length keeps what is known.
+    penalties(rbm, UNKNOWN)
+    assert rbm.fit_state.rows == 12
 
 
 def test_rows_of_a_last_batch_that_is_not_full():
     """It counted as full: 13 rows in batches of 12 as 24."""
-    rows = np.concatenate([ROWS, ROWS[:1]])
-    _, penalty = fitted(rows, batch_size=12)
-    rbm, same = fitted(rows, batch_size=13)
-    np.testing.assert_allclose(penalty, same, rtol=1e-5)
+    rows, rbm = np.concatenate([ROWS, ROWS[:1]]), made()
+    one, other = (penalties(rbm, rows, batch_size=size)[-1] for size in (12, 13))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
     assert rbm.fit_state.rows == 13
 
 
 def test_rows_go_on_where_a_pipeline_does_not_say_how_many(tmp_path):
-    data = tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True)
-    rbm, _ = fitted(ROWS, batch_size=4)
+    rbm = made()
+    rbm.fit(ROWS, batch_size=4, verbose=0)
     rbm.save(tmp_path / "rbm.keras")
     again = keras.saving.load_model(tmp_path / "rbm.keras")
-    penalties = []
-    look = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: penalties.append(again.losses[0])
-    )
     with pytest.warns(UserWarning, match="ran out of data"):
-        again.fit(data, verbose=0, callbacks=[look])
-    assert penalties[0] > 0.0
+        assert penalties(again, UNKNOWN)[0] > 0.0
 
 
 def test_no_penalty_outside_of_fit():
-    rbm, penalty = fitted(ROWS)
-    assert penalty > 0.0
+    rbm = made()
+    assert penalties(rbm, ROWS)[-1] > 0.0
     network = keras.Sequential([rbm, keras.layers.Dense(1)])
     network.build((None, 4))
     assert sum(network.losses) == NormalPrior()(rbm.kernel) == 0.0
@@ -92,18 +95,4 @@ def test_bad_deviations(stddev):
 
 
 def test_config_round_trip():
-    prior = keras.saving.deserialize_keras_object(
-        keras.saving.serialize_keras_object(NormalPrior(0.3))
-    )
-    assert prior.stddev == 0.3
-
-
-@pytest.mark.filterwarnings("ignore:Your input ran out of data")
-def test_fits_of_one_epoch_of_unknown_length_keep_what_is_known():
-    data = tf.data.Dataset.from_tensor_slices(ROWS).batch(4).filter(lambda x: True)
-    prior = NormalPrior(0.5)
-    rbm = keras_rbm.RBM(2, num_visible=4, seed=0, kernel_regularizer=prior)
-    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    for _ in range(2):
-        rbm.fit(data, verbose=0)
-        assert rbm.fit_state.rows == 12
+    assert assert_restored(keras.regularizers, NormalPrior(0.3)).stddev == 0.3

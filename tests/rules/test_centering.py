@@ -1,5 +1,7 @@
 """The centered gradient, against a model that is written in centered parameters."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from brute_force import (
     random_potentials,
     rbm_like,
 )
+from comparisons import assert_close, assert_equal, unchanged
 from steps import step_of, take_step
 
 import keras_rbm
@@ -19,6 +22,7 @@ from keras_rbm.rules.centering import Centering
 NAMES = ("kernel", "visible_bias", "hidden_bias")
 RNG = np.random.default_rng(0)
 DATA = (RNG.random((40, 5)) < [0.9, 0.7, 0.5, 0.2, 0.8]).astype("float32")
+DATA64 = DATA.astype("float64")
 WEIGHTS = tf.constant(RNG.dirichlet(np.ones(40)), tf.float32)
 WEIGHTS64 = tf.cast(WEIGHTS, tf.float64)
 
@@ -37,6 +41,10 @@ def with_rule(rbm, rule, rate=1.0):
     """Compiles an RBM: with plain SGD of rate 1 a step is minus the gradient."""
     rbm.compile(keras.optimizers.SGD(rate), rule=rule)
     return rbm
+
+
+def ruled(rule, seed=0, rate=1.0):
+    return with_rule(rbm_like(random_potentials(5, 3, seed)), rule, rate)
 
 
 def parameters(rbm, names=NAMES):
@@ -62,16 +70,18 @@ def centered_cd():
     return rules.ContrastiveDivergence(centered=True)
 
 
+def offsets(rule):
+    centering = rule.centering
+    return [v.numpy() for v in (centering.visible_offset, centering.hidden_offset)]
+
+
 def set_offsets(rule, mu, lam):
     rule.centering.visible_offset.assign(mu)
     rule.centering.hidden_offset.assign(lam)
 
 
-def offsets(rule):
-    return [
-        variable.numpy()
-        for variable in (rule.centering.visible_offset, rule.centering.hidden_offset)
-    ]
+def assert_offsets(rule, *want, atol=1e-6):
+    assert_equal(offsets(rule), want, rtol=1e-6, atol=atol)
 
 
 def centered_log_likelihood(kernel, b, c, mu, lam, visible):
@@ -103,31 +113,26 @@ def ordinary(kernel, b, c, mu, lam):
     return dict(zip(NAMES, (kernel, b, c), strict=True))
 
 
-def assert_close(got, want, atol=1e-6):
-    for name, value in want.items():
-        np.testing.assert_allclose(got[name], value, atol=atol, err_msg=name)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_step_is_that_of_the_centered_model(seed, slides):
     """Exact in a step of any size, as the ordinary biases are linear in W."""
     slides(0.0)
     rng = np.random.default_rng(seed)
     rule = ExactGradient(centered=True)
-    rbm = with_rule(rbm_like(random_potentials(5, 3, seed)), rule)
+    rbm = ruled(rule, seed)
     mu, lam = rng.random(5), rng.random(3)
     set_offsets(rule, mu, lam)
     before = parameters(rbm)
     model = centered_model(rbm, mu, lam)
     with tf.GradientTape() as tape:
         tape.watch(model)
-        log_p = centered_log_likelihood(*model, mu, lam, tf.constant(DATA, tf.float64))
+        log_p = centered_log_likelihood(*model, mu, lam, tf.constant(DATA64))
         mean = tf.reduce_sum(WEIGHTS64 * log_p)
     moved = tf.nest.map_structure(tf.add, model, tape.gradient(mean, model))
     want = ordinary(*moved, mu, lam)
-    assert_close(ascent(rbm), {name: want[name] - before[name] for name in NAMES})
-    rule = ExactGradient(centered=False)
-    plain = with_rule(rbm_like(random_potentials(5, 3, seed)), rule)
+    change = {name: want[name] - before[name] for name in NAMES}
+    assert_close(ascent(rbm), change, atol=1e-6)
+    plain = ruled(ExactGradient(centered=False), seed)
     for name, change in ascent(plain).items():
         assert np.max(abs(change - (want[name] - before[name]))) > 1e-2
 
@@ -201,8 +206,8 @@ RULES = {
 def test_every_rule_is_centered_by_its_raw_gradient(name, slides):
     """G_W = W - b lambda' - mu c' of the raw one, with offsets that moved before."""
     slides(0.2)
-    plain, rule = RULES[name](centered=False), RULES[name]()
-    a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, rule))
+    rule = RULES[name]()
+    a, b = ruled(RULES[name](centered=False)), ruled(rule)
     set_offsets(rule, np.linspace(0, 1, 5), [0.2, 0.7, 0.4])
     mean = step_of(a.potentials(), DATA, WEIGHTS).positive.mean()
     targets = (mean.visible.bias.numpy(), mean.hidden.bias.numpy())
@@ -211,8 +216,7 @@ def test_every_rule_is_centered_by_its_raw_gradient(name, slides):
         for start, target in zip(offsets(rule), targets, strict=True)
     )
     raw, centered = ascent(a), ascent(b)
-    np.testing.assert_allclose(offsets(rule)[0], mu, atol=1e-6)
-    np.testing.assert_allclose(offsets(rule)[1], lam, atol=1e-6)
+    assert_offsets(rule, mu, lam)
     kernel = raw["kernel"] - np.outer(raw["visible_bias"], lam)
     kernel -= np.outer(mu, raw["hidden_bias"])
     want = {
@@ -220,25 +224,24 @@ def test_every_rule_is_centered_by_its_raw_gradient(name, slides):
         "visible_bias": raw["visible_bias"] - kernel @ lam,
         "hidden_bias": raw["hidden_bias"] - mu @ kernel,
     }
-    assert_close(centered, want)
+    assert_close(centered, want, atol=1e-6)
     assert np.max(abs(raw["kernel"] - kernel)) > 1e-2
 
 
 def test_sparsity_is_a_term_of_its_own(slides):
     slides(0.0)
     sparse = {"sparsity_target": 0.2, "sparsity_cost": 3.0}
-    plain, other = ExactGradient(centered=True), ExactGradient(centered=True, **sparse)
-    a, b = (with_rule(rbm_like(random_potentials(5, 3)), r) for r in (plain, other))
+    a, b = (ruled(ExactGradient(centered=True, **options)) for options in ({}, sparse))
     mean = step_of(a.potentials(), DATA, WEIGHTS).positive.mean()
     want = ascent(a)
     want["hidden_bias"] += 3.0 * (0.2 - mean.hidden.bias.numpy())
-    assert_close(ascent(b), want)
+    assert_close(ascent(b), want, atol=1e-6)
 
 
 def test_offsets_leave_the_distribution_alone():
     rng = np.random.default_rng(0)
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd())
-    visible = tf.constant(DATA, tf.float64)
+    rbm = ruled(centered_cd())
+    visible = tf.constant(DATA64)
     want = rbm.log_likelihood(DATA, "exact")
     for _ in range(5):
         mu, lam = rng.random(5), rng.random(3)
@@ -246,14 +249,15 @@ def test_offsets_leave_the_distribution_alone():
         model = centered_model(rbm, mu, lam)
         got = centered_log_likelihood(*model, mu, lam, visible)
         np.testing.assert_allclose(got, want, atol=1e-5)
-        before = parameters(rbm)
-        rbm.rule.centering.slide(step_of(rbm.potentials(), DATA, WEIGHTS).positive)
-        assert_close(before, parameters(rbm), atol=0)
+        with unchanged(rbm):
+            rbm.rule.centering.slide(step_of(rbm.potentials(), DATA, WEIGHTS).positive)
 
 
 def test_offsets_start_at_the_means():
-    """Whatever comes first: adapt, compile, or the first batch."""
-    mean = DATA.mean(0)
+    """Whatever comes first: adapt, compile, or the first batch.
+
+    Those of a trained model start at its free hidden units.
+    """
     early, late, unbuilt = (keras_rbm.RBM(3, seed=0) for _ in range(3))
     early.adapt(DATA)
     with_rule(early, centered_cd())
@@ -262,45 +266,24 @@ def test_offsets_start_at_the_means():
     late.adapt(DATA)
     with_rule(unbuilt, centered_cd()).adapt(DATA)
     for rbm in (early, late, unbuilt):
-        visible, hidden = offsets(rbm.rule)
-        np.testing.assert_allclose(visible, mean, rtol=1e-6)
-        np.testing.assert_array_equal(hidden, np.full(3, 0.5))
+        assert_offsets(rbm.rule, DATA.mean(0), np.full(3, 0.5), atol=0.0)
+    trained = ruled(centered_cd())
+    want = tf.sigmoid(trained.hidden_bias)
+    np.testing.assert_allclose(offsets(trained.rule)[1], want, rtol=1e-6)
 
 
-def test_offsets_of_a_trained_model_start_at_its_free_hidden_units():
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd())
-    want = tf.sigmoid(rbm.hidden_bias)
-    np.testing.assert_allclose(offsets(rbm.rule)[1], want, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "sliding_factor", [pytest.param(0.0, marks=pytest.mark.slow), 0.3, 1.0]
-)
-def test_offsets_slide_by_the_batches_means(sliding_factor, slides):
-    slides(sliding_factor)
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), centered_cd(), 0.1)
+@pytest.mark.parametrize("nu", [pytest.param(0.0, marks=pytest.mark.slow), 0.3, 1.0])
+def test_offsets_slide_by_the_batches_means(nu, slides):
+    slides(nu)
+    rbm = ruled(centered_cd(), rate=0.1)
     mu, lam = offsets(rbm.rule)
     for start in range(0, 40, 10):
         batch = DATA[start:][:10]
         hidden = rbm.predict(batch, verbose=0).mean(0)
         rbm.train_on_batch(batch)
-        mu = (1 - sliding_factor) * mu + sliding_factor * batch.mean(0)
-        lam = (1 - sliding_factor) * lam + sliding_factor * hidden
-        np.testing.assert_allclose(offsets(rbm.rule)[0], mu, atol=1e-6)
-        np.testing.assert_allclose(offsets(rbm.rule)[1], lam, atol=1e-6)
-
-
-@pytest.mark.parametrize("rule", ["cd", "pcd", "sdcp", "fpcd"])
-def test_a_batch_without_weight_teaches_nothing(rule):
-    rule = RULES[rule](centered=True)
-    rbm = with_rule(rbm_like(random_potentials(5, 3)), rule)
-    before, starts = parameters(rbm), offsets(rule)
-    assert not any(
-        np.any(change) for change in ascent(rbm, DATA, tf.zeros(40)).values()
-    )
-    assert_close(before, parameters(rbm), atol=0)
-    for got, start in zip(offsets(rule), starts, strict=True):
-        np.testing.assert_array_equal(got, start)
+        mu = (1 - nu) * mu + nu * batch.mean(0)
+        lam = (1 - nu) * lam + nu * hidden
+        assert_offsets(rbm.rule, mu, lam)
 
 
 def trained_on_both(rule_of, updates, rate):
@@ -309,58 +292,37 @@ def trained_on_both(rule_of, updates, rate):
     The second model starts as the first with the meaning of 0 and 1 exchanged.
     """
     first, second = (keras_rbm.RBM(3, num_visible=5, seed=2) for _ in range(2))
-    for rbm, data in ((first, DATA), (second, 1.0 - DATA)):
+    both = (first, DATA), (second, 1.0 - DATA)
+    for rbm, data in both:
         rbm.kernel.assign(10.0 * rbm.kernel)
         rbm.adapt(data)
         with_rule(rbm, rule_of(), rate)
     second.kernel.assign(-first.kernel)
     second.hidden_bias.assign(first.hidden_bias + tf.reduce_sum(first.kernel, 0))
     curves = []
-    for rbm, data in ((first, DATA), (second, 1.0 - DATA)):
+    for rbm, data in both:
         data, curve = tf.constant(data), []
         step = tf.function(lambda m=rbm, d=data: take_step(m, d, WEIGHTS).losses)
-        for _ in range(updates // 100):
-            curve.append(tf.reduce_sum(rbm.log_likelihood(data, "exact") * WEIGHTS64))
-            for _ in range(100):
-                step()
-        curve.append(tf.reduce_sum(rbm.log_likelihood(data, "exact") * WEIGHTS64))
+        for update in range(updates + 1):
+            if update % 100 == 0:
+                scores = rbm.log_likelihood(data, "exact")
+                curve.append(tf.reduce_sum(scores * WEIGHTS64))
+            step()
         curves.append(np.array(curve))
     return curves
 
 
 @pytest.mark.slow
-def test_training_on_inverted_data_is_the_same():
-    plain, inverted = trained_on_both(lambda: ExactGradient(centered=True), 200, 0.5)
-    np.testing.assert_allclose(plain, inverted, atol=1e-5)
-    assert plain[-1] > plain[0] + 0.1
-
-
-@pytest.mark.slow
-def test_without_centering_it_is_not():
-    plain, inverted = trained_on_both(lambda: ExactGradient(centered=False), 200, 0.5)
+@pytest.mark.parametrize("centered", [True, False])
+def test_training_on_inverted_data_is_the_same_if_centered(centered):
+    rule_of = functools.partial(ExactGradient, centered=centered)
+    plain, inverted = trained_on_both(rule_of, 200, 0.5)
     assert plain[0] == pytest.approx(inverted[0], abs=1e-5)
-    assert abs(plain[1:] - inverted[1:]).max() > 1e-2
-
-
-@pytest.mark.parametrize("name", ["cd", "sdcp", "maximum likelihood"])
-def test_models_with_input_are_not_centered(name):
-    crbm = keras_rbm.CRBM(3, inference="exact", num_visible=5, num_features=2, seed=0)
-    rule = RULES[name](centered=True)
-    with pytest.raises(
-        ValueError, match=r"without input for .*\(centered=True\).*CRBM"
-    ):
-        crbm.compile("sgd", rule=rule)
-    assert crbm.rule is None and rule.learner is None and not rule.built
-    crbm.compile("sgd", rule=RULES[name]())
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_config_round_trip(name):
-    rule = RULES[name](centered=True)
-    again = rules.deserialize(rules.serialize(rule))
-    assert again.get_config() == rule.get_config()
-    assert again.centered is True
-    assert RULES[name]().get_config()["centered"] is None
+    if centered:
+        np.testing.assert_allclose(plain, inverted, atol=1e-5)
+        assert plain[-1] > plain[0] + 0.1
+    else:
+        assert abs(plain[1:] - inverted[1:]).max() > 1e-2
 
 
 @pytest.mark.slow
@@ -388,10 +350,7 @@ def test_mnist_and_its_negative_are_learned_alike(real_data, monkeypatch):
 )
 def test_frozen_biases_are_not_moved_for(frozen):
     """The step of what is trained ascends: its product with the gradient is ≥ |G|²."""
-    plain, centered = (
-        with_rule(rbm_like(random_potentials(5, 3)), ExactGradient(centered=flag))
-        for flag in (False, True)
-    )
+    plain, centered = (ruled(ExactGradient(centered=f)) for f in (False, True))
     for rbm in (plain, centered):
         for name in frozen:
             getattr(rbm, name).trainable = False
@@ -410,8 +369,7 @@ def test_frozen_biases_are_not_moved_for(frozen):
 def test_adam_descends_in_the_centered_parameters(slides):
     """It took steps of equal size in W and b, and b could not make up for W."""
     slides(0.0)
-    rbm = rbm_like(random_potentials(5, 3))
-    rule = ExactGradient()
+    rbm, rule = rbm_like(random_potentials(5, 3)), ExactGradient()
     rbm.compile(keras.optimizers.Adam(0.05), rule=rule)
     mu, lam = np.linspace(0, 1, 5), np.array([0.2, 0.7, 0.4])
     set_offsets(rule, mu, lam)
@@ -422,9 +380,7 @@ def test_adam_descends_in_the_centered_parameters(slides):
         with tf.GradientTape() as tape:
             parts = [variable.value for variable in variables]
             tape.watch(parts)
-            log_p = centered_log_likelihood(
-                *parts, mu, lam, tf.constant(DATA, tf.float64)
-            )
+            log_p = centered_log_likelihood(*parts, mu, lam, tf.constant(DATA64))
             loss = -tf.reduce_sum(WEIGHTS64 * log_p)
         adam.apply(tape.gradient(loss, parts), variables)
         take_step(rbm, tf.constant(DATA, tf.float32), WEIGHTS)
@@ -439,14 +395,12 @@ def test_default_training_on_inverted_data_is_the_same(layers):
     data[:, 4:] = data[:, :4]
     scores = []
     for rows in (data, 1.0 - data):
-        if layers == 1:
-            model = keras_rbm.RBM(4, seed=0)
-        else:
-            model = keras_rbm.DBM([4, 2], seed=0)
+        one = layers == 1
+        model = keras_rbm.RBM(4, seed=0) if one else keras_rbm.DBM([4, 2], seed=0)
         model.compile()
         model.fit(rows, epochs=30, verbose=0)
         z = model.log_partition("exact")
-        score = model.log_likelihood if layers == 1 else model.log_likelihood_bound
+        score = model.log_likelihood if one else model.log_likelihood_bound
         scores.append(np.mean(score(rows, z)))
     assert abs(scores[0] - scores[1]) < 0.3
     assert min(scores) > -2.0  # independent units: -2.6

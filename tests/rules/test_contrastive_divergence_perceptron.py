@@ -5,42 +5,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, tempered_sweep
-from steps import evaluated_losses, gradients_of, step_of
+from comparisons import assert_close
+from random_models import SEED, random_crbm, rule_gradients, weighted_pairs
+from steps import step_of
 
-import keras_rbm
 from keras_rbm import inference, random, rules
 
 ROWS = 20_000
-SEED = tf.constant([0, 1])
 
 
-def make(gibbs_steps=3):
-    """Returns a CRBM of five units and three features with random parameters."""
-    crbm = keras_rbm.CRBM(
-        4, inference="mean_field", num_visible=5, num_features=3, seed=0
-    )
-    rng = np.random.default_rng(0)
-    for variable in crbm.trainable_variables:
-        variable.assign(rng.normal(0, 1, variable.shape))
-    rule = rules.ContrastiveDivergencePerceptron(gibbs_steps)
-    crbm.compile("sgd", rule=rule)
-    return crbm
-
-
-def pairs(count=30):
-    """Returns examples with unequal weights, normalized."""
-    rng = np.random.default_rng(1)
-    x = rng.normal(0, 1, (count, 3))
-    v = rng.integers(0, 2, (count, 5))
-    weights = rng.random(count)
-    weights /= weights.sum()
-    return tuple(tf.constant(a, tf.float32) for a in (x, v, weights))
-
-
-def gradients(crbm, x, v, weights, seed=SEED):
-    """Returns the rule's gradients and losses."""
-    phases = crbm.rule.phases(step_of(crbm.potentials(x), v, weights, seed, model=crbm))
-    return gradients_of(crbm, phases.positive, phases.negative, x), phases.losses
+def make(gibbs_steps=3, count=300):
+    """Returns a CRBM of five units, its potentials, and examples."""
+    crbm = random_crbm(rules.ContrastiveDivergencePerceptron(gibbs_steps))
+    examples = weighted_pairs(count=count)
+    return crbm, crbm.potentials(examples[0]), examples
 
 
 def rivals_of(rule, potentials, v):
@@ -128,11 +106,10 @@ def test_expected_gradient(gibbs_steps):
 
 
 def test_gradient_is_that_of_the_perceptron_loss():
-    crbm = make(gibbs_steps=1)
-    x, v, weights = pairs(300)
-    got, losses = gradients(crbm, x, v, weights)
-    rivals, same = rivals_of(crbm.rule, crbm.potentials(x), v)
-    np.testing.assert_array_equal(same, losses)
+    crbm, potentials, (x, v, weights) = make(gibbs_steps=1)
+    got, phases = rule_gradients(crbm, x, v, weights)
+    rivals, same = rivals_of(crbm.rule, potentials, v)
+    np.testing.assert_array_equal(same, phases.losses)
     parameters = {v.name: v.value for v in crbm.trainable_variables}
     with tf.GradientTape() as tape:
         tape.watch(parameters)
@@ -140,40 +117,30 @@ def test_gradient_is_that_of_the_perceptron_loss():
         gaps = potentials.free_energy(v) - potentials.free_energy(rivals)
         loss = tf.reduce_sum(weights * tf.maximum(0.0, gaps))
     assert min(np.sum(gaps < 0.0), np.sum(gaps > 0.0)) > 5
-    np.testing.assert_allclose(losses, tf.maximum(0.0, gaps), atol=1e-5)
+    np.testing.assert_allclose(phases.losses, tf.maximum(0.0, gaps), atol=1e-5)
     assert len(got) == 5
-    for name, want in tape.gradient(loss, parameters).items():
-        np.testing.assert_allclose(got[name], want, atol=1e-5, err_msg=name)
+    assert_close(got, tape.gradient(loss, parameters))
 
 
 def test_examples_without_a_better_rival_teach_nothing():
-    crbm = make(gibbs_steps=1)
-    x, v, weights = pairs(300)
-    potentials = crbm.potentials(x)
-    _, losses = gradients(crbm, x, v, weights)
+    crbm, potentials, (x, v, weights) = make(gibbs_steps=1)
+    whole, phases = rule_gradients(crbm, x, v, weights)
     rivals, _ = rivals_of(crbm.rule, potentials, v)
-    beaten = potentials.free_energy(rivals) < potentials.free_energy(v)
-    np.testing.assert_array_equal(losses > 0.0, beaten)
-    worse = potentials.free_energy(rivals) > potentials.free_energy(v)
-    assert worse.numpy().sum() > 5
-    # With only them, nothing at all.
-    unbeaten = weights * tf.cast(~beaten, tf.float32)
-    got, _ = gradients(crbm, x, v, unbeaten)
-    for gradient in got.values():
+    gaps = (potentials.free_energy(v) - potentials.free_energy(rivals)).numpy()
+    np.testing.assert_array_equal(phases.losses > 0.0, gaps > 0.0)
+    assert (gaps < 0.0).sum() > 5
+    # With only them, nothing at all; without them the same as with them.
+    unbeaten = weights * (gaps <= 0.0)
+    for gradient in rule_gradients(crbm, x, v, unbeaten)[0].values():
         np.testing.assert_array_equal(gradient, tf.zeros_like(gradient))
-    # And without them the same as with them.
-    whole, _ = gradients(crbm, x, v, weights)
-    rest, _ = gradients(crbm, x, v, weights - unbeaten)
-    for name in whole:
-        np.testing.assert_allclose(whole[name], rest[name], atol=1e-6)
-        assert abs(whole[name].numpy()).max() > 0.01
+    rest, _ = rule_gradients(crbm, x, v, weights - unbeaten)
+    assert_close(rest, whole, atol=1e-6)
+    assert all(abs(gradient.numpy()).max() > 0.01 for gradient in whole.values())
 
 
 @pytest.mark.parametrize("gibbs_steps", [1, 10])
 def test_a_rival_is_no_worse_than_the_start(gibbs_steps):
-    crbm = make(gibbs_steps)
-    x, v, _ = pairs(300)
-    potentials = crbm.potentials(x)
+    crbm, potentials, (_, v, _) = make(gibbs_steps)
     noise = random.uniform((300, 5), random.fold_in(SEED, 0))
     start = tf.cast(noise < tf.sigmoid(potentials.visible_bias), tf.float32)
     rivals, _ = rivals_of(crbm.rule, potentials, v)
@@ -185,65 +152,17 @@ def test_a_rival_is_no_worse_than_the_start(gibbs_steps):
 
 
 def test_more_steps_find_better_rivals():
-    x, v, _ = pairs(300)
     means = []
     for gibbs_steps in (1, 3, 10):
-        crbm = make(gibbs_steps)
-        potentials = crbm.potentials(x)
+        crbm, potentials, (_, v, _) = make(gibbs_steps, 30)
         rivals, _ = rivals_of(crbm.rule, potentials, v)
         means.append(float(tf.reduce_mean(potentials.free_energy(rivals))))
     assert means[0] > means[1] > means[2]
 
 
-def test_evaluation_and_step_agree():
-    crbm = make()
-    x, v, weights = pairs()
-    potentials = crbm.potentials(x)
-    phases = crbm.rule.phases(step_of(potentials, v, weights, SEED))
-    losses, prediction = evaluated_losses(crbm, potentials, v, SEED)
-    np.testing.assert_array_equal(losses, phases.losses)
-    assert prediction is None and phases.prediction is None
-
-
-def test_a_step_descends_along_the_gradient():
-    crbm = make()
-    crbm.compile(keras.optimizers.SGD(0.5), rule=crbm.rule, run_eagerly=True)
-    x, v, weights = pairs()
-    before = {w.name: w.numpy() for w in crbm.trainable_variables}
-    state = crbm.seed_generator.state.numpy()
-    seed = crbm._next_seed()
-    want, losses = gradients(crbm, x, v, weights, seed)
-    crbm.seed_generator.state.assign(state)
-    loss = crbm.train_on_batch(x, v, sample_weight=3.0 * weights)
-    np.testing.assert_allclose(loss, tf.reduce_sum(weights * losses), rtol=1e-5)
-    for w in crbm.trainable_variables:
-        moved = (before[w.name] - w.numpy()) / 0.5
-        np.testing.assert_allclose(moved, want[w.name], atol=1e-5, err_msg=w.name)
-
-
 def test_training_lowers_the_loss():
-    x, v, _ = pairs()
-    crbm = make()
-    crbm.compile(
-        keras.optimizers.SGD(0.1),
-        rule=rules.ContrastiveDivergencePerceptron(),
-    )
+    crbm, _, (x, v, _) = make(count=30)
+    crbm.compile(keras.optimizers.SGD(0.1), rule=crbm.rule)
     before = crbm.evaluate(x, v, verbose=0)
     crbm.fit(x, v, batch_size=10, epochs=10, verbose=0)
     assert crbm.evaluate(x, v, verbose=0) < 0.5 * before
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, "3", None])
-def test_gibbs_steps_must_be_a_positive_int(count):
-    with pytest.raises(ValueError, match="gibbs_steps ≥ 1. Received: gibbs_steps="):
-        rules.ContrastiveDivergencePerceptron(gibbs_steps=count)
-
-
-def test_config_round_trip():
-    rule = rules.ContrastiveDivergencePerceptron(
-        3, sparsity_target=0.1, sparsity_cost=0.2
-    )
-    again = rules.deserialize(rules.serialize(rule))
-    assert type(again) is rules.ContrastiveDivergencePerceptron
-    assert again.get_config() == rule.get_config()
-    assert again.gibbs_steps == 3

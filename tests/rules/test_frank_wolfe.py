@@ -1,7 +1,10 @@
+"""Growing: gains as they are logged, penalties, and what stops it."""
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_restored, refused, unchanged
 from model_test_case import assert_same_state, run_model_test
 
 import keras_rbm
@@ -23,9 +26,18 @@ def exact(model, data=DATA):
     return float(tf.reduce_mean(model.log_likelihood(data, "exact")))
 
 
-def grown(epochs=3, capacity=20, data=DATA, **kwargs):
-    model = InfiniteRBM(capacity, seed=0)
-    model.compile(rule=FrankWolfe(**QUICK | kwargs), run_eagerly=True)
+def truth(model):
+    return float(model.log_partition("exact").value)
+
+
+def ruled(model, **options):
+    """Compiles a model, with few samples or those given, and returns it."""
+    model.compile(rule=FrankWolfe(**SMALL | options), run_eagerly=True)
+    return model
+
+
+def grown(epochs=3, capacity=20, data=DATA, **options):
+    model = ruled(InfiniteRBM(capacity, seed=0), **QUICK | options)
     history = model.fit(data, batch_size=len(data), epochs=epochs, verbose=0)
     return model, history.history
 
@@ -37,18 +49,15 @@ def test_model_test():
 
 
 def test_likelihood_rises_as_logged():
-    model = InfiniteRBM(20, seed=0)
-    model.compile(rule=FrankWolfe(**QUICK), run_eagerly=True)
+    model = ruled(InfiniteRBM(20, seed=0), **QUICK)
     model.adapt(DATA)
-    last = exact(model)
-    independent = last
+    independent = last = exact(model)
     for _ in range(3):
         logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
         now = exact(model)
         # The bridge's error, and that of chains that have not quite arrived.
         assert abs(now - last - logs["gain"][0]) < 5 * logs["gain_error"][0] + 0.02
-        truth = float(model.log_partition("exact").value)
-        assert logs["log_partition"][0] == pytest.approx(truth, abs=0.06)
+        assert logs["log_partition"][0] == pytest.approx(truth(model), abs=0.06)
         last = now
     assert last > independent + 0.3
     assert 0.0 < logs["search_ess"][0] <= 1.0
@@ -69,12 +78,10 @@ def test_what_biases_gain_by_following_a_batch_is_not_the_unit_s():
     level = np.repeat([0.3, 0.6], 500)[:, np.newaxis]
     data = (np.random.default_rng(0).random((1000, 8)) < level).astype("float32")
     model = InfiniteRBM(40, seed=0)
-    rule = FrankWolfe(num_samples=1000)
-    model.compile(rule=rule)
+    model.compile(rule=FrankWolfe(num_samples=1000))
     history = model.fit(data, batch_size=200, epochs=4, verbose=0).history
     assert 1 <= history["hidden_units"][-1] < 8
-    truth = float(model.log_partition("exact").value)
-    assert history["log_partition"][-1] == pytest.approx(truth, abs=0.05)
+    assert history["log_partition"][-1] == pytest.approx(truth(model), abs=0.05)
 
 
 @pytest.mark.slow
@@ -86,13 +93,9 @@ def test_no_unit_without_a_gain():
     assert sum(history["rejected"]) >= 3
     kernel = model.potentials().kernel.numpy()
     assert np.abs(kernel).max() < 0.5
-    assert exact(model, data) > exact(keras_rbm_independent(data), data) - 0.01
-
-
-def keras_rbm_independent(data):
-    model = InfiniteRBM(2, seed=0)
-    model.adapt(data)
-    return model
+    independent = InfiniteRBM(2, seed=0)
+    independent.adapt(data)
+    assert exact(model, data) > exact(independent, data) - 0.01
 
 
 @pytest.mark.slow
@@ -100,9 +103,8 @@ def test_from_rbm_raises_the_penalized_likelihood():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
     rbm.compile(keras.optimizers.SGD(0.1), rule="cd")
     rbm.fit(DATA, epochs=10, verbose=0)
-    model = InfiniteRBM.from_rbm(rbm, 10)
     l2 = 0.02
-    model.compile(rule=FrankWolfe(l2, **QUICK), run_eagerly=True)
+    model = ruled(InfiniteRBM.from_rbm(rbm, 10), l2=l2, **QUICK)
     before = exact(model)
     model.fit(DATA, batch_size=len(DATA), epochs=3, verbose=0)
     added = model.potentials().kernel[:, 2:], model.potentials().hidden_bias[2:]
@@ -123,23 +125,21 @@ def test_units_added_to_a_trained_rbm_raise_the_likelihood_of_digits():
     rbm.adapt(train)
     rbm.compile(keras.optimizers.SGD(0.1), rule=keras_rbm.rules.SDCP(3, 2))
     rbm.fit(train, batch_size=50, epochs=10, verbose=0)
-    model = InfiniteRBM.from_rbm(rbm, 20)
-    model.compile(rule=FrankWolfe(l2=0.01, **QUICK), run_eagerly=True)
+    model = ruled(InfiniteRBM.from_rbm(rbm, 20), l2=0.01, **QUICK)
     history = model.fit(train, batch_size=len(train), epochs=1, verbose=0).history
     assert model.hidden_units == 17
     before, after = (m.log_partition("ais") for m in (rbm, model.to_rbm()))
     gain = np.mean(model.log_likelihood(test, after) - rbm.log_likelihood(test, before))
     assert gain > 2 * np.hypot(before.stderr, after.stderr)
     # What was logged is the gain of the training data.
-    truth = exact(model.to_rbm(), train) - exact(rbm, train)
+    logged = exact(model.to_rbm(), train) - exact(rbm, train)
     error = np.sqrt(np.sum(np.square(history["gain_error"])))
-    assert np.sum(history["gain"]) == pytest.approx(truth, abs=4 * error + 0.03)
+    assert np.sum(history["gain"]) == pytest.approx(logged, abs=4 * error + 0.03)
 
 
 def test_penalty_by_schedule():
     decay = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.01, 1e4])
-    rule = FrankWolfe(decay, **QUICK)
-    again = keras_rbm.rules.deserialize(keras_rbm.rules.serialize(rule))
+    again = assert_restored(keras_rbm.rules, FrankWolfe(decay, **QUICK))
     assert again.l2.get_config() == decay.get_config()
     model = InfiniteRBM(8, seed=0)
     model.compile(rule=again, run_eagerly=True)
@@ -163,10 +163,9 @@ def test_a_unit_too_large_to_be_validated_is_followed_by_a_larger_penalty(
         return none._replace(validation_ess=tf.constant(validation_ess))
 
     monkeypatch.setattr(growth, "_candidate", reject)
-    model = InfiniteRBM(4, num_visible=6, seed=0)
     # In the warning, a schedule counts as its value.
     l2 = keras.optimizers.schedules.InverseTimeDecay(0.25, 50, 1.0)
-    model.compile(rule=FrankWolfe(l2, **SMALL), run_eagerly=True)
+    model = ruled(InfiniteRBM(4, num_visible=6, seed=0), l2=l2)
     with pytest.warns(UserWarning, match="none in this fit, with l2=0.25"):
         logs = model.fit(DATA, batch_size=120, verbose=0).history
     assert penalties == pytest.approx([0.25 * factor for factor in factors])
@@ -178,11 +177,10 @@ def test_a_unit_too_large_to_be_validated_is_followed_by_a_larger_penalty(
 def test_no_unit_that_is_on_only_where_no_chain_is():
     rng = np.random.default_rng(0)
     data = (rng.random((200, 8)) < rng.random(8)) | rng.integers(0, 2, (200, 1))
-    model = InfiniteRBM(6, num_visible=8, seed=0)
-    model.compile(rule=FrankWolfe(0.0, num_samples=1000), run_eagerly=True)
+    model = ruled(InfiniteRBM(6, num_visible=8, seed=0), l2=0.0, num_samples=1000)
     data = data.astype("float32")
     logs = model.fit(data, batch_size=200, epochs=2, verbose=0).history
-    error = logs["log_partition"][-1] - float(model.log_partition("exact").value)
+    error = logs["log_partition"][-1] - truth(model)
     assert abs(error) < 4.0 * logs["log_partition_error"][-1] + 1e-4
     assert max(logs["unvalidated"]) > 0.0
 
@@ -195,8 +193,7 @@ def test_resumed_in_the_middle_of_growing(tmp_path):
                 raise KeyboardInterrupt
 
     def run(cut, folder):
-        model = InfiniteRBM(20, seed=0)
-        model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
+        model = ruled(InfiniteRBM(20, seed=0))
         backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
         callbacks = [backup, Cut()] if cut else [backup]
         model.fit(DATA, batch_size=60, epochs=4, callbacks=callbacks, verbose=0)
@@ -214,11 +211,10 @@ def test_early_stopping_restores_the_model_of_most_validation_likelihood():
     noise = np.random.default_rng(0).random(PATTERNS.shape) < 0.25
     data = np.abs(PATTERNS - noise).astype("float32")
     train, validation = data[::8], data[1::2]
-    model = InfiniteRBM(20, seed=0)
+    model = ruled(InfiniteRBM(20, seed=0), l2=0.002, num_samples=2000)
     model.adapt(train)
     independent = exact(model, validation)
     scores = []
-    model.compile(rule=FrankWolfe(l2=0.002, num_samples=2000), run_eagerly=True)
     gap = keras_rbm.callbacks.FreeEnergyGap(train, validation)
     score = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: scores.append(exact(model, validation))
@@ -241,15 +237,11 @@ def test_early_stopping_restores_the_model_of_most_validation_likelihood():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"run_eagerly": True}, {"dtype": "mixed_bfloat16"}], ids=str
-)
-def test_eager_and_mixed_precision(options):
+@pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
+def test_eager_and_mixed_precision(dtype):
     """Training takes the units in full precision."""
-    dtype = options.pop("dtype", None)
     model = InfiniteRBM(8, seed=0, dtype=dtype)
-    rule = FrankWolfe(**SMALL)
-    model.compile(rule=rule, **options)
+    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=dtype is None)
     history = model.fit(DATA, epochs=3, verbose=0).history
     assert model.hidden_units >= 2 and np.isfinite(history["gain"]).all()
     assert exact(model) > -4.1
@@ -268,8 +260,7 @@ def test_chains_start_where_the_data_are():
     signs = 8.0 * (2.0 * pattern - 1.0)
     rbm.kernel.assign(np.stack([signs, -signs], 1))
     rbm.hidden_bias.assign([-22.0, -24.2])
-    model = InfiniteRBM.from_rbm(rbm, 6)
-    model.compile(rule=FrankWolfe(0.02, num_samples=2000), run_eagerly=True)
+    model = ruled(InfiniteRBM.from_rbm(rbm, 6), l2=0.02, num_samples=2000)
     before = exact(model, data)
     model.fit(data, epochs=2, verbose=0)
     assert exact(model, data) > before - 0.05
@@ -289,8 +280,7 @@ def test_a_model_that_something_else_changed_is_taken_up_anew():
     model.set_weights(weights)
     before = exact(model)
     logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
-    truth = float(model.log_partition("exact").value)
-    assert logs["log_partition"][0] == pytest.approx(truth, abs=0.1)
+    assert logs["log_partition"][0] == pytest.approx(truth(model), abs=0.1)
     error = 5 * logs["gain_error"][0] + 0.05
     assert exact(model) - before == pytest.approx(logs["gain"][0], abs=error)
 
@@ -299,22 +289,18 @@ def test_a_model_that_something_else_changed_is_taken_up_anew():
 def test_log_z_is_not_a_number_until_fit_has_annealed_it():
     rbm = keras_rbm.RBM(2, num_visible=6, seed=0)
     rbm.visible_bias.assign([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
-    model = InfiniteRBM.from_rbm(rbm, 8)
-    model.compile(rule=FrankWolfe(**QUICK), run_eagerly=True)
+    model = ruled(InfiniteRBM.from_rbm(rbm, 8), **QUICK)
     logs = model.train_on_batch(DATA, return_dict=True)
     assert np.isnan(logs["log_partition"]) and np.isfinite(logs["gain"])
     logs = model.fit(DATA, batch_size=len(DATA), verbose=0).history
-    truth = float(model.log_partition("exact").value)
-    assert logs["log_partition"][0] == pytest.approx(truth, abs=0.1)
+    assert logs["log_partition"][0] == pytest.approx(truth(model), abs=0.1)
 
 
 def test_weights_are_counts():
     """Rows of weight 0 might as well be missing."""
     weights = np.arange(len(DATA)) % 3.0
     rows = np.repeat(DATA, weights.astype(int), axis=0)
-    a, b = (InfiniteRBM(8, seed=0) for _ in range(2))
-    for model in (a, b):
-        model.compile(rule=FrankWolfe(**QUICK), run_eagerly=True)
+    a, b = (ruled(InfiniteRBM(8, seed=0), **QUICK) for _ in range(2))
     a.fit(DATA, sample_weight=weights, shuffle=False, verbose=0)
     b.fit(rows, shuffle=False, verbose=0)
     assert abs(exact(a, rows) - exact(b, rows)) < 0.05
@@ -333,16 +319,9 @@ def test_no_batch_is_a_remnant():
             sizes.append(len(keras.utils.unpack_x_y_sample_weight(data)[0]))
             return {"loss": tf.constant(0.0)}
 
-    for batch_size in (45, None):
-        model = Sizes(8, seed=0)
-        model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
-        model.fit(DATA[:100], batch_size=batch_size, verbose=0)
-    assert sizes == [50, 50, 100]
-    sizes.clear()
-    model = Sizes(8, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
-    model.fit(DATA[:100], validation_split=0.2, verbose=0)
-    assert sizes == [80]
+    for options in ({"batch_size": 45}, {}, {"validation_split": 0.2}):
+        ruled(Sizes(8, seed=0)).fit(DATA[:100], verbose=0, **options)
+    assert sizes == [50, 50, 100, 80]
 
 
 @pytest.mark.parametrize("count, wanted", [(10_001, 100), (2451, 50), (7, 3), (1, 9)])
@@ -353,14 +332,11 @@ def test_the_last_batch_is_at_least_half_as_large(count, wanted):
 
 
 def test_a_batch_that_says_nothing_changes_nothing():
-    model = InfiniteRBM(8, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
-    before = [variable.numpy() for variable in model.weights]
+    model = ruled(InfiniteRBM(8, num_visible=6, seed=0))
     weights = np.zeros(len(DATA), "float32")
-    logs = model.train_on_batch(DATA, sample_weight=weights, return_dict=True)
+    with unchanged(model):
+        logs = model.train_on_batch(DATA, sample_weight=weights, return_dict=True)
     assert logs["gain"] == logs["rejected"] == 0.0 and logs["validation_ess"] == 1.0
-    for variable, value in zip(model.weights, before, strict=True):
-        np.testing.assert_array_equal(variable, value)
 
 
 @pytest.mark.slow
@@ -373,12 +349,9 @@ def test_units_are_logged_from_0():
 
 @pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_what_cannot_be_grown():
-    model = InfiniteRBM(4, num_visible=6, trainable=False)
-    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
-    with pytest.raises(ValueError, match="Expected a trainable model"):
-        model.fit(DATA, verbose=0)
-    model = InfiniteRBM(4, num_visible=6)
-    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
+    model = ruled(InfiniteRBM(4, num_visible=6, trainable=False))
+    refused(model, lambda: model.fit(DATA, verbose=0), "Expected a trainable model")
+    model = ruled(InfiniteRBM(4, num_visible=6))
     for data in (DATA[:0], np.array(1.0)):
         with pytest.raises(ValueError, match="Expected (?!an int batch_size)"):
             model.fit(data, verbose=0)
@@ -388,17 +361,13 @@ def test_what_cannot_be_grown():
 @pytest.mark.parametrize("capacity", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_growing_ends_where_there_is_no_room(capacity):
     """A model with room for one unit was full before it had one, once built."""
-    model = InfiniteRBM(capacity, num_visible=6, seed=0)
-    model.compile(rule=FrankWolfe(**SMALL), run_eagerly=True)
+    model = ruled(InfiniteRBM(capacity, num_visible=6, seed=0))
     assert not model.is_full
     history = model.fit(DATA, batch_size=120, epochs=8, verbose=0).history
     assert model.hidden_units == capacity and model.is_full
     assert len(history["loss"]) < 8
-    before = [v.numpy() for v in model.weights]
-    with pytest.raises(ValueError, match=f"room for more than {capacity} hidden units"):
-        model.fit(DATA, batch_size=120, verbose=0)
-    for variable, value in zip(model.weights, before, strict=True):
-        np.testing.assert_array_equal(variable, value)
+    word = f"room for more than {capacity} hidden units"
+    refused(model, lambda: model.fit(DATA, batch_size=120, verbose=0), word)
 
 
 @pytest.mark.slow
@@ -419,27 +388,3 @@ def test_degenerate_data_give_a_finite_model(data):
         for name, variable in variables.items():
             assert np.isfinite(np.asarray(variable)).all(), name
     assert np.isfinite(history["loss"]).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"l2": -0.1}, "l2 ≥ 0"),
-        ({"l2": float("nan")}, "l2 ≥ 0"),
-        ({"l2": "0.1"}, "l2 ≥ 0"),
-        ({"l2": True}, "l2 ≥ 0"),
-        ({"l2": None}, "l2 ≥ 0"),
-        ({"num_samples": 1}, "num_samples ≥ 2"),
-        ({"num_starts": 0}, "num_starts ≥ 1"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=f"Expected .*{message}.*Received"):
-        FrankWolfe(**arguments)
-
-
-def test_rule_and_model_must_both_grow():
-    with pytest.raises(ValueError, match="model of fixed size.*InfiniteRBM"):
-        keras_rbm.RBM(3).compile(rule=FrankWolfe())
-    with pytest.raises(ValueError, match="rule that adds hidden units.*to_rbm"):
-        InfiniteRBM(3).compile(rule="pcd")

@@ -4,21 +4,20 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_equal, assert_same_weights
+from random_models import randomize
 
 import keras_rbm as kr
 from keras_rbm import units
+from keras_rbm.rules import HybridDiscriminative
 
 UNIT = units.Joined([("bernoulli", 4), (units.Categorical(3), 1)])
 
 
 def model(rule, unit=UNIT, **kwargs):
-    """Returns a small model with random weights, and its rule."""
-    rbm = kr.RBM(
-        3, visible=unit, num_visible=5, seed=0, kernel_regularizer=None, **kwargs
-    )
-    rng = np.random.default_rng(0)
-    for weight in rbm.trainable_variables:
-        weight.assign(rng.normal(size=weight.shape))
+    """Returns a small model with random weights, compiled with a rule."""
+    kwargs |= {"num_visible": 5, "kernel_regularizer": None, "seed": 0}
+    rbm = randomize(kr.RBM(3, visible=unit, **kwargs))
     rbm.compile(keras.optimizers.SGD(1.0), rule=rule)
     return rbm
 
@@ -46,23 +45,28 @@ def derivatives(rbm, rows):
     return tape.gradient(mean, rbm.trainable_variables), -chosen.numpy()
 
 
+def changes(rbm, rows):
+    """Returns how a step changes the trained variables, and its logs."""
+    before = [variable.numpy() for variable in rbm.trainable_variables]
+    logs = rbm.train_on_batch(rows, return_dict=True)
+    after = rbm.trainable_variables
+    return [b.numpy() - a for a, b in zip(before, after, strict=True)], logs
+
+
 @pytest.mark.parametrize("label_missing", [False, True])
 def test_discriminative_gradient_is_exact(label_missing):
-    rule = kr.rules.HybridDiscriminative(0.0, centered=False)
+    rule = HybridDiscriminative(0.0, centered=False)
     rbm, rows = model(rule, missing="latent"), data(label_missing)
     exact, losses = derivatives(rbm, rows)
-    before = rbm.get_weights()
-    logs = rbm.train_on_batch(rows, return_dict=True)
-    for one, two, gradient in zip(before, rbm.get_weights(), exact, strict=False):
-        np.testing.assert_allclose(two - one, gradient, atol=1e-6)
+    moved, logs = changes(rbm, rows)
+    assert_equal(moved, exact, atol=1e-6)
     assert logs["loss"] == pytest.approx(losses.sum() / len(rows), abs=1e-5)
 
 
 def test_any_unit_may_be_the_label():
     unit = units.Joined([(units.Categorical(3), 1), ("bernoulli", 4)])
-    rule = kr.rules.HybridDiscriminative(0.0, label=0, centered=False)
-    first = model(rule, unit)
-    last = model(kr.rules.HybridDiscriminative(0.0, centered=False))
+    first = model(HybridDiscriminative(0.0, label=0, centered=False), unit)
+    last = model(HybridDiscriminative(0.0, centered=False))
     order = [3, 4, 5, 6, 0, 1, 2]  # rows of the last one in the first one
     for name in ("kernel", "visible_bias"):
         getattr(last, name).assign(getattr(first, name).numpy()[order])
@@ -75,20 +79,12 @@ def test_any_unit_may_be_the_label():
 
 def test_generative_part_is_the_other_rules():
     """With a large weight, and with no label, steps are those of the other rule."""
-    rows = data()
-    steps = []
-    for rule in (
-        kr.rules.HybridDiscriminative(1e6, "cd", centered=False),
+    both = (
+        HybridDiscriminative(1e6, "cd", centered=False),
         kr.rules.ContrastiveDivergence(centered=False),
-    ):
-        rbm = model(rule)
-        before = rbm.get_weights()
-        rbm.train_on_batch(rows)
-        steps.append(
-            [two - one for one, two in zip(before, rbm.get_weights(), strict=True)]
-        )
-    for one, two in zip(*steps, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-5)
+    )
+    steps = [changes(model(rule), data())[0] for rule in both]
+    assert_equal(*steps, atol=1e-5)
 
 
 def test_learns_to_classify_with_few_labels():
@@ -100,7 +96,7 @@ def test_learns_to_classify_with_few_labels():
     rows[15:, 20] = np.nan
     unit = units.Joined([("bernoulli", 20), (units.Categorical(3), 1)])
     rbm = kr.RBM(10, visible=unit, seed=0, missing="latent")
-    rbm.compile(rule=kr.rules.HybridDiscriminative(0.1))
+    rbm.compile(rule=HybridDiscriminative(0.1))
     rbm.fit(rows, epochs=20, batch_size=100, verbose=0)
     hidden = rows.copy()
     hidden[:, 20] = np.nan
@@ -109,26 +105,19 @@ def test_learns_to_classify_with_few_labels():
 
 
 def test_saved_with_its_rule(tmp_path):
-    rbm = model(kr.rules.HybridDiscriminative(0.1, "pcd"))
+    rbm = model(HybridDiscriminative(0.1, "pcd"))
     rbm.train_on_batch(data())
     rbm.save(tmp_path / "rbm.keras")
     loaded = keras.models.load_model(tmp_path / "rbm.keras")
     for one in (rbm, loaded):
         one.train_on_batch(data())
-    for one, two in zip(rbm.get_weights(), loaded.get_weights(), strict=True):
-        np.testing.assert_array_equal(one, two)
+    assert_same_weights(rbm, loaded)
 
 
 @pytest.mark.parametrize(
-    "make, words",
-    [
-        (lambda: kr.rules.HybridDiscriminative(-1.0), "≥ 0"),
-        (lambda: kr.rules.HybridDiscriminative(0.1, "sdcp"), "negative phase"),
-        (lambda: kr.rules.HybridDiscriminative(0.1, "max_margin"), "negative phase"),
-        (lambda: model(kr.rules.HybridDiscriminative(label=7)), "label=7"),
-        (lambda: model(kr.rules.HybridDiscriminative(), "gaussian"), "finitely many"),
-    ],
+    ("options", "unit", "word"),
+    [({"label": 7}, UNIT, "label=7"), ({}, "gaussian", "finitely many")],
 )
-def test_bad_arguments(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
+def test_labels_that_are_refused(options, unit, word):
+    with pytest.raises(ValueError, match=word):
+        model(HybridDiscriminative(**options), unit)

@@ -1,3 +1,5 @@
+"""Parallel tempering: moments, modes and temperatures of its chains and replicas."""
+
 import functools
 import itertools
 
@@ -5,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like, tempered_sweep
+from comparisons import assert_mean, assert_moments
 from model_test_case import run_rule_test
 from steps import step_of
 
@@ -16,13 +19,18 @@ from keras_rbm.rules import ParallelTempering, parallel_tempering
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
 BATCH = tf.zeros((2, 5)), tf.fill([2], 0.5)
+#: Five visible units, coupled to three hidden ones, and not.
+COUPLED = random_potentials(5, 3, scale=1.5)
+ALONE = inference.Potentials(tf.zeros((5, 3)), [0.0] * 5, [0.0] * 3)
+BASE_RATE = np.array([0.1, 0.5, 0.2, 0.9, 0.7])
 
 
-def compiled(potentials, rule, base_rate=0.5):
+def ruled(potentials, rule, base_rate=0.5):
+    """Returns a rule that a model of these potentials was compiled with."""
     rbm = rbm_like(potentials)
     rbm.base_rate.assign(np.broadcast_to(base_rate, potentials.num_visible))
     rbm.compile(rule=rule)
-    return rbm
+    return rule
 
 
 def moved(rule, potentials, count, batch=BATCH):
@@ -48,46 +56,34 @@ def moved(rule, potentials, count, batch=BATCH):
     ids=str,
 )
 def test_at_fixed_parameters_the_moments_are_exact(options):
-    potentials, chains = random_potentials(5, 3, scale=1.5), 4000
-    rule = ParallelTempering(num_chains=chains, **options)
-    compiled(potentials, rule, base_rate=[0.1, 0.5, 0.2, 0.9, 0.7])
-    moments = moved(rule, potentials, 60 // rule.gibbs_steps)
-    v, h = moments.visible.bias.numpy(), moments.hidden.bias.numpy()
-    products = v[:, :, None] * h[:, None, :]
-    expected = Enumerated(potentials).moments()
-    for rows, exact in zip((products, v, h), expected, strict=True):
-        error = rows.std(0) / np.sqrt(chains)
-        assert (abs(rows.mean(0) - exact) < 5 * error).all()
-    np.testing.assert_allclose(moments.kernel, products.mean(0), rtol=1e-3)
-    np.testing.assert_allclose(moments.weights, np.full(chains, 1 / chains))
-    np.testing.assert_array_equal(rule.chains, v)
+    rule = ParallelTempering(num_chains=4000, **options)
+    moments = moved(ruled(COUPLED, rule, BASE_RATE), COUPLED, 60 // rule.gibbs_steps)
+    assert_moments(moments, Enumerated(COUPLED).moments(), 0.0)
+    np.testing.assert_allclose(moments.weights, np.full(4000, 1 / 4000))
+    np.testing.assert_array_equal(rule.chains, moments.visible.bias)
 
 
 def test_each_replica_has_its_temperature_and_base():
-    potentials, chains = random_potentials(5, 3, scale=1.5), 4000
-    base_rate = np.array([0.1, 0.5, 0.2, 0.9, 0.7])
-    rule = ParallelTempering(
-        num_replicas=4, num_chains=chains, num_ladders=chains, gibbs_steps=1
-    )
-    compiled(potentials, rule, base_rate)
+    chains = 4000
+    rule = ParallelTempering(1, num_replicas=4, num_chains=chains, num_ladders=chains)
+    ruled(COUPLED, rule, BASE_RATE)
     start = rule.ladders.numpy()
-    error = np.sqrt(base_rate * (1 - base_rate) / chains)
-    assert (abs(start.mean(1) - base_rate) < 5 * error).all()
-    moved(rule, potentials, 40)
+    error = np.sqrt(BASE_RATE * (1 - BASE_RATE) / chains)
+    assert (abs(start.mean(1) - BASE_RATE) < 5 * error).all()
+    moved(rule, COUPLED, 40)
     for learned in (rule.shifts.numpy(), rule.hidden_bases.numpy()):
         assert np.ptp(learned[1:-1]) > 0.1 and not np.any(learned[-1])
-    states = Enumerated(potentials).v
+    states = Enumerated(COUPLED).v
     replicas = zip(
         rule.betas.numpy(),
-        np.log(base_rate / (1 - base_rate)) + rule.shifts.numpy(),
+        np.log(BASE_RATE / (1 - BASE_RATE)) + rule.shifts.numpy(),
         rule.hidden_bases.numpy(),
         [*rule.ladders.numpy(), rule.chains.numpy()],
         strict=True,
     )
     for beta, base, hidden_base, visible in replicas:
-        law, _ = tempered_sweep(potentials, base, beta, hidden_base)
-        error = visible.std(0) / np.sqrt(chains)
-        assert (abs(visible.mean(0) - law @ states) < 5 * error).all()
+        law, _ = tempered_sweep(COUPLED, base, beta, hidden_base)
+        assert_mean(visible, law @ states)
 
 
 def test_chains_visit_modes_that_persistent_ones_do_not():
@@ -98,10 +94,9 @@ def test_chains_visit_modes_that_persistent_ones_do_not():
         ParallelTempering(num_replicas=9, num_chains=1000, num_ladders=300),
         rules.PersistentContrastiveDivergence(num_chains=1000),
     ):
-        compiled(potentials, rule)
-        rule.chains.assign(tf.zeros_like(rule.chains))
-        if isinstance(rule, ParallelTempering):
-            rule.ladders.assign(tf.zeros_like(rule.ladders))
+        ruled(potentials, rule)
+        for states in (rule.chains, getattr(rule, "ladders", rule.chains)):
+            states.assign(tf.zeros_like(states))
         visible = moved(rule, potentials, 150, batch).visible.bias
         shares[type(rule)] = np.mean(np.sum(visible, 1) > 4)
     likely = truth.p_visible[truth.v.sum(1) > 4].sum()
@@ -127,7 +122,7 @@ def test_a_mode_that_is_small_has_its_share_at_all_temperatures(factor, monkeypa
     )
     base_rate = np.where(sign > 0, 0, 1) + sign * (rate + share * (1 - 2 * rate))
     rule = ParallelTempering(1, num_chains=500, num_replicas=6, num_ladders=500)
-    compiled(potentials, rule, base_rate)
+    ruled(potentials, rule, base_rate)
     rule.chains.assign(np.broadcast_to(sign < 0, rule.chains.shape))
     batch = tf.zeros((2, 28)), BATCH[1]
     moved(rule, potentials, 300, batch)
@@ -142,22 +137,18 @@ def test_a_mode_that_is_small_has_its_share_at_all_temperatures(factor, monkeypa
 
 @pytest.mark.filterwarnings("ignore:Expected chains that have forgotten")
 def test_samples_go_on_from_the_ladder():
-    potentials = random_potentials(5, 3, scale=1.5)
     rule = ParallelTempering(num_chains=70, num_replicas=4, num_ladders=20)
-    compiled(potentials, rule, base_rate=[0.1, 0.5, 0.2, 0.9, 0.7])
-    moved(rule, potentials, 30)
-    rbm, start = rule.learner.model, rule.chains.numpy()
-    draw = functools.partial(rbm.sample, method="tempering", seed=3)
-    np.testing.assert_array_equal(draw(100, steps=0), start[np.arange(100) % 70])
-    visible = draw(4000, steps=30)
-    exact = Enumerated(potentials).moments()[1]
+    moved(ruled(COUPLED, rule, BASE_RATE), COUPLED, 30)
+    draw = functools.partial(rule.learner.model.sample, method="tempering", seed=3)
+    start = rule.chains.numpy()[np.arange(100) % 70]
+    np.testing.assert_array_equal(draw(100, steps=0), start)
+    exact = Enumerated(COUPLED).moments()[1]
     error = np.sqrt(exact * (1 - exact) / 4000)
-    assert (abs(np.mean(visible, 0) - exact) < 5 * error).all()
-    np.testing.assert_array_equal(
-        tf.function(draw)(tf.constant(9), steps=2), draw(9, steps=2)
-    )
+    assert (abs(np.mean(draw(4000, steps=30), 0) - exact) < 5 * error).all()
+    traced = tf.function(draw)(tf.constant(9), steps=2)
+    np.testing.assert_array_equal(traced, draw(9, steps=2))
     betas = [0.0, *rule.betas.numpy()[1:].astype(float)]
-    assert (draw(100, steps=0, betas=betas) != start[np.arange(100) % 70]).numpy().any()
+    assert (draw(100, steps=0, betas=betas) != start).numpy().any()
     kept = draw(2, steps=4, initial_visible=np.float32([[1, 1, 1, 1, np.nan]] * 2))
     np.testing.assert_array_equal(kept[:, :4], np.ones((2, 4)))
 
@@ -167,12 +158,12 @@ def test_chains_take_turns_on_the_ladders(monkeypatch):
     monkeypatch.setattr(
         parallel_tempering, "swap_neighbors", lambda path, rows, *_: (rows, tf.ones(2))
     )
+    potentials = random_potentials(6, 3)
     rule = ParallelTempering(1, num_chains=7, num_replicas=3, num_ladders=3)
-    compiled(random_potentials(6, 3), rule)
     states = np.eye(7, 6, dtype="float32")
-    rule.chains.assign(states)
+    ruled(potentials, rule).chains.assign(states)
     ladders = rule.ladders.numpy()
-    moved(rule, random_potentials(6, 3), 1, (tf.zeros((2, 6)), BATCH[1]))
+    moved(rule, potentials, 1, (tf.zeros((2, 6)), BATCH[1]))
     np.testing.assert_array_equal(rule.chains, np.roll(states, -3, axis=0))
     np.testing.assert_array_equal(rule.ladders, ladders)
 
@@ -180,27 +171,23 @@ def test_chains_take_turns_on_the_ladders(monkeypatch):
 def test_swap_rates_are_running_averages(monkeypatch):
     """Without coupling every swap is accepted: 1 - 0.5 · 0.99^steps."""
     quicker(monkeypatch, 0.0)
-    potentials = inference.Potentials(tf.zeros((5, 3)), [0.0] * 5, [0.0] * 3)
     rule = ParallelTempering(num_replicas=4, num_chains=6, num_ladders=6)
-    compiled(potentials, rule)
+    ruled(ALONE, rule)
     np.testing.assert_array_equal(rule.swap_rates, np.full(3, 0.5))
-    moved(rule, potentials, 1)
+    moved(rule, ALONE, 1)
     np.testing.assert_allclose(rule.swap_rates, 1 - 0.5 * np.full(3, 0.99), 1e-5)
 
 
 def test_each_sweep_has_noise_of_its_own(monkeypatch):
     """Without coupling a sweep forgets all but its noise."""
-    potentials = inference.Potentials(tf.zeros((5, 3)), [0.0] * 5, [0.0] * 3)
-    rule = ParallelTempering(num_chains=60, num_ladders=60)
-    compiled(potentials, rule)
+    rule = ruled(ALONE, ParallelTempering(num_chains=60, num_ladders=60))
     ends, chain = [], parallel_tempering.visible_chain
-
-    def kept(*arguments, **options):
-        ends.append(chain(*arguments, **options))
-        return ends[-1]
-
-    monkeypatch.setattr(parallel_tempering, "visible_chain", kept)
-    rule.negative_phase(step_of(potentials, *BATCH, 1, rule.learner.model))
+    monkeypatch.setattr(
+        parallel_tempering,
+        "visible_chain",
+        lambda *args, **options: ends.append(chain(*args, **options)) or ends[-1],
+    )
+    rule.negative_phase(step_of(ALONE, *BATCH, 1, rule.learner.model))
     states = [*rule.ladders.numpy(), rule.chains.numpy(), ends[0].visible.numpy()]
     for one, other in itertools.combinations(states, 2):
         assert 0.3 < np.mean(one != other) < 0.7
@@ -211,7 +198,7 @@ def test_temperatures_come_to_swap_evenly(monkeypatch):
     potentials = random_potentials(12, 10, seed=2, scale=2.0)
     batch = tf.zeros((2, 12)), BATCH[1]
     rule = ParallelTempering(num_replicas=5, num_chains=100, num_ladders=100)
-    compiled(potentials, rule)
+    ruled(potentials, rule)
     np.testing.assert_allclose(rule.betas, np.linspace(0, 1, 5))
     spread = []
     for _ in range(4):
@@ -259,7 +246,7 @@ def test_few_chains_do_not_draw_the_replicas_to_where_they_are():
     truth = Enumerated(potentials)
     likely = truth.p_visible[truth.v.sum(1) > 3].sum()
     rule = ParallelTempering(1, num_chains=1, num_replicas=6)
-    model = compiled(potentials, rule).rule.learner.model
+    model = ruled(potentials, rule).learner.model
     batch = tf.zeros((2, 6)), BATCH[1]
 
     @tf.function
@@ -311,59 +298,8 @@ def test_gaussian_units():
     assert np.isfinite(history["loss"]).all()
 
 
-def test_config_round_trip():
-    rule = ParallelTempering(3, 7, 2, 4, centered=True)
-    again = rules.deserialize(rules.serialize(rule))
-    assert again.get_config() == rule.get_config()
-    assert again.get_config() == rules.LearningRule(centered=True).get_config() | {
-        "gibbs_steps": 3,
-        "num_chains": 7,
-        "num_replicas": 2,
-        "num_ladders": 4,
-    }
-
-
-def test_name():
-    rule = rules.get("parallel_tempering")
-    assert isinstance(rule, ParallelTempering) and rule.num_replicas == 10
-
-
 def test_there_are_no_more_ladders_than_chains():
     rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
     rbm.compile(rule=ParallelTempering(num_chains=1))
     rbm.fit(DATA, verbose=0)
     assert rbm.rule.ladders.shape == (9, 1, 6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_replicas": 1}, "num_replicas ≥ 2. Received: num_replicas=1"),
-        ({"num_replicas": 2.5}, "int num_replicas ≥ 2"),
-        ({"num_chains": 0}, "num_chains ≥ 1. Received: num_chains=0"),
-        ({"gibbs_steps": 0}, "gibbs_steps ≥ 1. Received: gibbs_steps=0"),
-        ({"num_ladders": 0}, "num_ladders ≥ 1. Received: num_ladders=0"),
-    ],
-    ids=str,
-)
-def test_options_out_of_range(options, message):
-    with pytest.raises(ValueError, match=message):
-        ParallelTempering(**options)
-
-
-def test_models_with_input():
-    crbm, rule = keras_rbm.CRBM(4, seed=0), ParallelTempering()
-    crbm.compile(rule="cd")
-    before = crbm.rule
-    with pytest.raises(ValueError, match="without input for ParallelTempering.*CRBM"):
-        crbm.compile(rule=rule)
-    assert crbm.rule is before and rule.learner is None and not rule.built
-
-
-def test_a_batch_without_weight_teaches_nothing():
-    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
-    rbm.compile("sgd", rule=ParallelTempering(num_chains=9, num_replicas=3))
-    before = [weight.numpy() for weight in rbm.weights]
-    rbm.fit(DATA, sample_weight=np.zeros(34), verbose=0)
-    for a, b in zip(before, rbm.weights, strict=True):
-        np.testing.assert_array_equal(a, b)

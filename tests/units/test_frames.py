@@ -1,3 +1,5 @@
+"""Tables of several kinds of columns become rows of units, and again tables."""
+
 import numpy as np
 import pytest
 
@@ -24,23 +26,12 @@ def table():
 def test_columns_become_units():
     rows, visible = units.from_dataframe(table(), counts=["siblings"])
     kinds = [visible.unit_of_column(column) for column in range(6)]
-    names = [
-        "Bernoulli",
-        "Bernoulli",
-        "Categorical",
-        "Categorical",
-        "Binomial",
-        "Gaussian",
-    ]
-    assert [type(kind).__name__ for kind in kinds] == names
+    names = "Bernoulli Bernoulli Categorical Categorical Binomial Gaussian"
+    assert " ".join(type(kind).__name__ for kind in kinds) == names
     assert (kinds[2].num_states, kinds[3].num_states, kinds[4].num_trials) == (3, 3, 4)
     assert len(visible.parts) == 4  # equal neighbors are one part
     assert rows.dtype == np.float32 and visible.is_state(rows).all()
     np.testing.assert_array_equal(rows[:, 3], [2, 0, 2, 1])
-
-
-def test_the_way_back():
-    rows, _ = units.from_dataframe(table(), counts=["siblings"])
     pandas.testing.assert_frame_equal(units.to_dataframe(rows, table()), table())
 
 
@@ -105,64 +96,64 @@ def test_imputed_rows_are_a_complete_table():
         pandas.testing.assert_frame_equal(full.where(known), frame.where(known))
 
 
+#: Columns that are other ones, counts, what is said.
+REFUSED = [
+    ({"age": [np.nan] * 4}, "siblings", "known value.*column 'age'"),
+    ({"port": [None] * 4}, "siblings", "known value.*column 'port'"),
+    ({"port": ["S", None, None, "S"]}, "siblings", "two categories.*'port'"),
+    ({"port": ["S"] * 4}, "siblings", "two categories.*'port'"),
+    ({"age": [1.0, np.inf, np.nan, 3.0]}, "siblings", "finite.*'age'"),
+    ({"age": [1.0, np.inf, 2.0, 3.0]}, "siblings", "finite.*'age'"),
+    ({"port": ["S", None, 2.0, "Q"]}, "siblings", "'port' of dtype object"),
+    ({"port": ["S", 1, 2.0, "Q"]}, "siblings", "'port' of dtype object"),
+    ({"siblings": [1, -1, 0, 0]}, "siblings", "counts.*'siblings'.*from -1 to 1"),
+    ({"age": pandas.Timestamp("2020-01-01")}, "siblings", "'age' of dtype datetime"),
+    ({"day": [20240115, 20240117, 20230201, 20230202]}, None, "in column 'day'"),
+    ({"day": [2**53 + 1, 0, 2**53 + 1, 0]}, None, "in column 'day'"),
+    ({}, "wives", r"counts=\['wives'\]"),
+    ({}, "port", "words in column 'port'"),
+    ({}, 7, r"counts=\[7\]"),
+]
+
+
+@pytest.mark.parametrize(("columns", "counts", "word"), REFUSED, ids=str)
+def test_columns_that_are_no_units(columns, counts, word):
+    with pytest.raises((TypeError, ValueError), match=word):
+        units.from_dataframe(table().assign(**columns), counts=counts)
+
+
+#: A table of four rows, rows that are none of it, what is said.
+CATEGORIES = table()[["port", "age"]]
+SMALL = pandas.DataFrame({"small": np.array([1, 5], "int8")})
+
+
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("rows", "frame", "word"),
     [
-        ({"age": [np.nan] * 4}, ValueError, "known value.*column 'age'"),
-        ({"port": [None] * 4}, ValueError, "known value.*column 'port'"),
-        ({"port": ["S", None, None, "S"]}, ValueError, "two categories.*'port'"),
-        ({"age": [1.0, np.inf, np.nan, 3.0]}, ValueError, "finite.*'age'"),
-        ({"port": ["S", None, 2.0, "Q"]}, TypeError, "'port' of dtype object"),
-        ({"siblings": [1, -1, 0, 0]}, ValueError, "counts.*'siblings'.*from -1 to 1"),
-        ({"age": [1.0, np.inf, 2.0, 3.0]}, ValueError, "finite.*'age'"),
-        ({"port": ["S"] * 4}, ValueError, "two categories.*'port'"),
-        ({"port": ["S", 1, 2.0, "Q"]}, TypeError, "'port' of dtype object"),
-        ({"age": pandas.Timestamp("2020-01-01")}, TypeError, "'age' of dtype datetime"),
+        (np.zeros((2, 3)), table(), "zip"),
+        *(([[x, 20.0]], CATEGORIES, "'port'") for x in (-1.0, 1.9, 5.0, np.inf)),
+        ([[np.nan]], SMALL, "finite numbers.*int8 has no missing"),
+        ([[np.inf]], SMALL, "finite numbers.*others in"),
     ],
-    ids=str,
 )
-def test_columns_that_are_no_units(change, error, message):
-    with pytest.raises(error, match=message):
-        units.from_dataframe(table().assign(**change), counts="siblings")
+def test_rows_that_are_none_of_the_table(rows, frame, word):
+    """Means were cut to the category below, negative ones counted from the end."""
+    with pytest.raises(ValueError, match=word):
+        units.to_dataframe(np.array(rows), frame)
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="counts=\\['wives'\\]"):
-        units.from_dataframe(table(), counts="wives")
+def test_a_table_without_rows_is_refused():
     with pytest.raises(ValueError, match="known value in each column"):
         units.from_dataframe(table().iloc[:0])
-    with pytest.raises(ValueError, match="zip"):
-        units.to_dataframe(np.zeros((2, 3)), table())
 
 
 def test_other_data_give_no_warning():
     assert units.Categorical(3).data_warning(np.array([[0, 1, 0], [1, 1, 0]])) is None
 
 
-def test_numbers_that_are_no_categories_are_refused():
-    """Means were cut to the category below, negative ones counted from the end."""
-    frame = table()[["port", "age"]]
-    for wrong in (-1.0, 1.9, 5.0, np.inf):
-        with pytest.raises(ValueError, match="categories in column 'port'"):
-            units.to_dataframe(np.array([[wrong, 20.0]]), frame)
-
-
 def test_numbers_beyond_a_column_s_range_are_cut_off():
-    frame = pandas.DataFrame({"small": np.array([1, 5], "int8")})
-    back = units.to_dataframe(np.array([[300.0], [-1e30], [2.6]]), frame)
+    back = units.to_dataframe(np.array([[300.0], [-1e30], [2.6]]), SMALL)
     assert back["small"].tolist() == [127, -128, 3]
-    for wrong, message in ((np.nan, "int8 has no missing"), (np.inf, "others in")):
-        with pytest.raises(ValueError, match=f"finite numbers.*{message}"):
-            units.to_dataframe(np.array([[wrong]]), frame)
-
-
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [("port", "words in column 'port'"), (7, "counts=\\[7\\]")],
-)
-def test_counts_that_are_none(counts, message):
-    with pytest.raises(ValueError, match=message):
-        units.from_dataframe(table(), counts=counts)
 
 
 @pytest.mark.parametrize("names", [pandas.Index, set, np.array])
@@ -182,10 +173,7 @@ def test_a_frame_with_words_is_told_where_to_go():
         rbm.fit(table(), verbose=0)
 
 
-def test_whole_numbers_that_would_be_rounded_are_refused():
+def test_whole_numbers_from_their_least_on():
     days = pandas.DataFrame({"day": [20240115, 20240117, 20230201]})
-    for frame in (days, pandas.DataFrame({"day": [2**53 + 1, 0, 2**53 + 1]})):
-        with pytest.raises(ValueError, match="in column 'day'"):
-            units.from_dataframe(frame)
     rows, _ = units.from_dataframe(days - days.min())
     assert units.to_dataframe(rows, days).equals(days - days.min())

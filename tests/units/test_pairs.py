@@ -6,6 +6,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_equal, assert_mean, assert_moments, assert_same_weights
+from random_models import randomize
 
 import keras_rbm
 from keras_rbm import RBM, inference, rules, units
@@ -13,6 +15,7 @@ from keras_rbm.units.gaussian import GaussianParameters
 from keras_rbm.units.rectified import RectifiedParameters
 
 RNG = np.random.default_rng(0)
+SLOW = pytest.mark.slow
 #: Visible layers of few units, and data of each.
 VISIBLE = {
     "bernoulli": ("bernoulli", RNG.integers(0, 2, (40, 3))),
@@ -50,9 +53,7 @@ QUICK = [
 ALL = pytest.mark.parametrize(
     "pair",
     [
-        pytest.param(
-            pair, id="-".join(pair), marks=[] if pair in QUICK else pytest.mark.slow
-        )
+        pytest.param(pair, id="-".join(pair), marks=[] if pair in QUICK else SLOW)
         for pair in itertools.product(VISIBLE, HIDDEN)
     ],
 )
@@ -157,9 +158,8 @@ def test_numbers_are_those_of_sums_and_integrals(pair):
         kernel, visible, hidden = truth.moments()
         moments = inference.exact_moments(potentials)
         np.testing.assert_allclose(moments.kernel, kernel, atol=1e-5)
-        for got, expected in ((moments.visible, visible), (moments.hidden, hidden)):
-            for field, mean in zip(got, expected, strict=True):
-                np.testing.assert_allclose(field, mean, rtol=1e-5, atol=1e-5)
+        assert_equal(moments.visible, visible, rtol=1e-5, atol=1e-5)
+        assert_equal(moments.hidden, hidden, rtol=1e-5, atol=1e-5)
 
 
 @ALL
@@ -176,12 +176,8 @@ def test_mean_field_is_its_bound(pair):
     eta_v = potentials.visible_natural_of_mean(h).numpy()[0]
     eta_h = potentials.transpose().visible_natural_of_mean(v)
     eta_h = eta_h.numpy()[0]
-    np.testing.assert_allclose(
-        beliefs.visible, potentials.visible.mean(eta_v), 1e-4, 1e-4
-    )
-    np.testing.assert_allclose(
-        beliefs.hidden, potentials.hidden.mean(eta_h), 1e-4, 1e-4
-    )
+    means = potentials.visible.mean(eta_v), potentials.hidden.mean(eta_h)
+    assert_equal((beliefs.visible, beliefs.hidden), means, rtol=1e-4, atol=1e-4)
     q = [
         _log_q(layer, eta, states, first)
         for layer, eta, states, first in (
@@ -208,7 +204,7 @@ def _log_q(layer, natural, states, first):
     )
 
 
-@pytest.mark.slow
+@SLOW
 @ALL
 def test_annealing_is_within_its_error(pair):
     rbm, _ = made(pair)
@@ -231,18 +227,12 @@ def test_sweeps_stay_at_the_models_law(pair):
     weights = tf.fill([count], 1.0 / count)
     moments = inference.conditional_moments(potentials, visible, weights)
     kernel, of_visible, of_hidden = truth.moments()
-    first = potentials.visible.statistics(visible).bias.numpy()
-    hidden = moments.hidden.bias.numpy()
-    products = first[:, :, None] * hidden[:, None, :]
-    error = products.std(0) / np.sqrt(count)
-    assert (abs(moments.kernel.numpy() - kernel) < 5 * error + 1e-5).all()
-    for rows, means in ((moments.visible, of_visible), (moments.hidden, of_hidden)):
-        for field, mean in zip(rows, means, strict=True):
-            error = field.numpy().std(0) / np.sqrt(count)
-            assert (abs(field.numpy().mean(0) - mean) < 5 * error + 1e-5).all()
+    assert_moments(moments, (kernel, of_visible[0], of_hidden[0]), 1e-5)
+    for layer, means in ((moments.visible, of_visible), (moments.hidden, of_hidden)):
+        for field, mean in zip(layer, means, strict=True):
+            assert_mean(field, mean, 1e-5)
 
 
-SLOW = pytest.mark.slow
 RULES = [
     ("joined", "double_rectified", "pcd", ()),
     ("categorical", "double_rectified", "cd", SLOW),
@@ -269,15 +259,14 @@ def test_rules_train_save_and_go_on(pair, rule, tmp_path):
     assert again.get_config() == rbm.get_config()
     for model in (rbm, again):
         model.fit(data, batch_size=20, epochs=3, initial_epoch=2, verbose=0)
-    for a, b in zip(rbm.weights, again.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(rbm, again)
     rows = rbm.sample(5, steps=3, seed=1)
     assert rbm.visible.contains(rows.numpy()).all()
     assert rbm.reconstruct(rows).shape == (5, rbm.kernel.shape[0])
 
 
 @pytest.mark.usefixtures("as_users_run")
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("hidden", ["spin", "double_rectified"])
 def test_the_step_is_compiled(hidden):
     """What `fit` without arguments does; not all of TensorFlow can be compiled."""
@@ -337,11 +326,6 @@ def test_one_hot_rows_give_a_warning():
         rbm.fit(rows, verbose=0)
 
 
-def test_units_that_need_a_size_say_so():
-    with pytest.raises(ValueError, match=r"Pass keras_rbm.units.Categorical\("):
-        RBM(2, visible="categorical")
-
-
 def test_ordered_data_are_no_divergence(recwarn):
     rng = np.random.default_rng(0)
     data = np.r_[1e-4 * rng.normal(size=(1500, 3)), rng.normal(0, 100, (1500, 3))]
@@ -351,7 +335,7 @@ def test_ordered_data_are_no_divergence(recwarn):
     assert not [w for w in recwarn if "diverged" in str(w.message)]
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize(
     "between",
     [units.Categorical(3), "spin", "gaussian", units.Binomial(2)],
@@ -390,14 +374,6 @@ def test_stacks_draw_the_states_of_the_layer_below(between, tmp_path):
     )
 
 
-def test_what_cannot_be_stacked():
-    with pytest.raises(ValueError, match="that can be visible, too"):
-        keras_rbm.DBN([RBM(3, hidden="rectified"), RBM(2)])
-    pair = [RBM(3, hidden=units.Categorical(2)), RBM(2, visible=units.Categorical(3))]
-    with pytest.raises(ValueError, match="like the hidden units below"):
-        keras_rbm.DBN(pair)
-
-
 BAD = [
     ("bernoulli", 2.0, "Bernoulli units: 0 or 1"),
     ("spin", 0.0, "Spin units: -1 or 1"),
@@ -427,25 +403,16 @@ def test_what_is_no_state_is_refused(name, value, message):
 
 def test_binary_models_are_one_model_in_other_words():
     """Spins, counts to 1 and two categories, with the parameters that correspond."""
-    rbm = RBM(3, num_visible=4, seed=0)
-    rng = np.random.default_rng(3)
-    for variable in rbm.trainable_variables:
-        variable.assign(rng.normal(0, 1, variable.shape))
+    rbm = randomize(RBM(3, num_visible=4, seed=0), 3)
     kernel, b, c = (v.numpy() for v in rbm.trainable_variables)
-    data = rng.integers(0, 2, (20, 4)).astype("float32")
+    data = RNG.integers(0, 2, (20, 4)).astype("float32")
     want = rbm.log_likelihood(data, "exact")
     spin = RBM(3, visible="spin", hidden="spin", num_visible=4)
-    spin.set_weights(
-        [
-            kernel / 4,
-            b / 2 + kernel.sum(1) / 4,
-            c / 2 + kernel.sum(0) / 4,
-            spin.base_rate,
-        ]
-    )
-    np.testing.assert_allclose(
-        spin.log_likelihood(2 * data - 1, "exact"), want, atol=1e-5
-    )
+    spin.kernel.assign(kernel / 4)
+    spin.visible_bias.assign(b / 2 + kernel.sum(1) / 4)
+    spin.hidden_bias.assign(c / 2 + kernel.sum(0) / 4)
+    got = spin.log_likelihood(2 * data - 1, "exact")
+    np.testing.assert_allclose(got, want, atol=1e-5)
     count = RBM(3, visible=units.Binomial(1), hidden=units.Binomial(1), num_visible=4)
     count.set_weights(rbm.get_weights())
     np.testing.assert_allclose(count.log_likelihood(data, "exact"), want, atol=1e-5)
@@ -454,11 +421,9 @@ def test_binary_models_are_one_model_in_other_words():
             count.sample(50, steps=4, seed=seed), rbm.sample(50, steps=4, seed=seed)
         )
     two = RBM(3, visible=units.Categorical(2), num_visible=4)
-    rows = np.zeros((8, 3), "float32")
-    rows[1::2] = kernel
-    bias = np.zeros(8, "float32")
-    bias[1::2] = b
-    two.set_weights([rows, bias, c, two.base_rate])
+    two.kernel.assign(np.kron(kernel, [[0.0], [1.0]]))
+    two.visible_bias.assign(np.kron(b, [0.0, 1.0]))
+    two.hidden_bias.assign(c)
     np.testing.assert_allclose(two.log_likelihood(data, "exact"), want, atol=1e-5)
 
 
@@ -491,30 +456,19 @@ def test_pcd_has_the_exact_gradient():
     rbm.compile(keras.optimizers.SGD(0.0), rule=rule)
     rbm.fit(data, epochs=3, verbose=0)
     chains = rule.visible_chains(rbm.potentials())
-    kernel, _, _ = Truth(rbm.potentials()).moments()
+    kernel, visible, hidden = Truth(rbm.potentials()).moments()
     weights = tf.fill([2000], 1.0 / 2000)
     moments = inference.conditional_moments(rbm.potentials(), chains, weights)
-    first = rbm.potentials().visible.encode(chains).numpy()
-    products = first[:, :, None] * moments.hidden.bias.numpy()[:, None]
-    error = products.std(0) / np.sqrt(2000)
-    assert (abs(moments.kernel.numpy() - kernel) < 5 * error + 1e-5).all()
+    assert_moments(moments, (kernel, visible[0], hidden[0]), 1e-5)
 
 
-@pytest.mark.slow
-def test_both_ways_meet():
-    rbm, _ = made(("joined", "joined"))
-    z = rbm.log_partition("bidirectional")
-    truth = Truth(rbm.potentials()).log_z
-    assert abs(float(z.value) - truth) < 4 * float(z.stderr)
-
-
-@pytest.mark.slow
-def test_tempering_raise_and_clamps():
+@SLOW
+def test_log_z_both_ways_by_tempering_and_of_clamped_states():
     rbm, data = made(("joined", "joined"))
     truth = Truth(rbm.potentials()).log_z
-    z = inference.temper(rbm.potentials())
-    assert abs(float(z.value) - truth) < 4 * float(z.stderr)
     annealing = rbm.anneal(precision=9.0)
+    for z in (annealing.bidirectional, inference.temper(rbm.potentials())):
+        assert abs(float(z.value) - truth) < 4 * float(z.stderr)
     below = inference.annealed_log_likelihood(
         rbm.potentials(), data[:4], base=annealing.base, betas=annealing.betas
     )
@@ -524,24 +478,48 @@ def test_tempering_raise_and_clamps():
     np.testing.assert_array_equal(states[:, 0], data[:, 0])
 
 
-@pytest.mark.parametrize("name", ["rectified", "double_rectified"])
-def test_hidden_only(name):
-    with pytest.raises(ValueError, match="can only be hidden"):
-        RBM(2, visible=name)
+def stack(below, above):
+    return keras_rbm.DBN([RBM(3, hidden=below), RBM(2, visible=above)])
 
 
-def test_a_pair_without_a_finite_sum_says_so():
-    rbm = RBM(2, visible="gaussian", hidden="double_rectified", num_visible=3, seed=0)
-    rbm.kernel.assign(2.0 * tf.ones((3, 2)))
-    with pytest.raises(ValueError, match="finite partition function"):
-        rbm.log_partition("ais")
+def unbounded(visible, weights):
+    rbm = RBM(2, visible=visible, hidden="double_rectified", num_visible=3, seed=0)
+    rbm.kernel.assign(np.repeat(weights, 2, 1))
+    return rbm
+
+
+TWO, THREE = units.Categorical(2), units.Categorical(3)
+GAUSSIAN = [[2.0], [2.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "word"),
+    [
+        (RBM, (2, "rectified"), "can only be hidden"),
+        (RBM, (2, "double_rectified"), "can only be hidden"),
+        (RBM, (2, "categorical"), r"Pass keras_rbm.units.Categorical\("),
+        (stack, ("rectified", "bernoulli"), "that can be visible, too"),
+        (stack, (TWO, THREE), "like the hidden units below"),
+        (
+            lambda rows: unbounded("gaussian", rows).log_partition(),
+            (GAUSSIAN,),
+            "finite partition",
+        ),
+    ],
+    ids=str,
+)
+def test_types_that_do_not_go_together(call, arguments, word):
+    with pytest.raises(ValueError, match=word):
+        call(*arguments)
+
+
+def test_few_weights_of_unbounded_units_have_a_finite_sum():
     joined = units.Joined([("spin", 2), ("gaussian", 1)])
-    rbm = RBM(2, visible=joined, hidden="double_rectified", num_visible=3, seed=0)
-    rbm.kernel.assign([[9.0, 9.0], [9.0, 9.0], [0.1, 0.1]])
+    rbm = unbounded(joined, [[9.0], [9.0], [0.1]])
     inference.arguments.check_normalizable(rbm.potentials())
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("visible", VISIBLE)
 def test_an_exported_model_answers_alike(visible, tmp_path):
     rbm, data = made((visible, "double_rectified"))
@@ -551,7 +529,7 @@ def test_an_exported_model_answers_alike(visible, tmp_path):
     np.testing.assert_allclose(features["features"], rbm.predict(data), atol=1e-6)
 
 
-@pytest.mark.slow
+@SLOW
 def test_scores_of_a_joined_model():
     rbm, data = made(("joined", "bernoulli"))
     report = keras_rbm.score_report(rbm, data)

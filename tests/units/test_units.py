@@ -1,8 +1,10 @@
+"""Each unit type alone: draws, means, statistics, and what it refuses."""
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import integrate
+from comparisons import assert_mean, assert_restored
 
 import keras_rbm
 from keras_rbm import random, units
@@ -11,101 +13,44 @@ from keras_rbm.units.double_rectified import DoubleRectifiedParameters
 from keras_rbm.units.gaussian import GaussianParameters
 from keras_rbm.units.rectified import RectifiedParameters
 
-GAUSSIAN = GaussianParameters(
-    bias=tf.constant([0.3, -0.2]),
-    log_precision=tf.constant([0.4, -0.5]),
-    shift=tf.constant([1.0, 0.0]),
-    scale=tf.constant([2.0, 0.5]),
-)
+BIAS, LOG_PRECISION = tf.constant([0.3, -0.2]), tf.constant([0.4, -0.5])
 PARAMETERS = {
-    "spin": units.Spin().parameters(tf.constant([0.3, -0.2])),
-    "binomial": units.Binomial(5).parameters(tf.constant([0.3, -0.2])),
+    "bernoulli": BernoulliParameters(BIAS),
+    "spin": units.Spin().parameters(BIAS),
+    "binomial": units.Binomial(5).parameters(BIAS),
     "categorical": units.Categorical(3).parameters(
         tf.constant([0.3, -0.2, 0.1, 0.0, 0.4, -1.0])
     ),
-    "rectified": RectifiedParameters(
-        tf.constant([0.3, -0.2]), tf.constant([0.4, -0.5])
-    ),
+    "rectified": RectifiedParameters(BIAS, LOG_PRECISION),
     "double_rectified": DoubleRectifiedParameters(
-        *(tf.constant(x) for x in ([0.3, -0.2], [0.5, -0.5], [0.4, -0.5], [0.0, 0.3]))
+        BIAS, tf.constant([0.5, -0.5]), LOG_PRECISION, tf.constant([0.0, 0.3])
     ),
-    "gaussian": GAUSSIAN,
+    "gaussian": GaussianParameters(
+        bias=BIAS,
+        log_precision=LOG_PRECISION,
+        shift=tf.constant([1.0, 0.0]),
+        scale=tf.constant([2.0, 0.5]),
+    ),
 }
-BERNOULLI = BernoulliParameters(tf.constant([0.3, -0.2]))
-INPUTS = tf.constant([[0.5, 1.0], [-2.0, 0.1], [0.0, 0.0]])
-LAYERS = pytest.mark.parametrize("layer", [BERNOULLI, GAUSSIAN])
 
 
-def weight(layer, states, natural):
-    """Returns exp(eta t(y) + base(y)) per unit."""
-    states = tf.broadcast_to(states, natural.shape)
-    first = layer.statistics(states).bias
-    return tf.exp(natural * first + layer.base_measure(states)).numpy()
-
-
-def expectation(layer, function, natural):
-    """Returns the sum or integral of function(y) exp(eta t(y) + base(y))."""
-    if layer is BERNOULLI:
-        return sum(function(y) * weight(layer, y, natural) for y in (0.0, 1.0))
-    grid = np.linspace(-20, 20, 1001, dtype=np.float32)
-    values = [function(y) * weight(layer, y, natural) for y in grid]
-    return integrate.trapezoid(values, grid, axis=0)
-
-
-@LAYERS
-def test_log_partition_mean_and_statistics(layer):
-    natural = layer.natural(INPUTS)
-    total = expectation(layer, lambda y: 1.0, natural)
-    np.testing.assert_allclose(layer.log_partition(natural), np.log(total), atol=1e-4)
-    mean = expectation(layer, lambda y: y, natural) / total
-    np.testing.assert_allclose(layer.mean(natural), mean, rtol=1e-3, atol=1e-4)
-    for name, got in layer.expected_statistics(natural)._asdict().items():
-        want = expectation(
-            layer,
-            lambda y, name=name: getattr(
-                layer.statistics(tf.fill(natural.shape, y)), name
-            ),
-            natural,
-        )
-        np.testing.assert_allclose(got, want / total, rtol=1e-3, atol=1e-4)
-
-
-@LAYERS
-def test_statistics_are_derivatives_by_the_learned_parameters(layer):
+@pytest.mark.parametrize("name", ["bernoulli", "gaussian"])
+def test_statistics_are_derivatives_by_the_learned_parameters(name):
+    layer = PARAMETERS[name]
     states = tf.constant([[1.0, 0.0]])
-    for name in layer.statistics(states)._fields:
-        value = getattr(layer, name)
+    for field, got in layer.statistics(states)._asdict().items():
+        value = getattr(layer, field)
         with tf.GradientTape() as tape:
             tape.watch(value)
-            moved = layer._replace(**{name: value})
+            moved = layer._replace(**{field: value})
             first = moved.statistics(states).bias
             exponent = tf.reduce_sum(moved.bias * first + moved.base_measure(states))
-        got = getattr(layer.statistics(states), name)[0]
-        np.testing.assert_allclose(got, tape.gradient(exponent, value), rtol=1e-5)
-
-
-@LAYERS
-def test_samples_have_the_mean_and_variance(layer):
-    natural = tf.repeat(layer.natural(INPUTS)[:1], 50_000, 0)
-    states = layer.sample(natural, random.uniform(natural.shape, 3)).numpy()
-    error = states.std(0) / np.sqrt(len(states))
-    assert (abs(states.mean(0) - layer.mean(natural)[0].numpy()) < 5 * error).all()
-    square = np.asarray(layer.statistics(states)[-1])
-    expected = layer.expected_statistics(natural)[-1][0].numpy()
-    error = square.std(0) / np.sqrt(len(states))
-    assert (abs(square.mean(0) - expected) < 5 * error).all()
-
-
-@LAYERS
-def test_natural_for_mean(layer):
-    mean = tf.constant([0.2, 0.7])
-    np.testing.assert_allclose(
-        layer.mean(layer.natural_for_mean(mean)), mean, rtol=1e-4
-    )
+        np.testing.assert_allclose(got[0], tape.gradient(exponent, value), rtol=1e-5)
 
 
 def test_certain_means_have_finite_natural_parameters():
-    assert np.isfinite(BERNOULLI.natural_for_mean(tf.constant([0.0, 1.0]))).all()
+    natural = PARAMETERS["bernoulli"].natural_for_mean(tf.constant([0.0, 1.0]))
+    assert np.isfinite(natural).all()
     fitted = units.Bernoulli().fitted(np.array([0.0, 1.0]), np.zeros(2))
     assert np.isfinite(fitted["bias"]).all()
 
@@ -132,16 +77,10 @@ def test_offset_data_is_warned_about():
 
 @pytest.mark.parametrize("unit", [units.Bernoulli(), units.Gaussian(standardize=True)])
 def test_config_round_trip(unit):
-    again = units.get(units.serialize(unit))
-    assert type(again) is type(unit) and again.get_config() == unit.get_config()
+    assert_restored(units, unit)
     assert units.get(unit) is unit
+    assert isinstance(units.get(units.serialize(unit)), type(unit))
     keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(unit))
-
-
-@pytest.mark.parametrize("identifier", ["binary", 3, None, units.Bernoulli])
-def test_unknown_unit_type(identifier):
-    with pytest.raises(ValueError, match="Expected a unit type.*bernoulli.*Received"):
-        units.get(identifier)
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -169,8 +108,7 @@ def test_draws_have_the_mean_and_the_statistics(name):
             layer.statistics(states), layer.expected_statistics(one), strict=True
         )
         for drawn, expected in pairs:
-            error = np.std(drawn, 0) / np.sqrt(count) + 2e-5
-            assert np.all(abs(np.mean(drawn, 0) - expected[0]) < 5 * error)
+            assert_mean(drawn, expected[0], 1e-4)
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -189,7 +127,9 @@ def test_mean_and_statistics_are_derivatives_of_the_log_partition(name):
     )
 
 
-@pytest.mark.parametrize("name", ["spin", "binomial", "categorical", "gaussian"])
+@pytest.mark.parametrize(
+    "name", ["bernoulli", "spin", "binomial", "categorical", "gaussian"]
+)
 def test_isolated_units_have_the_datas_mean(name):
     layer = PARAMETERS[name]
     mean = layer.mean(tf.constant(np.linspace(-1, 1, layer.num_rows), tf.float32))
@@ -198,32 +138,37 @@ def test_isolated_units_have_the_datas_mean(name):
 
 
 def test_joined_names_its_variables_by_part():
-    joined = units.Joined([("gaussian", 1), (units.Categorical(3), 2)])
-    variables = joined.variables()
-    assert set(variables) == {"bias", "log_precision_0", "shift_0", "scale_0"}
-    assert joined.shape_of("bias", 3) == (7,) and joined.shape_of("scale_0", 3) == (1,)
-    again = units.deserialize(units.serialize(joined))
-    assert repr(again) == repr(joined)
-    with pytest.raises(ValueError, match="layer of 3 units"):
-        joined.num_rows(4)
-    for parts in ([], [("gaussian", 0)], ["gaussian"], [(joined, 1)]):
-        with pytest.raises(ValueError, match="Received: parts|not joined"):
-            units.Joined(parts)
+    assert set(JOINED.variables()) == {"bias", "log_precision_0", "shift_0", "scale_0"}
+    assert JOINED.shape_of("bias", 3) == (7,) and JOINED.shape_of("scale_0", 3) == (1,)
+    assert repr(assert_restored(units, JOINED)) == repr(JOINED)
+
+
+JOINED = units.Joined([("gaussian", 1), (units.Categorical(3), 2)])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("call", "argument", "word"),
     [
-        (lambda: units.Categorical(1), "num_states ≥ 2"),
-        (lambda: units.Binomial(0), "num_trials ≥ 1"),
-        (lambda: units.Binomial(2.5), "num_trials ≥ 1"),
-        (lambda: units.Rectified(0.0), "0 < min_precision ≤ 1"),
-        (lambda: units.DoubleRectified(2.0), "0 < min_precision ≤ 1"),
+        (units.Categorical, 1, "num_states ≥ 2"),
+        (units.Binomial, 0, "num_trials ≥ 1"),
+        (units.Binomial, 2.5, "num_trials ≥ 1"),
+        (units.Rectified, 0.0, "0 < min_precision ≤ 1"),
+        (units.DoubleRectified, 2.0, "0 < min_precision ≤ 1"),
+        (units.get, "binary", "Expected a unit type.*bernoulli.*Received"),
+        (units.get, 3, "Expected a unit type.*bernoulli.*Received"),
+        (units.get, None, "Expected a unit type.*bernoulli.*Received"),
+        (units.get, units.Bernoulli, "Expected a unit type.*bernoulli.*Received"),
+        (JOINED.num_rows, 4, "layer of 3 units"),
+        (units.Joined, [], "Received: parts|not joined"),
+        (units.Joined, [("gaussian", 0)], "Received: parts|not joined"),
+        (units.Joined, ["gaussian"], "Received: parts|not joined"),
+        (units.Joined, [(JOINED, 1)], "Received: parts|not joined"),
     ],
+    ids=str,
 )
-def test_bad_sizes(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_what_is_no_unit_type_is_refused(call, argument, word):
+    with pytest.raises(ValueError, match=word):
+        call(argument)
 
 
 def test_joined_rows_belong_to_the_units_in_their_order():
@@ -249,8 +194,7 @@ def test_precisions_stay_above_the_least_one(name):
     rbm.fit(tf.ones((4, 2)), verbose=0)
     for precision in precisions:
         np.testing.assert_allclose(np.exp(precision), 0.5, rtol=1e-6)
-    again = units.deserialize(units.serialize(hidden))
-    assert repr(again) == repr(hidden)
+    assert repr(assert_restored(units, hidden)) == repr(hidden)
 
 
 def test_columns_that_float32_hardly_resolves_are_named():
