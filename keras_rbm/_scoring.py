@@ -13,8 +13,8 @@ from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import LogPartition
 from keras_rbm.inference.exact import MAX_UNITS
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import held_rows, map_rows
 from keras_rbm.models.mass_of_rows import log_mass

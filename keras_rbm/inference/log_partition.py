@@ -12,10 +12,10 @@ from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.arguments import check_finite, check_model
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.exact import exact_log_partition, smaller_layer
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
+from keras_rbm.inference.traces import full_precision
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
 METHODS = ("exact", "bethe", "mean_field", *_ANNEALED, "tempering")

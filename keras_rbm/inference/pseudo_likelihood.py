@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import checked_states
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.missing import partial
 from keras_rbm.inference.potentials import Potentials, log_conditional
-from keras_rbm.inference.traces import kind_of_models
+from keras_rbm.inference.traces import full_precision, kind_of_models
 from keras_rbm.inference.unit_states import (
     UnitStates,
     chosen_unit,

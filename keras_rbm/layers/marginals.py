@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_rbm import inference as inference_module
 from keras_rbm._checks import check_counts, seed_number
 from keras_rbm.inference.exact import CHEAP_UNITS
-from keras_rbm.models.initializers import keras_part, normal
+from keras_rbm.models.layer_variables import keras_part, normal
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -37,9 +37,8 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.models.files import saving
 from keras_rbm.models.files.exporting import export_saved_model
-from keras_rbm.models.files.summary import summary_of
-from keras_rbm.models.initializers import keras_part, normal
-from keras_rbm.models.layer_variables import check_input_shape
+from keras_rbm.models.files.saving import summary_of
+from keras_rbm.models.layer_variables import check_input_shape, keras_part, normal
 from keras_rbm.models.missing import entries, kind_of
 from keras_rbm.models.training.defaults import (
     check_compile_options,
@@ -70,7 +69,7 @@ from keras_rbm.models.with_inference import check_prediction
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.forward_pass import ForwardPass, bias_changes
 from keras_rbm.rules.learner import Learner
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 
 #: Numbers of seeds among those made from a step's seed: of data that are completed, and
 #: of states for means.

@@ -8,10 +8,10 @@ from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.arguments import as_floats, check_eager
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.log_partition import log_partitions as estimates_of
 from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
+from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.data.rows import as_rows
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")

@@ -24,18 +24,19 @@ from keras_rbm.models.data.rows import (
     map_rows,
 )
 from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
-from keras_rbm.models.initializers import normal, reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
+    normal,
+    reseeded,
     unit_types,
 )
 from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.training.defaults import is_rule
 from keras_rbm.models.with_inference import WithInference, check_prediction
+from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss
-from keras_rbm.rules.rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 
 

@@ -26,15 +26,15 @@ from keras_rbm.models.files.exporting import (
     rows,
 )
 from keras_rbm.models.generative_model import GenerativeModel
-from keras_rbm.models.initializers import reseeded
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
+    reseeded,
     unit_types,
 )
 from keras_rbm.models.sampling import checked_chains
 from keras_rbm.models.with_inference import WithInference
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.units.bernoulli import are_binary
 from keras_rbm.units.joined_units import joined
 

@@ -14,12 +14,12 @@ from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
 from keras_rbm.datasets.sparse_rows import as_dense
 from keras_rbm.inference import LogPartition
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import (
     sample_hidden_given_visible,
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import log_conditional
+from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
@@ -35,7 +35,7 @@ from keras_rbm.models.files.exporting import (
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.training.guard import DATA_BIT
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 
 
 @keras.saving.register_keras_serializable("keras_rbm")

@@ -15,7 +15,7 @@ from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.units.bernoulli import BernoulliParameters, are_binary
 
 #: Bias of a unit that is never on: the only one of a model that has none yet.

@@ -6,9 +6,9 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference import LogPartition, missing
 from keras_rbm.inference.arguments import check_sizes
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import finite_layers
+from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.conditional_scores import check_method, log_partitions
 from keras_rbm.models.data.row_checks import check_columns, warn_of_no_zeros
 from keras_rbm.rules import ContrastiveDivergence, ParallelTempering

@@ -6,8 +6,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_rbm import random
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.gibbs import sample_hidden_given_visible
+from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.sampling import draw
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from keras_rbm.rules.hybrid_discriminative import (
 )
 from keras_rbm.rules.learner import Learner as Learner
 from keras_rbm.rules.learning_rule import LearningRule as LearningRule
+from keras_rbm.rules.learning_rule import Rule as Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss as MarginalLoss
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
@@ -27,7 +28,6 @@ from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTemp
 from keras_rbm.rules.persistent_contrastive_divergence import (
     PersistentContrastiveDivergence as PersistentContrastiveDivergence,
 )
-from keras_rbm.rules.rule import Rule as Rule
 from keras_rbm.rules.sdcp import SDCP as SDCP
 from keras_rbm.rules.step import Phases as Phases
 from keras_rbm.rules.step import Step as Step

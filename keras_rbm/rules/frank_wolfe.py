@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.rules.step import Phases, Step
 
 _Schedule = keras.optimizers.schedules.LearningRateSchedule

@@ -11,7 +11,7 @@ from keras_rbm.rules.forward_pass import ForwardPass
 
 if TYPE_CHECKING:
     from keras_rbm.rules.centering import Centering
-    from keras_rbm.rules.rule import Rule
+    from keras_rbm.rules.learning_rule import Rule
     from keras_rbm.rules.step import Step
 
 

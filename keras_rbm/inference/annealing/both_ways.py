@@ -21,9 +21,9 @@ from keras_rbm.inference.estimates import (
     weighted,
     with_rounding,
 )
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.resampling import effective_number
+from keras_rbm.inference.traces import full_precision
 
 #: Temperatures, and how many if an interval is then too wide; the last only if a
 #: precision is asked for.

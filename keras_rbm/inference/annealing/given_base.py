@@ -14,8 +14,8 @@ from keras_rbm.inference.arguments import (
     checked_states,
 )
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.traces import full_precision
 
 
 @full_precision()

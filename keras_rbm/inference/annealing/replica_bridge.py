@@ -21,8 +21,8 @@ from keras_rbm.inference.annealing.replicas import (
 )
 from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.estimates import FEWEST, LogPartition
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.potentials import Potentials
+from keras_rbm.inference.traces import full_precision
 
 #: Replicas of a path from a searched base, less one.
 _REPLICAS = 20

@@ -10,8 +10,8 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
-from keras_rbm.inference.full_precision import full_precision
 from keras_rbm.inference.missing import filled, is_known
+from keras_rbm.inference.traces import full_precision
 
 #: What `fit` and the like take: arrays, or a source of batches.
 Data: TypeAlias = ArrayLike | tf.data.Dataset | keras.utils.PyDataset | Iterator[Any]

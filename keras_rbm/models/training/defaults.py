@@ -7,10 +7,10 @@ import keras
 
 from keras_rbm import rules
 from keras_rbm._checks import check_counts, check_flags
-from keras_rbm.models.initializers import keras_part
+from keras_rbm.models.layer_variables import keras_part
 from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
-from keras_rbm.rules.rule import Rule
+from keras_rbm.rules.learning_rule import Rule
 
 #: Adam's learning rate for 64 visible units, and the largest. Chosen by
 #: `examples/defaults.py`.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import keras_rbm
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.full_precision import full_precision
+from keras_rbm.inference.traces import full_precision
 
 ROWS = (np.random.default_rng(0).random((30, 7)) < 0.4).astype("float32")
 
