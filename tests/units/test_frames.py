@@ -116,7 +116,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "counts", "word"), REFUSED, ids=str)
+@pytest.mark.parametrize(("columns", "counts", "word"), REFUSED)
 def test_columns_that_are_no_units(columns, counts, word):
     with pytest.raises((TypeError, ValueError), match=word):
         units.from_dataframe(table().assign(**columns), counts=counts)

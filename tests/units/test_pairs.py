@@ -506,7 +506,6 @@ GAUSSIAN = [[2.0], [2.0], [2.0]]
             "finite partition",
         ),
     ],
-    ids=str,
 )
 def test_types_that_do_not_go_together(call, arguments, word):
     with pytest.raises(ValueError, match=word):

@@ -164,7 +164,6 @@ JOINED = units.Joined([("gaussian", 1), (units.Categorical(3), 2)])
         (units.Joined, ["gaussian"], "Received: parts|not joined"),
         (units.Joined, [(JOINED, 1)], "Received: parts|not joined"),
     ],
-    ids=str,
 )
 def test_what_is_no_unit_type_is_refused(call, argument, word):
     with pytest.raises(ValueError, match=word):
