@@ -553,7 +553,7 @@ class BoltzmannMachine(keras.Model):
                 loss_seed=random.fold_in(seed, 0),
             )
             phases = self.rule.phases(step)
-            self.guard.look_at_values(phases.losses, first_bit=LOSS_BIT)
+            self.guard.record_values(phases.losses, first_bit=LOSS_BIT)
             # Metrics are of the model before the update.
             prediction = self._predicted(step, visible, phases.prediction)
             logs = self.rule.update(step, phases)
@@ -659,7 +659,7 @@ class BoltzmannMachine(keras.Model):
 
     def _descend(self, gradients, centering):
         """Descends along gradients of the variables, see `Step.descend`."""
-        self.guard.look_at_values(*gradients, first_bit=GRADIENT_BIT)
+        self.guard.record_values(*gradients, first_bit=GRADIENT_BIT)
         scale = self.optimizer.scale_loss(1.0)
         if tf.is_tensor(scale) or scale != 1.0:
             gradients = [gradient * scale for gradient in gradients]
@@ -724,7 +724,7 @@ class BoltzmannMachine(keras.Model):
         sound = self.form.called.is_sound(tf.cast(x, self.variable_dtype))
         names = [*self.form.expectations]
         bit = names.index(self.form.called.name)
-        self.guard.look_at(sound, first_bit=DATA_BIT + bit)
+        self.guard.record(sound, first_bit=DATA_BIT + bit)
         return self(x)
 
     # Evaluation and prediction

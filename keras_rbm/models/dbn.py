@@ -262,7 +262,7 @@ class DBN(keras.Model):
         x, _, _ = unpack(data)
         below = self.rbms[0]
         sound = below.form.called.is_sound(tf.cast(x, below.variable_dtype))
-        below.guard.look_at(sound, first_bit=DATA_BIT)
+        below.guard.record(sound, first_bit=DATA_BIT)
         return self(x)
 
     def make_predict_function(self, force: bool = False) -> None:

@@ -156,7 +156,9 @@ def bridged(path, chains, tries, options, seed, ancestors=None):
     for steps in tries:
         chains = chains._replace(journeys=tf.zeros_like(chains.journeys))
         own_seed = random.fold_in(seed, steps)
-        low, high, chains = _work(path, chains, tf.constant(steps), own_seed)
+        low, high, chains = _gains_of_neighbors(
+            path, chains, tf.constant(steps), own_seed
+        )
         ratios, parts = bridge(low, high)
         log_z = log_z0 + tf.reduce_sum(ratios)
         parts = tf.reduce_sum(parts, 0)
@@ -200,7 +202,7 @@ def _effective(x):
 
 
 @tf.function(autograph=False)
-def _work(path, chains, steps, seed):
+def _gains_of_neighbors(path, chains, steps, seed):
     """Returns x of the pairs' lower and upper replicas, (S, R - 1, C), and chains."""
     replicas, count = chains.visible.shape[:2]
     is_even = np.arange(replicas - 1)[:, np.newaxis] % 2 == 0

@@ -71,10 +71,10 @@ class Diagnosis(keras.callbacks.Callback):
         self._independent = None
         self._losses: list[tuple[float, float]] = []
         if features is not None:
-            self._look_at_features(as_rows(some_rows(features, _ROWS)))
+            self._check_features(as_rows(some_rows(features, _ROWS)))
         return self
 
-    def _tell(self, what, message):
+    def _warn_once(self, what, message):
         if what not in self._told:
             self._told.add(what)
             warnings.warn(message, stacklevel=3)
@@ -95,7 +95,7 @@ class Diagnosis(keras.callbacks.Callback):
             else:
                 rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
             self._told.add("worse")
-            self._tell(
+            self._warn_once(
                 "diverged",
                 f"Training has diverged: the loss is {loss:.4g} nats in epoch "
                 f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "
@@ -121,9 +121,9 @@ class Diagnosis(keras.callbacks.Callback):
         enough = self._independent is not None and self._count >= _FEWEST
         if enough and not self.model.conditional:
             self._compare()
-            self._look_at_units()
+            self._check_units()
         if self._independent is not None and not self.model.stop_training:
-            self._look_at_validation()
+            self._check_validation()
         self._rows = self._independent = None
 
     def _compare(self):
@@ -139,21 +139,21 @@ class Diagnosis(keras.callbacks.Callback):
         deviation = np.nanstd(_independent_losses(self.model, rows, states))
         error = width * deviation / np.sqrt(self._count)
         if self._loss > mean + _ERRORS * error:
-            self._tell(
+            self._warn_once(
                 "worse",
                 "The model is worse than independent units: a loss of "
                 f"{self._loss:.4g} nats, theirs is {mean:.4g}. Use a smaller learning "
                 "rate, or none: compile() chooses one. Start from new weights.",
             )
 
-    def _look_at_features(self, features):
+    def _check_features(self, features):
         """Warns of features whose weights would learn too fast or too slowly."""
         deviation = np.std(features, 0).max(initial=0.0)
         size = np.sqrt(np.mean(np.square(features), 0)).max(initial=0.0)
         if len(features) < _FEWEST or not deviation:
             return
         if deviation < _LEAST_DEVIATION or size > _LARGEST_SIZE:
-            self._tell(
+            self._warn_once(
                 "features",
                 f"Features have standard deviations of up to {deviation:.3g} and root "
                 f"mean squares of up to {size:.3g}; all weights learn at one rate, "
@@ -162,7 +162,7 @@ class Diagnosis(keras.callbacks.Callback):
                 "in the pipeline.",
             )
 
-    def _look_at_validation(self):
+    def _check_validation(self):
         """Warns of a validation loss that has risen for long, beyond its noise."""
         if len(self._losses) < _FEWEST_EPOCHS:
             return
@@ -178,7 +178,7 @@ class Diagnosis(keras.callbacks.Callback):
             epoch = best + (length + 1) // 2
             prior = self.model.kernel_regularizer
             stddev = 0.5 * getattr(prior, "stddev", 1.0)
-            self._tell(
+            self._warn_once(
                 "overfits",
                 "The model overfits: the validation loss has risen from "
                 f"{smooth[best]:.4g} near epoch {epoch} to {smooth[-1]:.4g}, while "
@@ -188,7 +188,7 @@ class Diagnosis(keras.callbacks.Callback):
                 f"kernel_regularizer=keras_rbm.regularizers.NormalPrior({stddev:.2g}).",
             )
 
-    def _look_at_units(self):
+    def _check_units(self):
         """Warns of hidden units that do not answer to the data."""
         model, hidden = self.model, self.model.hidden
         if isinstance(hidden, list) or not are_binary(hidden):
@@ -202,7 +202,7 @@ class Diagnosis(keras.callbacks.Callback):
         constant = (features.max(0) < _OFF) | (features.min(0) > _ON)
         number = int(constant.sum())
         if number > _LARGEST_SHARE * len(constant):
-            self._tell(
+            self._warn_once(
                 "constant",
                 f"{number} of {len(constant)} hidden units are always off or always on "
                 "in the data, and only shift the visible biases. Use the centered "

@@ -86,14 +86,14 @@ class StepGuard:
             ]
             ends = tf.cast(tf.stack(ends), tf.float32)
             self._ends.assign(tf.where(is_first & ~own, ends, self._ends))
-        self.look_at(*sound, first_bit=DATA_BIT)
+        self.record(*sound, first_bit=DATA_BIT)
         whole = tf.reduce_all(sound)
         return [
             part if part is None else tf.where(whole, part, tf.zeros_like(part))
             for part in parts
         ]
 
-    def look_at(self, *parts, first_bit):
+    def record(self, *parts, first_bit):
         """Records which parts, bools (), are not sound in any replica."""
         counts = all_sum([tf.cast(~sound, tf.int32) for sound in parts])
         reason = tf.convert_to_tensor(self.reason)
@@ -101,9 +101,9 @@ class StepGuard:
             reason |= tf.minimum(count, 1) * 2 ** min(bit, 30)
         self.reason.assign(reason)
 
-    def look_at_values(self, *parts, first_bit):
+    def record_values(self, *parts, first_bit):
         """Records which parts, tensors, are not finite."""
-        self.look_at(*map(all_within, parts), first_bit=first_bit)
+        self.record(*map(all_within, parts), first_bit=first_bit)
 
     def if_sound(self, change, gradients):
         """Calls `change(gradients)` if the step is sound so far.
