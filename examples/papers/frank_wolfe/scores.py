@@ -4,8 +4,6 @@ import numpy as np
 
 from examples.papers.frank_wolfe.features import features, test_error
 
-#: How wide intervals may be, nats, where more than 1000 temperatures are allowed.
-_PRECISION = 0.02
 #: Units at which features are classified, beside every hundred.
 CLASSIFIED = 460
 

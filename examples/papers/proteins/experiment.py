@@ -29,7 +29,6 @@ def main():
             "penalty": penalty,
             "epochs": args.epochs,
             "rate": args.rate,
-            "temperatures": args.temperatures,
         }
         training.run(settings, pathlib.Path(args.data), records)
 
@@ -48,7 +47,6 @@ def parse_arguments():
     parser.add_argument("--penalties", nargs="+", type=float, default=[0.25])
     parser.add_argument("--epochs", type=int, default=150)
     parser.add_argument("--rate", type=float, default=0.003)
-    parser.add_argument("--temperatures", type=int, default=20_000)
     return parser.parse_args()
 
 
