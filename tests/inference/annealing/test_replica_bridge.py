@@ -161,8 +161,8 @@ def test_replicas_that_stay_where_they_started_have_no_error():
 
 def test_ess_is_what_was_measured():
     quick, slow = (two_modes(weight)[0] for weight in (0.1, 1.2))
-    sizes = [bridged(model, 4, 10, 200).ess for model in (quick, slow)]
-    assert 10 < sizes[1] < 0.5 * sizes[0] < 160 * 10
+    sizes = [bridged(model, 4, 40, 200).ess for model in (quick, slow)]
+    assert 40 < sizes[1] < 0.8 * sizes[0] < 160 * 40
 
 
 def test_chains_of_one_family_count_as_one():
