@@ -5,47 +5,40 @@ import time
 import keras
 import numpy as np
 from forked import start
+from small_models import binary, compiled
 
 import keras_rbm as kr
 from keras_rbm import rules
 from keras_rbm.models.files.saving import state_of
 
 EPOCHS = 6
-DATA = np.random.default_rng(0).integers(0, 2, (50, 6)).astype("float32")
+DATA = binary(50)
+SIZES = {"num_visible": 6, "seed": 1}
 
 
-def _pcd():
-    rbm = kr.RBM(4, num_visible=6, seed=1)
-    rule = rules.PersistentContrastiveDivergence(num_chains=5)
-    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule, jit_compile=False)
-    return rbm
-
-
-def _tempering():
-    rbm = kr.RBM(4, num_visible=6, seed=1)
-    rule = rules.ParallelTempering(num_chains=5, num_ladders=2)
-    rbm.compile(keras.optimizers.Adam(0.05), rule=rule, jit_compile=False)
-    return rbm
-
-
-def _dbm():
-    dbm = kr.DBM([4, 3], num_visible=6, seed=1)
-    rule = rules.PersistentContrastiveDivergence(num_chains=5, centered=True)
-    dbm.compile(keras.optimizers.Adam(0.05), rule=rule, jit_compile=False)
-    return dbm
-
-
-def _growing():
-    model = kr.InfiniteRBM(2 * EPOCHS, num_visible=6, seed=1)
-    model.compile(rule=rules.FrankWolfe(num_samples=50))
-    return model
+def _trained(model, optimizer, rule):
+    return compiled(model, optimizer, rule=rule, jit_compile=False)
 
 
 MODELS = {
-    "PCD": _pcd,
-    "parallel tempering": _tempering,
-    "DBM": _dbm,
-    "growing": _growing,
+    "PCD": lambda: _trained(
+        kr.RBM(4, **SIZES),
+        keras.optimizers.SGD(0.1, momentum=0.5),
+        rules.PersistentContrastiveDivergence(num_chains=5),
+    ),
+    "parallel tempering": lambda: _trained(
+        kr.RBM(4, **SIZES),
+        keras.optimizers.Adam(0.05),
+        rules.ParallelTempering(num_chains=5, num_ladders=2),
+    ),
+    "DBM": lambda: _trained(
+        kr.DBM([4, 3], **SIZES),
+        keras.optimizers.Adam(0.05),
+        rules.PersistentContrastiveDivergence(num_chains=5, centered=True),
+    ),
+    "growing": lambda: compiled(
+        kr.InfiniteRBM(2 * EPOCHS, **SIZES), rule=rules.FrankWolfe(num_samples=50)
+    ),
 }
 
 

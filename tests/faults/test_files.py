@@ -10,30 +10,24 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from same import assert_same, refused, unchanged
+from small_models import binary, compiled, slow
+from small_models import fitted as after_fit
 
 from keras_rbm import CRBM, DBN, RBM, InfiniteRBM
 
 pytestmark = pytest.mark.faults
 
-DATA = np.random.default_rng(0).integers(0, 2, (40, 6)).astype("float32")
+DATA = binary()
 
 
 def fitted(seed=0, **kwargs):
     rbm = RBM(4, seed=seed, **kwargs)
-    rbm.compile(keras.optimizers.Adam(0.01), rule="pcd")
-    rbm.fit(DATA, verbose=0)
-    return rbm
+    return after_fit(compiled(rbm, keras.optimizers.Adam(0.01), rule="pcd"), DATA)
 
 
-def everything(rbm):
-    variables = [*rbm.weights, *rbm.optimizer.variables, *rbm.learner.variables]
-    variables += [rbm.seed_generator.state]
-    return [np.array(variable) for variable in variables]
-
-
-def assert_same(one, other):
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
+def names_in(folder):
+    return [file.name for file in folder.iterdir()]
 
 
 @pytest.fixture
@@ -46,20 +40,17 @@ def full_disk():
     signal.signal(signal.SIGXFSZ, handler)
 
 
-MORE = [pytest.param(n, marks=pytest.mark.slow) for n in range(2000, 20000, 1000)]
-
-
-@pytest.mark.parametrize("size", [0, 1000, *MORE])
+@pytest.mark.parametrize("size", [0, 1000, *map(slow, range(2000, 20000, 1000))])
 def test_full_disk(size, tmp_path, full_disk):
     rbm, path = fitted(), tmp_path / "model.keras"
     rbm.save(path)
     before = path.read_bytes()
-    rbm.fit(DATA, verbose=0)
+    after_fit(rbm, DATA)
     full_disk(min(size, len(before) - 1))
     with pytest.raises(OSError):
         rbm.save(path)
     assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert names_in(tmp_path) == [path.name]
 
 
 _SAVE_WEIGHTS = """
@@ -87,22 +78,16 @@ def test_full_disk_in_a_process_of_its_own(size, tmp_path):
     np.testing.assert_array_equal(rbm.kernel, RBM(4, num_visible=6, seed=0).kernel)
 
 
-def test_export_that_fails(tmp_path, full_disk):
+def test_export_over_another_and_one_that_fails(tmp_path, full_disk):
     rbm, path = fitted(), tmp_path / "served"
     rbm.export(path)
+    rbm.export(str(path))
     before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
     full_disk(100)
     with pytest.raises((OSError, tf.errors.OpError)):
         rbm.export(path)
     assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
-    assert [file.name for file in tmp_path.iterdir()] == ["served"]
-
-
-def test_export_over_another(tmp_path):
-    rbm = fitted()
-    rbm.export(tmp_path / "served")
-    rbm.export(str(tmp_path / "served"))
-    assert [file.name for file in tmp_path.iterdir()] == ["served"]
+    assert names_in(tmp_path) == ["served"]
 
 
 def test_whoever_reads_meanwhile_sees_a_whole_file(tmp_path, monkeypatch):
@@ -120,75 +105,61 @@ def test_whoever_reads_meanwhile_sees_a_whole_file(tmp_path, monkeypatch):
     assert seen and isinstance(seen[0], RBM)
 
 
-@pytest.mark.parametrize("checkpoint", ["whole", "weights"])
-def test_model_checkpoint_writes_beside(checkpoint, tmp_path, monkeypatch):
-    renamed = []
-    replace = pathlib.os.replace
+@pytest.mark.parametrize("name", ["best.keras", "best.weights.h5"])
+def test_model_checkpoint_writes_beside(name, tmp_path, monkeypatch):
+    renamed, replace = [], pathlib.os.replace
     monkeypatch.setattr(
         "os.replace", lambda a, b: renamed.append(pathlib.Path(b).name) or replace(a, b)
     )
-    name = "best.keras" if checkpoint == "whole" else "best.weights.h5"
-    keep = keras.callbacks.ModelCheckpoint(
-        tmp_path / name, save_weights_only=checkpoint == "weights"
-    )
-    rbm = RBM(4, seed=0)
-    rbm.compile()
-    rbm.fit(DATA, callbacks=[keep], verbose=0)
+    options = {"save_weights_only": "weights" in name}
+    keep = keras.callbacks.ModelCheckpoint(tmp_path / name, **options)
+    after_fit(compiled(RBM(4, seed=0)), DATA, callbacks=[keep])
     assert renamed == [name]
 
 
 def test_refused_weights_change_nothing(tmp_path):
-    wide = RBM(5, seed=0)
-    wide.compile(keras.optimizers.Adam(0.5), rule="pcd")
-    wide.fit(DATA, epochs=3, verbose=0)
-    wide.save_weights(tmp_path / "wide.weights.h5")
-    rbm = fitted()
-    before = everything(rbm)
-    with pytest.raises(ValueError, match="Nothing was loaded"):
-        rbm.load_weights(tmp_path / "wide.weights.h5")
-    assert_same(before, everything(rbm))
+    rbm, path = fitted(), tmp_path / "other.weights.h5"
+    after_fit(compiled(RBM(5, seed=0), rule="pcd"), DATA).save_weights(path)
+    with refused("Nothing was loaded", rbm):
+        rbm.load_weights(path)
     dbn = DBN([rbm, RBM(3, seed=1)])
-    other = DBN([4, 2], seed=0)
-    other.compile()
-    other.fit(DATA, verbose=0)
-    other.save_weights(tmp_path / "other.weights.h5")
-    with pytest.raises(ValueError, match="could not be loaded"):
-        dbn.load_weights(tmp_path / "other.weights.h5")
-    assert_same(before, everything(rbm))
+    after_fit(compiled(DBN([4, 2], seed=0)), DATA).save_weights(path)
+    with unchanged(rbm), refused("could not be loaded"):
+        dbn.load_weights(path)
 
 
 def test_another_kind_of_model_is_refused(tmp_path):
-    gaussian = fitted(visible="gaussian")
     grown = InfiniteRBM(4, seed=0)
     grown.build((None, 6))
     conditional = CRBM(4, num_visible=6, num_features=6)
-    rbm = fitted()
-    before = everything(rbm)
-    for number, other in enumerate((gaussian, grown, conditional)):
-        path = tmp_path / f"{number}.weights.h5"
+    rbm, path = fitted(), tmp_path / "other.weights.h5"
+    for other in (fitted(visible="gaussian"), grown, conditional):
         other.save_weights(path)
-        with pytest.raises(ValueError, match="model of one kind: RBM of Bernoulli"):
+        with refused("model of one kind: RBM of Bernoulli", rbm):
             rbm.load_weights(path)
-    assert_same(before, everything(rbm))
 
 
 def test_a_subclass_loads_what_its_base_saved(tmp_path):
     class Mine(RBM):
         pass
 
-    rbm = fitted()
+    rbm, mine = fitted(), Mine(4, num_visible=6)
     rbm.save_weights(tmp_path / "a.weights.h5")
-    mine = Mine(4, num_visible=6)
     mine.load_weights(tmp_path / "a.weights.h5")
-    np.testing.assert_array_equal(mine.kernel, rbm.kernel)
+    assert_same(mine.weights, rbm.weights)
 
 
-def test_paths_that_are_none_of_ours(tmp_path):
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m: m.save("model.h5"), r"ends in '.keras'.*model.h5"),
+        (lambda m: m.save_weights("model.h5"), r"ends in '.weights.h5'"),
+        (lambda m: RBM(4).load_weights("a.weights.h5"), "built model in load_weights"),
+    ],
+)
+def test_paths_that_are_none_of_ours(call, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     rbm = fitted()
-    with pytest.raises(ValueError, match=r"ends in '.keras'.*model.h5"):
-        rbm.save(tmp_path / "model.h5")
-    with pytest.raises(ValueError, match=r"ends in '.weights.h5'"):
-        rbm.save_weights(tmp_path / "model.h5")
-    with pytest.raises(ValueError, match="built model in load_weights"):
-        RBM(4).load_weights(tmp_path / "model.weights.h5")
-    assert not any(tmp_path.iterdir())
+    with refused(words, rbm):
+        call(rbm)
+    assert not names_in(tmp_path)

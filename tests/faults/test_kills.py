@@ -6,6 +6,8 @@ import keras
 import numpy as np
 import pytest
 from killed_fit import DATA, MODELS, finished, killed
+from same import assert_same
+from small_models import fitted, quick
 
 pytestmark = pytest.mark.faults
 
@@ -36,8 +38,7 @@ def test_kill_9_and_resume(name, tmp_path):
 @pytest.fixture(scope="module")
 def whole():
     """Returns the state of a run that was never stopped."""
-    model = MODELS["PCD"]()
-    model.fit(DATA, batch_size=10, epochs=4, verbose=0)
+    model = fitted(MODELS["PCD"](), DATA, batch_size=10, epochs=4)
     return [variable.numpy() for variable in model.weights]
 
 
@@ -50,9 +51,8 @@ def backed_up(folder, epochs):
     spy = keras.callbacks.LambdaCallback(
         on_epoch_begin=lambda epoch, logs: begun.append(epoch)
     )
-    callbacks = [backup, spy]
-    model.fit(DATA, batch_size=10, epochs=epochs, callbacks=callbacks, verbose=0)
-    return model, begun
+    options = {"epochs": epochs, "callbacks": [backup, spy]}
+    return fitted(model, DATA, batch_size=10, **options), begun
 
 
 #: What a kill in the middle of writing, or of removing, leaves of a backup of two
@@ -74,10 +74,7 @@ def _write(record, epoch):
 QUICK = "weights of the next epoch", "half a record", "no weights"
 
 
-@pytest.mark.parametrize(
-    "left",
-    [pytest.param(x, marks=[] if x in QUICK else pytest.mark.slow) for x in LEFT],
-)
+@pytest.mark.parametrize("left", quick(LEFT, *QUICK))
 def test_what_a_kill_leaves_of_a_backup(left, whole, tmp_path):
     """An empty record ended in an error of JSON; without weights nothing was trained.
 
@@ -89,8 +86,7 @@ def test_what_a_kill_leaves_of_a_backup(left, whole, tmp_path):
     with pytest.warns(UserWarning, match="backup's weights are of epoch"):
         model, begun = backed_up(tmp_path, epochs=4)
     assert begun == to_come
-    for variable, value in zip(model.weights, whole, strict=True):
-        np.testing.assert_array_equal(variable, value)
+    assert_same(model.weights, whole)
 
 
 def test_a_finished_run_is_not_repeated(tmp_path):

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
+from same import assert_same, refused, unchanged
+from small_models import compiled, fitted, quick, randomized, reloaded
 
 import keras_rbm as kr
 from keras_rbm.layers import RBMPrior
@@ -14,10 +16,8 @@ CODES = RNG.random((30, 5)).astype("float32")
 
 
 def random_rbm(visible="bernoulli"):
-    rbm = kr.RBM(3, visible=visible, num_visible=5, kernel_regularizer=None, seed=0)
-    for variable in rbm.trainable_variables:
-        variable.assign(0.7 * np.random.default_rng(1).normal(size=variable.shape))
-    return rbm
+    options = {"num_visible": 5, "kernel_regularizer": None, "seed": 0}
+    return randomized(kr.RBM(3, visible=visible, **options), 0.7)
 
 
 @pytest.mark.parametrize("visible", ["bernoulli", "gaussian"])
@@ -41,26 +41,17 @@ def test_gradients_are_those_of_the_negative_log_density(visible):
     want = tape.gradient(total, [codes, *variables])
     np.testing.assert_allclose(loss, energy, rtol=1e-6)
     np.testing.assert_allclose(found[0], want[0], atol=1e-7)
-    for own, other in zip(found[1:], want[1:], strict=True):
-        # A statistic's deviation is at most about 2 here.
-        np.testing.assert_allclose(own, other, atol=5 * 2 / np.sqrt(20_000))
+    # A statistic's deviation is at most about 2 here.
+    assert_same(found[1:], want[1:], atol=5 * 2 / np.sqrt(20_000))
 
 
 def autoencoder(seed=0, jit_compile=False, **kwargs):
     keras.utils.set_random_seed(seed)
     prior = RBMPrior(kr.RBM(3, seed=0), num_chains=10, seed=0, **kwargs)
-    model = keras.Sequential(
-        [
-            keras.Input((4,)),
-            keras.layers.Dense(5, activation="sigmoid"),
-            prior,
-            keras.layers.Dense(4, activation="sigmoid"),
-        ]
-    )
-    model.compile(
-        keras.optimizers.Adam(0.05), "binary_crossentropy", jit_compile=jit_compile
-    )
-    return model, prior
+    dense = [keras.layers.Dense(size, "sigmoid") for size in (5, 4)]
+    model = keras.Sequential([keras.Input((4,)), dense[0], prior, dense[1]])
+    options = {"loss": "binary_crossentropy", "jit_compile": jit_compile}
+    return compiled(model, keras.optimizers.Adam(0.05), **options), prior
 
 
 ROWS = np.repeat(np.eye(4, dtype="float32"), 8, 0)
@@ -68,14 +59,12 @@ ROWS = np.repeat(np.eye(4, dtype="float32"), 8, 0)
 
 def test_trains_saves_and_goes_on_alike(tmp_path):
     model, prior = autoencoder()
-    model.fit(ROWS, ROWS, verbose=0, shuffle=False)
+    fitted(model, ROWS, ROWS, shuffle=False)
     moved = prior.chains.numpy()
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
+    again = reloaded(model, tmp_path)
     for each in (model, again):
-        each.fit(ROWS, ROWS, verbose=0, shuffle=False)
-    for own, other in zip(model.variables, again.variables, strict=True):
-        np.testing.assert_array_equal(own, other)
+        fitted(each, ROWS, ROWS, shuffle=False)
+    assert_same(model.variables, again.variables)
     assert (prior.chains.numpy() != moved).any()
     np.testing.assert_allclose(prior.rbm.base_rate, 0.5, atol=0.4)
     assert (prior.rbm.base_rate != 0.5).numpy().any()
@@ -95,10 +84,8 @@ def test_the_same_with_xla_and_without():
 
 def test_evaluating_moves_nothing():
     model, prior = autoencoder()
-    before = [v.numpy() for v in prior.variables]
-    loss = model.evaluate(ROWS, ROWS, verbose=0)
-    for variable, value in zip(prior.variables, before, strict=True):
-        np.testing.assert_array_equal(variable, value)
+    with unchanged(prior):
+        loss = model.evaluate(ROWS, ROWS, verbose=0)
     codes = model.layers[0](ROWS)
     crossentropy = keras.losses.binary_crossentropy(ROWS, model(ROWS))
     energy = prior.rbm.potentials().free_energy(codes)
@@ -111,8 +98,8 @@ def test_it_learns_the_codes():
     prior = RBMPrior(kr.RBM(2, kernel_regularizer=None, seed=0), seed=0)
     model = keras.Sequential([keras.Input((4,)), prior])
     falling = keras.optimizers.schedules.PolynomialDecay(0.05, 160, 0.0)
-    model.compile(keras.optimizers.Adam(falling), lambda y, p: 0.0 * p)
-    model.fit(codes, codes, epochs=40, verbose=0)
+    compiled(model, keras.optimizers.Adam(falling), lambda y, p: 0.0 * p)
+    fitted(model, codes, codes, epochs=40)
     scores = prior.rbm.log_likelihood(codes[[0, -1]], "exact")
     assert np.mean(scores) > -4 * np.log(2) + 1.0
 
@@ -124,36 +111,40 @@ def test_fresh_chains():
     assert 0.0 < np.mean(prior.chains) < 1.0
 
 
-def test_codes_of_other_units_are_refused():
-    prior = RBMPrior(kr.RBM(3, seed=0), seed=0)
-    with pytest.raises(ValueError, match="codes between 0 and 1 .*from -1 to 0.997"):
-        prior(np.concatenate([CODES[:, :4], -np.ones((30, 1))], 1))
-    with pytest.raises(ValueError, match="shape"):
-        RBMPrior(kr.RBM(3))(np.zeros((2, 3, 4)))
-    with pytest.raises(ValueError, match="numbers"):
-        RBMPrior(kr.RBM(3, visible=kr.units.Categorical(3)))(CODES)
-    with pytest.raises(ValueError, match="width"):
-        RBMPrior(kr.RBM(3, num_visible=6))(CODES)
-    with pytest.raises(TypeError, match="to_rbm"):
-        RBMPrior(kr.InfiniteRBM(3))
+NEGATIVE = np.concatenate([CODES[:, :4], -np.ones((30, 1))], 1)
+CATEGORICAL = kr.units.Categorical(3)
+REFUSALS = [
+    (lambda: RBMPrior(kr.RBM(3))(NEGATIVE), "codes between 0 and 1 .*from -1 to 0.997"),
+    (lambda: RBMPrior(kr.RBM(3))(np.zeros((2, 3, 4))), "shape"),
+    (lambda: RBMPrior(kr.RBM(3, visible=CATEGORICAL))(CODES), "numbers"),
+    (lambda: RBMPrior(kr.RBM(3, num_visible=6))(CODES), "width"),
+    (lambda: RBMPrior(kr.InfiniteRBM(3)), "to_rbm"),
+    (lambda: RBMPrior("rbm"), "rbm"),
+    (lambda: RBMPrior(kr.RBM(2), gibbs_steps=0), "gibbs_steps"),
+    (lambda: RBMPrior(kr.RBM(2), num_chains=1.5), "num_chains"),
+]
 
 
-@pytest.mark.parametrize(
-    "jit_compile", [pytest.param(True, marks=pytest.mark.slow), False]
-)
+@pytest.mark.parametrize(("make", "words"), REFUSALS)
+def test_refused(make, words):
+    is_no_rbm = words in ("to_rbm", "rbm")
+    with refused(words, error=TypeError if is_no_rbm else ValueError):
+        make()
+
+
+@pytest.mark.parametrize("jit_compile", quick([True, False], False))
 def test_codes_beyond_the_units_leave_the_rbm_as_it_is(jit_compile):
     model, prior = autoencoder(jit_compile=jit_compile)
-    model.fit(ROWS, ROWS, verbose=0)
-    before = [v.numpy() for v in prior.rbm.weights]
+    fitted(model, ROWS, ROWS)
     model.layers[0].activation = lambda x: 3.0 + x
-    model.compile("sgd", "mse", jit_compile=jit_compile)
+    compiled(model, "sgd", "mse", jit_compile=jit_compile)
+    before = [variable.numpy() for variable in prior.rbm.weights]
     if jit_compile:
         assert np.isnan(model.fit(ROWS, ROWS, verbose=0).history["loss"]).all()
     else:
         with pytest.raises(tf.errors.InvalidArgumentError, match="between 0 and 1"):
             model.fit(ROWS, ROWS, verbose=0)
-    for variable, old in zip(prior.rbm.weights, before, strict=True):
-        np.testing.assert_array_equal(variable, old)
+    assert_same(prior.rbm.weights, before)
 
 
 @pytest.mark.parametrize("how", ["argument", "attribute", "rbm"])
@@ -163,37 +154,27 @@ def test_a_frozen_prior_stays(how):
         prior.trainable = False
     elif how == "rbm":
         prior.rbm.trainable = False
-    model.compile("sgd", "mse")
-    before = [v.numpy() for v in prior.weights]
-    model.fit(ROWS, ROWS, verbose=0)
-    for variable, old in zip(prior.weights, before, strict=True):
-        np.testing.assert_array_equal(variable, old)
+    compiled(model, "sgd", "mse")
+    before = [variable.numpy() for variable in prior.weights]
+    fitted(model, ROWS, ROWS)
+    assert_same(prior.weights, before)
     assert len(model.trainable_variables) == 4
 
 
 def test_half_precision_and_files_of_what_is_not_built(tmp_path):
     model, _ = autoencoder(dtype="mixed_bfloat16")
-    model.fit(ROWS, ROWS, verbose=0)
+    fitted(model, ROWS, ROWS)
     lazy = keras.Sequential([keras.layers.Dense(4), RBMPrior(kr.RBM(2))])
     with pytest.warns(UserWarning, match="not yet been built"):
         lazy.save(tmp_path / "lazy.keras")
     keras.saving.load_model(tmp_path / "lazy.keras")
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"rbm": "rbm"}, {"gibbs_steps": 0}, {"num_chains": 1.5}]
-)
-def test_bad_arguments(arguments):
-    with pytest.raises((TypeError, ValueError), match=next(iter(arguments))):
-        RBMPrior(**{"rbm": kr.RBM(2)} | arguments)
-
-
 @pytest.mark.slow
 def test_replicas_have_chains_of_their_own():
-    strategy = two_cpus()
-    with strategy.scope():
+    with two_cpus().scope():
         model, prior = autoencoder()
-    model.fit(ROWS, ROWS, batch_size=16, verbose=0)
+    fitted(model, ROWS, ROWS, batch_size=16)
     one, two = prior.chains.value.values
     assert (one.numpy() != two.numpy()).any()
 
