@@ -48,18 +48,11 @@ def test_each_epoch_trains_with_its_sweeps():
         by_hand.inference.max_iterations = few(epoch)
         by_hand.fit(X, Y, initial_epoch=epoch, epochs=epoch + 1, verbose=0)
     np.testing.assert_array_equal(scheduled.kernel, by_hand.kernel)
+    # Validation and prediction go on with the last ones.
+    assert scheduled.evaluate(X, Y, verbose=0) == by_hand.evaluate(X, Y, verbose=0)
+    np.testing.assert_array_equal(scheduled(X), by_hand(X))
     fit(constant, lambda epoch: 1, 3)
     assert (abs(scheduled.kernel - constant.kernel) > 1e-4).numpy().any()
-
-
-def test_validation_and_prediction_go_on_with_them():
-    scheduled, fixed = compiled(), compiled(inference.BeliefPropagation(tolerance=0.0))
-    fixed.inference.max_iterations = 2
-    scheduled.optimizer.learning_rate = fixed.optimizer.learning_rate = 0.0
-    scheduled.fit(X, Y, callbacks=[IterationSchedule(lambda epoch: 2)], verbose=0)
-    fixed.fit(X, Y, verbose=0)
-    assert scheduled.evaluate(X, Y, verbose=0) == fixed.evaluate(X, Y, verbose=0)
-    np.testing.assert_array_equal(scheduled(X), fixed(X))
 
 
 def test_a_resumed_fit_goes_on_where_it_stopped(tmp_path):
@@ -71,18 +64,6 @@ def test_a_resumed_fit_goes_on_where_it_stopped(tmp_path):
     assert part.inference.max_iterations == 2
     assert fit(part, few, 4, initial_epoch=2) == [3, 4]
     np.testing.assert_array_equal(whole.kernel, part.kernel)
-
-
-@pytest.mark.slow
-def test_a_restored_backup_goes_on_where_it_stopped(tmp_path):
-    def backup():
-        return [keras.callbacks.BackupAndRestore(tmp_path, delete_checkpoint=False)]
-
-    whole, resumed = compiled(), compiled()
-    fit(whole, few, 4)
-    fit(compiled(), few, 2, backup())
-    assert fit(resumed, few, 4, backup()) == [3, 4]
-    np.testing.assert_array_equal(whole.kernel, resumed.kernel)
 
 
 @pytest.mark.usefixtures("as_users_run")

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from comparisons import assert_equal
 
 from keras_rbm.datasets import binarize, corrupt, flip, occlude, shuffled_batches
 
@@ -48,11 +49,6 @@ class TestFlip:
             corrupted(corrupt(zeros(), flip(probability))), probability
         )
 
-    @pytest.mark.parametrize("probability", [-0.1, 1.1, np.nan, "0.1", None])
-    def test_bad_probability(self, probability):
-        with pytest.raises(ValueError, match=f"Received: probability={probability!r}"):
-            flip(probability)
-
 
 class TestOcclude:
     def test_every_position_is_equally_likely(self):
@@ -77,23 +73,6 @@ class TestOcclude:
         ((noisy, _),) = corrupt(gray, occlude(2, value=0.75))
         np.testing.assert_array_equal(np.sort(noisy), [[0.25] * 5 + [0.75] * 4] * 50)
 
-    @pytest.mark.parametrize(
-        "kwargs, message",
-        [
-            ({"size": 0}, "Received: size=0"),
-            ({"size": 2.0}, "Received: size=2.0"),
-            ({"size": 2, "value": 2}, "Received: value=2"),
-            ({"size": 2, "value": np.nan}, "Received: value=nan"),
-            ({"size": 2}, "Received: image_shape=None for 12 units"),
-            ({"size": 2, "image_shape": (3, 5)}, r"Received: image_shape=\(3, 5\)"),
-            ({"size": 2, "image_shape": 12}, "Received: image_shape=12"),
-            ({"size": 4, "image_shape": (3, 4)}, "Received: size=4"),
-        ],
-    )
-    def test_bad_input(self, kwargs, message):
-        with pytest.raises(ValueError, match=message):
-            corrupt(zeros(width=12), occlude(**kwargs))
-
 
 @pytest.mark.parametrize("corruption", [flip(0.5), occlude(2, 1.0, (3, 4))])
 class TestCorrupt:
@@ -106,33 +85,25 @@ class TestCorrupt:
         other = corrupted(corrupt(zeros(), corruption, seed=6))
         assert (draws[0] != other).any()
 
-    def test_examples_differ(self, corruption):
-        images = corrupted(corrupt(zeros(), corruption))
-        (batch,) = corrupted(corrupt(zeros().batch(20), corruption))
-        assert len(np.unique(images, axis=0)) > 1
-        assert len(np.unique(batch, axis=0)) > 1
-
-    def test_same_every_epoch(self, corruption):
+    def test_examples_differ_and_epochs_if_drawn_anew(self, corruption):
         pairs = corrupt(zeros(), corruption)
         np.testing.assert_array_equal(corrupted(pairs), corrupted(pairs))
-
-    def test_fresh_every_epoch(self, corruption):
+        (batch,) = corrupted(corrupt(zeros().batch(20), corruption))
+        for images in (corrupted(pairs), batch):
+            assert len(np.unique(images, axis=0)) > 1
         pairs = corrupt(zeros(), corruption, redraw=True)
         assert (corrupted(pairs) != corrupted(pairs)).any()
 
     def test_a_counter_makes_it_resumable(self, corruption):
         counter = tf.Variable(0, dtype=tf.int64)
-        kwargs = {"redraw": True, "iterations": counter}
-
-        def epoch(pairs, step):
-            counter.assign(step)
-            return corrupted(pairs)
-
-        uninterrupted = corrupt(zeros(), corruption, **kwargs)
-        first, second = (epoch(uninterrupted, step) for step in (0, 20))
-        resumed = corrupt(zeros(), corruption, **kwargs)
-        np.testing.assert_array_equal(epoch(resumed, 20), second)
-        assert (first != second).any()
+        whole, resumed = (
+            corrupt(zeros(), corruption, redraw=True, iterations=counter)
+            for _ in range(2)
+        )
+        first = corrupted(whole)
+        counter.assign(20)
+        np.testing.assert_array_equal(corrupted(resumed), corrupted(whole))
+        assert (first != corrupted(whole)).any()
 
     @pytest.mark.parametrize("redraw", [False, True])
     @pytest.mark.parametrize("batched", [False, True])
@@ -146,8 +117,7 @@ class TestCorrupt:
         assert pairs.element_spec == (spec, spec, rest)
         assert pairs.cardinality() == dataset.cardinality()
         for (_, *kept), element in zip(pairs, dataset, strict=True):
-            for one, other in zip(kept, element, strict=True):
-                np.testing.assert_array_equal(one, other)
+            assert_equal(kept, element)
 
     def test_pairs_stay_together_when_shuffled_afterwards(self, corruption):
         clean = np.random.default_rng(0).uniform(size=(20, 12)).astype("float32")
@@ -176,26 +146,6 @@ def test_a_corruption_of_your_own():
     ones = tf.data.Dataset.from_tensors(tf.ones([4]))
     ((noisy, clean),) = corrupt(ones, darken)
     assert (noisy.numpy() < clean.numpy()).all()
-
-
-@pytest.mark.parametrize(
-    "args, kwargs, error, message",
-    [
-        ((np.zeros((2, 4)), flip(0.1)), {}, TypeError, "from_tensor_slices"),
-        ((zeros(), 0.1), {}, TypeError, "'float' object is not callable"),
-        ((zeros(), flip(0.1)), {"seed": 0.5}, ValueError, "Received: seed=0.5"),
-        ((tf.data.Dataset.range(3), flip(0.1)), {}, ValueError, "begin with floats"),
-        (
-            (tf.data.Dataset.from_tensors({"image": [0.5]}), flip(0.1)),
-            {},
-            ValueError,
-            "begin with floats",
-        ),
-    ],
-)
-def test_bad_input(args, kwargs, error, message):
-    with pytest.raises(error, match=message):
-        corrupt(*args, **kwargs)
 
 
 def test_flipping_needs_values_from_0_to_1():

@@ -45,17 +45,6 @@ def test_malformed_files(tmp_path, text, message):
         read(tmp_path, text)
 
 
-def test_bad_arguments(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        fasta(tmp_path / "none.fasta")
-    for alphabet in ("", "A", "AAC", 3):
-        with pytest.raises(ValueError, match="alphabet of at least two"):
-            read(tmp_path, ">\nA", alphabet=alphabet)
-    for distance in (-0.1, 1.0, "a", None):
-        with pytest.raises(ValueError, match="distance < 1"):
-            sequence_weights(np.zeros((2, 3), int), distance)
-
-
 @pytest.mark.parametrize("distance", [0.0, 0.1, 0.25, 0.3])
 def test_weights_are_one_over_the_number_of_near_ones(distance):
     rng = np.random.default_rng(0)

@@ -49,7 +49,8 @@ def test_a_missing_package_is_named(data_dir, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_bars_and_stripes_has_the_exact_proportions(size, data_dir):
-    rows = as_array(load("bars_and_stripes", size=size, data_dir=data_dir))
+    given = {} if size == 3 else {"size": size}
+    rows = as_array(load("bars_and_stripes", data_dir=data_dir, **given))
     assert rows.shape == (2 * 2**size, size**2)
     counts = collections.Counter(map(tuple, rows))
     empty, full = (0.0,) * size**2, (1.0,) * size**2
@@ -61,12 +62,6 @@ def test_bars_and_stripes_has_the_exact_proportions(size, data_dir):
     for row in counts:
         image = np.reshape(row, (size, size))
         assert (image == image[0]).all() or (image == image[:, :1]).all()
-
-
-def test_bars_and_stripes_of_three_has_fourteen_patterns(data_dir):
-    rows = as_array(load("bars_and_stripes", data_dir=data_dir))
-    probabilities = sorted(np.unique(rows, axis=0, return_counts=True)[1] / len(rows))
-    np.testing.assert_array_equal(probabilities, [1 / 16] * 12 + [1 / 8] * 2)
 
 
 @pytest.mark.parametrize("size, length", [(9, 1), (7, 3), (4, 4)])
@@ -137,29 +132,6 @@ def test_labels_stay_with_their_vectors(data_dir):
     assert sampled.element_spec[1] == tf.TensorSpec((), tf.int64)
 
 
-@pytest.mark.parametrize(
-    "args, kwargs, message",
-    [
-        (["mnsit"], {}, r"Expected the name .* Received: name='mnsit'"),
-        (["omniglot28", "validation"], {}, r"among \('train', 'test'\).*'validation'"),
-        (["mnist", "train[:9]"], {}, r"split='train\[:9\]'"),
-        (["shifting_bar"], {"with_labels": True}, r"with labels, one of \['caltech101"),
-        (["digits"], {"binarize": "median"}, r"Received: method='median'"),
-        (["digits"], {"size": 3}, r"Received: size=3"),
-        (["bars_and_stripes"], {"size": 0}, r"from 1 to 12. Received: size=0"),
-        (["bars_and_stripes"], {"size": 13}, r"from 1 to 12. Received: size=13"),
-        (["bars_and_stripes"], {"length": 1}, r"Received: length=1"),
-        (["shifting_bar"], {"size": 0}, r"Received: size=0, length=1"),
-        (["shifting_bar"], {"size": 3, "length": 4}, r"Received: size=3, length=4"),
-        (["shifting_bar"], {"size": 3.5}, r"Received: size=3.5"),
-    ],
-)
-def test_bad_requests(args, kwargs, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        load(*args, data_dir=tmp_path, **kwargs)
-    assert not any(tmp_path.iterdir())
-
-
 @pytest.mark.multiprocess
 def test_importing_a_folder_registers_its_builder(data_dir):
     import tensorflow_datasets as tfds
@@ -171,35 +143,20 @@ def test_importing_a_folder_registers_its_builder(data_dir):
 
 
 @pytest.mark.slow
-def test_mnist_splits(real_data):
-    kwargs = {"data_dir": real_data / "tfds"}
-    labeled = load("mnist", with_labels=True, **kwargs)
-    assert labeled.cardinality() == 50_000
-    validation = load("mnist", "validation", **kwargs)
-    assert validation.cardinality() == 10_000
-    part = as_array(validation.take(1_000))
-    assert part.shape == (1_000, 784) and part.dtype == np.float32
-    assert part.min() == 0 and part.max() == 1
-    # The mean intensity of the 60,000 images that TFDS calls train is 0.1307; that of
-    # 1,000 of them has a standard error of 0.0013.
-    assert part.mean(dtype=float) == pytest.approx(0.1307, abs=4 * 0.0013)
-    # The division is part of the interface.
-    digits = [int(y) for _, y in labeled.take(10)]
-    assert digits == [7, 9, 2, 7, 6, 2, 3, 0, 1, 7]
-    assert load("mnist", "test", **kwargs).cardinality() == 10_000
-
-
-@pytest.mark.slow
-def test_all_of_mnist(real_data):
+def test_mnist(real_data):
     kwargs = {"data_dir": real_data / "tfds"}
     train, validation = (
         as_array(load("mnist", split, **kwargs)) for split in ("train", "validation")
     )
     assert train.shape == (50_000, 784) and validation.shape == (10_000, 784)
+    assert load("mnist", "test", **kwargs).cardinality() == 10_000
     assert train.dtype == np.float32 and train.min() == 0 and train.max() == 1
     # The mean intensity of the 60,000 images that TFDS calls train is 0.1307.
     mean = (5 * train.mean(dtype=float) + validation.mean(dtype=float)) / 6
     assert mean == pytest.approx(0.1307, abs=5e-5)
+    # The division is part of the interface.
+    labeled = load("mnist", with_labels=True, **kwargs)
+    assert [int(y) for _, y in labeled.take(10)] == [7, 9, 2, 7, 6, 2, 3, 0, 1, 7]
 
 
 def test_binarized_mnist_is_binary(real_data):

@@ -15,31 +15,42 @@ EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture
-def run_script(tmp_path, monkeypatch, capsys):
+def call_main(tmp_path, monkeypatch, capsys):
+    """Returns a function that calls `main` of a module with the script's arguments."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLES)  # as the script's own folder is
+
+    def call(main, *arguments):
+        monkeypatch.setattr(sys, "argv", ["script.py", *map(str, arguments)])
+        main()
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def run_script(call_main):
     """Returns a function that runs an example as `python examples/script.py` does."""
 
     def run(script, options, out=None):
-        arguments = [script, *options.split()]
-        if out is not None:
-            arguments += ["--out", str(out)]
-        monkeypatch.setattr(sys, "argv", arguments)
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.syspath_prepend(EXAMPLES)  # as the script's own folder is
-        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
-        return capsys.readouterr().out
+        out = [] if out is None else ["--out", out]
+        path = str(EXAMPLES / script)
+        return call_main(
+            lambda: runpy.run_path(path, run_name="__main__"), *options.split(), *out
+        )
 
     return run
 
 
 @pytest.fixture
-def import_paper(monkeypatch):
-    """Returns a function that imports a module of `examples/papers`."""
+def import_example(monkeypatch):
+    """Returns a function that imports a module of `examples`."""
     monkeypatch.syspath_prepend(ROOT)
-    return lambda name: importlib.import_module(f"examples.papers.{name}")
+    return lambda name: importlib.import_module(f"examples.{name}")
 
 
 @pytest.fixture
-def page_of(import_paper):
+def page_of(import_example):
     """Returns a function of a page of results and records to what the page shows."""
 
     def fill(name, records):

@@ -12,8 +12,8 @@ import keras_rbm as kr
 
 
 @pytest.fixture
-def script(import_paper, monkeypatch):
-    script = import_paper("frank_wolfe.experiment")
+def script(import_example, monkeypatch):
+    script = import_example("papers.frank_wolfe.experiment")
 
     def load(name):
         """Returns 12 pixels that four hidden causes switch on."""

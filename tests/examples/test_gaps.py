@@ -7,10 +7,8 @@ import pytest
 
 
 @pytest.fixture
-def gaps(import_paper):  # which puts the root on the path
-    from examples import gaps
-
-    return gaps
+def gaps(import_example):
+    return import_example("gaps")
 
 
 def run(run_script, folder, options):

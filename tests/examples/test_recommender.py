@@ -33,10 +33,8 @@ def test_tastes_beat_means(run_script, folder, unit):
     assert [int(film) % 2 for film in recommended[:2]] == [1, 1]
 
 
-def test_means_are_what_minimizes_regularized_errors():
+def test_means_are_what_minimizes_regularized_errors(import_example):
     """Squared errors plus 5 times the squares of all deviations are least there."""
-    from examples.recommender import Means
-
     rng = np.random.default_rng(0)
     users, items = np.nonzero(rng.random((30, 20)) < 0.4)
     stars = rng.integers(1, 6, len(users))
@@ -49,7 +47,7 @@ def test_means_are_what_minimizes_regularized_errors():
         design.T @ design + 5 * np.eye(50), design.T @ (stars - mean)
     )
     expected = mean + both[:30, np.newaxis] + both[30:]
-    means = Means(rows)
+    means = import_example("recommender").Means(rows)
     np.testing.assert_allclose(means(rows), expected, atol=1e-4)
     # A new user who rated nothing, and one who rated as the first did.
     new = means(np.stack([np.full(20, np.nan), rows[0]]))

@@ -19,7 +19,7 @@ PAGES = sorted(page.stem for page in RESULTS.glob("*.md"))
         for name in PAGES
     ],
 )
-def test_page_is_what_the_records_give(name, tmp_path, import_paper):
+def test_page_is_what_the_records_give(name, tmp_path, import_example):
     if name == "proteins":
         pytest.importorskip("logomaker")
     records = shutil.copytree(

@@ -13,8 +13,8 @@ import pytest
         ("MLE-BP", {"optimizer": "decay", "weight_decay": 0.1}),
     ],
 )
-def test_a_run_is_recorded(import_paper, monkeypatch, tmp_path, learner, extra):
-    script = import_paper("structured_prediction.experiment")
+def test_a_run_is_recorded(import_example, monkeypatch, tmp_path, learner, extra):
+    script = import_example("papers.structured_prediction.experiment")
     monkeypatch.setitem(script.ALL_TASKS, "tiny", ("digits", "noisy", 10, "tiny"))
     settings = {
         "task": "tiny",

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 import tensorflow as tf
-from brute_force import random_potentials
+from brute_force import random_gaussian_potentials, random_potentials
 
-from keras_rbm import inference
+import keras_rbm
+from keras_rbm import inference, units
 
 MODEL = random_potentials(4, 3)
 STATES = np.random.default_rng(0).integers(0, 2, (12, 4)).astype("float32")
@@ -69,25 +70,62 @@ def test_what_is_no_model():
                 call(model)
 
 
-def test_base_and_weights():
-    with pytest.raises(ValueError, match=r"Expected base of shape \(4,\)"):
-        inference.annealed_importance_sampling(MODEL, base=STATES, betas=5)
-    with pytest.raises(TypeError, match="Expected base as a dense"):
-        inference.anneal(MODEL, base="zero")
-    with pytest.raises(ValueError, match="Expected weights of shape"):
-        inference.conditional_moments(MODEL, STATES, np.ones(3))
-    with pytest.raises(TypeError, match="Expected weights as a dense"):
-        inference.sum_product(MODEL, weights="equal")
+GAUSSIAN = random_gaussian_potentials(3, 3).visible
+ENDLESS = inference.Potentials(tf.zeros((3, 3)), GAUSSIAN, GAUSSIAN)
+LARGE = random_potentials(30, 31)
+CATEGORIES = keras_rbm.RBM(
+    2, visible=units.Categorical(3), hidden="gaussian", num_visible=4
+).potentials()
+
+
+def gibbs(num_sweeps, seed=0):
+    return inference.gibbs_chain(MODEL, STATES, seed, num_sweeps=num_sweeps)
+
+
+def ais(base):
+    return inference.annealed_importance_sampling(MODEL, base=base, betas=5)
+
+
+def couplings(weights):
+    return inference.effective_couplings(CATEGORIES, STATES, weights)
+
+
+SEED = "Expected seed to be an int"
+#: What is called with what, and what is said.
+REFUSED = [
+    (ais, (STATES,), r"Expected base of shape \(4,\)"),
+    (lambda base: inference.anneal(MODEL, base=base), ("zero",), "base as a dense"),
+    (inference.conditional_moments, (MODEL, STATES, np.ones(3)), "weights of shape"),
+    (inference.sum_product, (MODEL, "equal"), "Expected weights as a dense"),
+    *((gibbs, (n,), "int num_sweeps ≥ 0") for n in map(tf.constant, ([1, 2], 2.0, -1))),
+    *((gibbs, (1, s), SEED) for s in ("text", [0.5, 1.0], np.array(["a"]), {}, None)),
+    (inference.exact_log_partition, (LARGE,), "at most 25 binary .*num_visible=30"),
+    (inference.exact_log_partition, (ENDLESS,), "at least one layer of units with fin"),
+    (inference.Exact(), (LARGE,), "at most 25 binary units"),
+    (inference.Exact(), (MODEL, None, "all"), "(?s)pairwise.*'all'"),
+    (inference.Exact(), (ENDLESS,), "(?s)one layer.*Gaussian.*MeanField"),
+    (
+        inference.pseudo_log_likelihood,
+        (ENDLESS, tf.zeros((1, 3))),
+        "finitely many.*Gau",
+    ),
+    (couplings, (np.ones(3),), "weights of shape"),
+    *(
+        (couplings, (w,), "≥ 0")
+        for w in (np.zeros(12), -np.ones(12), np.full(12, np.nan))
+    ),
+    (inference.contact_scores, (tf.eye(12), 5), "rows that are a multiple"),
+    (inference.contact_scores, (tf.zeros((3, 4)), 3), "rows that are a multiple"),
+    (inference.contact_scores, (tf.eye(12), 1), "num_units ≥ 2"),
+    (inference.contact_scores, (tf.eye(12), 2.0), "num_units ≥ 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "word"), REFUSED)
+def test_what_is_refused(call, arguments, word):
+    with pytest.raises((TypeError, ValueError), match=word):
+        call(*arguments)
 
 
 def test_counts_that_are_tensors():
-    for count in (tf.constant([1, 2]), tf.constant(2.0), tf.constant(-1)):
-        with pytest.raises(ValueError, match="Expected an int num_sweeps ≥ 0"):
-            inference.gibbs_chain(MODEL, STATES, 0, num_sweeps=count)
-    inference.gibbs_chain(MODEL, STATES, 0, num_sweeps=tf.constant(2))
-
-
-@pytest.mark.parametrize("seed", ["text", [0.5, 1.0], np.array(["a", "b"]), {}, None])
-def test_seeds(seed):
-    with pytest.raises(ValueError, match="Expected seed to be an int"):
-        inference.gibbs_sweep(MODEL, STATES, seed)
+    gibbs(tf.constant(2))

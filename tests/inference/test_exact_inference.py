@@ -1,16 +1,13 @@
+"""Exact inference for many models at once, against enumeration."""
+
 import message_passing as reference
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import Enumerated, random_gaussian_potentials, random_potentials
+from brute_force import Enumerated, random_gaussian_potentials
 from message_passing import random_batch, rows
 
-from keras_rbm.inference import (
-    Exact,
-    Potentials,
-    exact_log_partition,
-    exact_moments,
-)
+from keras_rbm.inference import Exact, Potentials, exact_log_partition, exact_moments
 
 #: Both of more units than are enumerated for many models at once.
 LARGE = 13, 14
@@ -27,24 +24,15 @@ def assert_exact(beliefs, model):
 
 
 @pytest.mark.parametrize(
-    "sizes",
-    [(9, 5), (4, 7), (1, 1), pytest.param(LARGE, marks=pytest.mark.slow)],
-    ids=str,
+    "sizes", [(9, 5), (4, 7), (1, 1), pytest.param(LARGE, marks=pytest.mark.slow)]
 )
-def test_equals_enumeration(sizes):
-    model = random_potentials(*sizes)
-    assert_exact(Exact()(model), model)
-
-
-@pytest.mark.parametrize(
-    "sizes", [(9, 5), (4, 7), pytest.param(LARGE, marks=pytest.mark.slow)], ids=str
-)
-def test_equals_enumeration_in_batches(sizes):
+def test_equals_enumeration_alone_and_in_batches(sizes):
     potentials = random_batch(*sizes, batch_size=6)
     beliefs = Exact()(potentials, pairwise="each")
     for n, model in enumerate(rows(potentials)):
         row = type(beliefs)(*(np.asarray(leaf)[n] for leaf in beliefs))
         assert_exact(row, model)
+    assert_exact(Exact()(model), model)
 
 
 def test_many_models_are_enumerated_in_several_chunks():
@@ -57,32 +45,16 @@ def test_many_models_are_enumerated_in_several_chunks():
         np.testing.assert_allclose(whole.log_partition[n], one.log_partition, 1e-5)
 
 
-def test_either_bias_may_have_the_batch():
+def test_what_every_inference_does():
     reference.assert_either_bias_may_have_the_batch(Exact())
-
-
-def test_shapes_and_weights():
     reference.assert_shapes(Exact())
     reference.assert_pairwise_is_weighted(Exact())
+    reference.assert_saved_and_restored(Exact())
 
 
 @pytest.mark.slow
 def test_compiles_for_any_batch_size():
     reference.assert_compiles_for_any_batch_size(Exact())
-
-
-def test_saved_and_restored():
-    reference.assert_saved_and_restored(Exact())
-
-
-def test_bad_input():
-    with pytest.raises(ValueError, match="at most 25 binary units"):
-        Exact()(random_potentials(30, 31))
-    with pytest.raises(ValueError, match="(?s)pairwise.*'all'"):
-        Exact()(random_potentials(3, 2), pairwise="all")
-    gaussian = random_gaussian_potentials(3, 3).visible
-    with pytest.raises(ValueError, match="(?s)one layer.*Gaussian.*MeanField"):
-        Exact()(Potentials(tf.zeros((3, 3)), gaussian, gaussian))
 
 
 def test_other_units_beside_a_small_layer():

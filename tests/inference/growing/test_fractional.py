@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import binary_states
+from brute_force import binary_states, random_potentials
+from growing_models import counted
+from message_passing import arrays
 
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.gibbs import ChainState
@@ -24,26 +26,13 @@ COEFFICIENTS = {
 CHAINS = 50_000
 
 
-def model(coefficients, num_visible=5, seed=0, scale=1.0):
-    rng = np.random.default_rng(seed)
-    hidden = FractionalParameters(
-        tf.constant(rng.normal(size=4), tf.float32),
-        tf.constant(coefficients, tf.float32),
-    )
-    kernel = rng.normal(0, scale, (num_visible, 4)).astype("float32")
-    visible = rng.normal(size=num_visible).astype("float32")
-    return Potentials(kernel, visible, hidden)
+def model(coefficients, seed=0, scale=1.0):
+    return counted(random_potentials(5, 4, seed, scale), coefficients)
 
 
 def log_weights(potentials):
     """Returns log p* of all visible states, written out."""
-    v = binary_states(potentials.num_visible)
-    kernel, b, c = (
-        np.asarray(part, np.float64)
-        for part in (
-            potentials.kernel, potentials.visible_bias, potentials.hidden_bias
-        )
-    )  # fmt: skip
+    v, (kernel, b, c) = binary_states(5), arrays(potentials)
     softplus = np.logaddexp(0.0, v @ kernel + c)
     return v @ b + softplus @ np.asarray(potentials.hidden.coefficients, np.float64)
 
@@ -53,9 +42,9 @@ def law_of(potentials):
     return np.exp(weights - np.logaddexp.reduce(weights))
 
 
-def drawn(law, num_visible, seed=0):
-    rows = np.random.default_rng(seed).choice(len(law), CHAINS, p=law)
-    return tf.constant(binary_states(num_visible)[rows], tf.float32)
+def drawn(law):
+    rows = np.random.default_rng(0).choice(len(law), CHAINS, p=law)
+    return tf.constant(binary_states(5)[rows], tf.float32)
 
 
 def assert_follows(law, states):
@@ -69,7 +58,7 @@ def assert_follows(law, states):
 def test_chains_do_not_drift(coefficients):
     potentials = model(coefficients)
     law = law_of(potentials)
-    states = drawn(law, 5)
+    states = drawn(law)
     moved = fractional_chain(potentials, states, tf.constant([3, 0]), tf.constant(3))
     assert (moved != states).numpy().mean() > 0.1
     assert_follows(law, moved)
@@ -81,7 +70,7 @@ def test_without_metropolis_chains_would_drift(monkeypatch):
     monkeypatch.setattr(
         FractionalParameters, "log_correction", lambda *_: tf.zeros(CHAINS)
     )
-    states = drawn(law, 5)
+    states = drawn(law)
     state = ChainState(states, potentials.hidden_natural(states))
     for seed in range(5):  # not fractional_chain: it may have been traced before
         state = fractional_sweep(potentials, state, seed)

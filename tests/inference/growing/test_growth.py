@@ -1,47 +1,20 @@
+"""One step of a growing model: its gain and log Z, against enumeration."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import binary_states, random_potentials
+from brute_force import random_potentials
+from growing_models import counted, drawn, log_likelihood, log_partition, means_of
 
-from keras_rbm import inference
 from keras_rbm.inference.growing import growth
-from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
 from keras_rbm.inference.growing.unit_search import HiddenUnits
 from keras_rbm.rules import FrankWolfe
 
-STATES = binary_states(6).astype("float32")
 COUNT = 20_000
-
-
 SETTINGS = FrankWolfe(num_samples=COUNT)
-
-
-def fractional(potentials, bias=None):
-    """Returns a model whose units count once, and its biases or others."""
-    ones = tf.ones(potentials.num_hidden)
-    hidden = FractionalParameters(potentials.hidden_bias, ones)
-    bias = potentials.visible_bias if bias is None else bias
-    return inference.Potentials(potentials.kernel, bias, hidden)
-
-
-BEFORE = fractional(random_potentials(6, 3, seed=1))
+BEFORE = counted(random_potentials(6, 3, seed=1))
 UNIT = HiddenUnits(tf.constant([[1.0, -2.0, 0.5, 1.5, -1.0, 0.0]]), tf.constant([0.3]))
-
-
-def drawn(potentials, count, seed):
-    law = tf.nn.softmax(-potentials.free_energy(STATES)).numpy().astype(float)
-    rng = np.random.default_rng(seed)
-    return tf.constant(STATES[rng.choice(len(STATES), count, p=law / law.sum())])
-
-
-def log_partition(potentials):
-    return float(tf.reduce_logsumexp(-potentials.free_energy(STATES)))
-
-
-def log_likelihood(potentials, data):
-    energy = float(tf.reduce_mean(potentials.free_energy(data)))
-    return -energy - log_partition(potentials)
 
 
 def samples_of(potentials, means):
@@ -78,25 +51,22 @@ def test_gain_and_log_z_are_the_exact_ones(monkeypatch):
     data = drawn(extended, 300, 0)
     result = grown(monkeypatch, UNIT, data)
     assert result.accepted
-    fitted = growth._extended(fractional(BEFORE, result.visible_bias), UNIT, 1.0)
+    fitted = growth._extended(counted(BEFORE, None, result.visible_bias), UNIT, 1.0)
     gain = log_likelihood(fitted, data) - log_likelihood(BEFORE, data)
     error = 4 * float(result.logs["gain_error"])
     assert 0.0 < error < 0.1
     assert float(result.logs["gain"]) == pytest.approx(gain, abs=error)
     truth = log_partition(fitted)
     assert float(result.logs["log_partition"]) == pytest.approx(truth, abs=error)
-    law = tf.nn.softmax(-fitted.free_energy(STATES))
-    means = tf.linalg.matvec(STATES, law, transpose_a=True)
     for states in (result.samples.of_search, result.samples.held_out.visible):
-        np.testing.assert_allclose(tf.reduce_mean(states, 0), means, atol=0.02)
+        np.testing.assert_allclose(np.mean(states, 0), means_of(fitted), atol=0.02)
     np.testing.assert_allclose(result.samples.fitted_means, np.mean(data, 0), rtol=1e-5)
 
 
 def test_following_the_data_is_no_gain_of_the_unit(monkeypatch):
     """A unit without weights changes nothing, but the biases that follow the data."""
     data = drawn(BEFORE, 300, 0)
-    law = tf.nn.softmax(-BEFORE.free_energy(STATES))
-    means = tf.linalg.matvec(STATES, law, transpose_a=True)
+    means = tf.constant(means_of(BEFORE), tf.float32)
     nothing = HiddenUnits(tf.zeros((1, 6)), tf.zeros(1))
     found = []
     candidate = growth._candidate
@@ -104,7 +74,7 @@ def test_following_the_data_is_no_gain_of_the_unit(monkeypatch):
         growth, "_candidate", lambda *args: found.append(candidate(*args)) or found[-1]
     )
     result = grown(monkeypatch, nothing, data, means)
-    fitted = fractional(BEFORE, found[0].visible_bias)
+    fitted = counted(BEFORE, None, found[0].visible_bias)
     gain = log_likelihood(fitted, data) - log_likelihood(BEFORE, data)
     assert gain > 0.005
     assert float(found[0].gain) == pytest.approx(0.0, abs=0.2 * gain)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import binary_states
+from brute_force import random_potentials
+from growing_models import counted, law_of, log_likelihood, states_of
 
-from keras_rbm import inference
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.unit_search import (
@@ -17,14 +17,9 @@ from keras_rbm.inference.growing.unit_search import (
 
 
 def model(num_visible, coefficients, seed=0):
-    rng = np.random.default_rng(seed)
-    count = len(coefficients)
-    hidden = FractionalParameters(
-        tf.constant(rng.normal(size=count), tf.float32),
-        tf.constant(coefficients, tf.float32),
+    return counted(
+        random_potentials(num_visible, len(coefficients), seed), coefficients
     )
-    kernel = tf.constant(rng.normal(size=(num_visible, count)), tf.float32)
-    return Potentials(kernel, rng.normal(size=num_visible).astype("float32"), hidden)
 
 
 def data_of(num_visible, seed=1, rows=40):
@@ -35,16 +30,8 @@ def data_of(num_visible, seed=1, rows=40):
 
 
 def exact_phases(potentials, data, weights):
-    states = tf.constant(binary_states(potentials.num_visible), tf.float32)
-    probabilities = tf.nn.softmax(-potentials.free_energy(states))
-    return DataAndSamples(
-        tf.constant(data), tf.constant(weights), states, probabilities
-    )
-
-
-def log_likelihood(potentials, data, weights):
-    energies = potentials.free_energy(tf.constant(data)).numpy().astype(float)
-    return -energies @ weights - inference.exact_log_partition(potentials).numpy()
+    states, law = states_of(potentials), law_of(potentials).astype("float32")
+    return DataAndSamples(*map(tf.constant, (data, weights, states, law)))
 
 
 def with_unit(potentials, unit, coefficient=1.0):

@@ -1,0 +1,52 @@
+"""The L1 block penalty: its value, and that it leaves few weights."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from comparisons import assert_restored
+
+from keras_rbm.regularizers import L1Block, NormalPrior
+
+
+def test_l1_block_is_a_squared_norm_of_each_unit():
+    kernel = np.array([[1.0, -2.0], [3.0, 0.0], [0.0, 0.5]], "float32")
+    penalty = L1Block(0.25)
+    want = 0.25 / (2 * 3) * (4.0**2 + 2.5**2)
+    assert float(penalty(tf.constant(kernel))) == pytest.approx(want)
+    assert assert_restored(keras.regularizers, penalty).strength == 0.25
+    dense = keras.Sequential([keras.layers.Dense(2, kernel_regularizer=penalty)])
+    dense.compile("sgd", "mse")
+    dense.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+
+
+@pytest.mark.slow
+def test_l1_block_makes_weights_sparse():
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 1, (200, 10)).astype("float32")
+    y = 2 * x[:, :1] - 3 * x[:, 1:2] + rng.normal(0, 0.5, (200, 1))
+
+    def trained(penalty):
+        keras.utils.set_random_seed(0)
+        dense = keras.layers.Dense(1, kernel_regularizer=penalty)
+        model = keras.Sequential([dense])
+        model.compile(keras.optimizers.SGD(0.05), "mse")
+        model.fit(x, y, epochs=80, batch_size=200, verbose=0)
+        return np.abs(dense.kernel).ravel()
+
+    free, sparse = trained(None), trained(L1Block(1.0))
+    assert sparse[2:].sum() < 0.7 * free[2:].sum()
+    assert (sparse[:2] > 0.7 * free[:2]).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "word"),
+    [
+        (L1Block, -1.0, "strength ≥ 0"),
+        (L1Block, "a", "number"),
+        *((NormalPrior, number, "stddev") for number in (0.0, -1.0, "a", np.nan)),
+    ],
+)
+def test_what_is_refused(kind, number, word):
+    with pytest.raises((TypeError, ValueError), match=word):
+        kind(number)
