@@ -80,24 +80,13 @@ def cosine(a, b):
 
 
 class TestPolarFactor:
-    @pytest.mark.parametrize("shape", SHAPES)
     @pytest.mark.parametrize("polar_factor", POLAR_FACTORS)
-    def test_equals_numpy(self, polar_factor, shape):
-        gradient = matrix(shape)
-        polar = polar_factor(tf.constant(gradient)).numpy()
-        assert relative_error(polar, truth(gradient)[1]) < ITERATION
-        gram = polar @ polar.T if shape[0] < shape[1] else polar.T @ polar
-        np.testing.assert_allclose(gram, np.eye(min(shape)), atol=ITERATION)
-
-    @pytest.mark.parametrize("scale", [1e-30, 1e30])
-    @pytest.mark.parametrize("polar_factor", POLAR_FACTORS)
-    def test_has_no_scale(self, polar_factor, scale):
+    def test_has_no_scale(self, polar_factor):
         """Squares of such entries are 0 or infinite in float32."""
-        gradient = matrix((5, 8))
-        scaled = polar_factor(tf.constant(gradient) * scale)
-        np.testing.assert_allclose(
-            scaled, polar_factor(tf.constant(gradient)), atol=ITERATION
-        )
+        gradient = tf.constant(matrix((5, 8)))
+        one, small, large = (polar_factor(gradient * x) for x in (1.0, 1e-30, 1e30))
+        for scaled in (small, large):
+            np.testing.assert_allclose(scaled, one, atol=ITERATION)
 
     @pytest.mark.parametrize("polar_factor", POLAR_FACTORS)
     def test_numerical_range(self, polar_factor):
@@ -256,6 +245,12 @@ class ExactRBM:
         )
         return [m - d for m, d in zip(model.moments(), data, strict=True)]
 
+    def rise(self, optimizer):
+        """Returns by how much a step of all variables raises the loss."""
+        before = self.loss()
+        optimizer.apply(self.gradients(), self.variables)
+        return self.loss() - before
+
 
 @pytest.mark.parametrize("method", METHODS)
 class TestMajorisation:
@@ -276,11 +271,8 @@ class TestMajorisation:
     def test_all_variables_at_a_third_of_it(self, method):
         for v, h in self.SIZES:
             rbm = ExactRBM.random(v, h)
-            before = rbm.loss()
-            rates = 4 / (3 * max(v, h)), 1 / (3 * v * h)
-            optimizer = SSD(*rates, method)
-            optimizer.apply(rbm.gradients(), rbm.variables)
-            assert rbm.loss() <= before + 1e-12
+            optimizer = SSD(4 / (3 * max(v, h)), 1 / (3 * v * h), method)
+            assert rbm.rise(optimizer) <= 1e-12
 
     def test_all_variables_at_the_full_rates_may_overshoot(self, method):
         """Units that are all on or all off move along one line by all three steps."""
@@ -289,10 +281,7 @@ class TestMajorisation:
         p_data[[0, -1]] = 0.45, 0.55
         bias = np.full(size, -coupling * size / 2)
         rbm = ExactRBM([np.full((size, size), coupling), bias, bias], p_data)
-        before = rbm.loss()
-        optimizer = SSD(4 / size, 1 / size**2, method)
-        optimizer.apply(rbm.gradients(), rbm.variables)
-        assert rbm.loss() > before + 1e-3
+        assert rbm.rise(SSD(4 / size, 1 / size**2, method)) > 1e-3
 
 
 def dense(optimizer, **kwargs):
@@ -452,8 +441,7 @@ class TestInKeras:
         assert (variable.numpy() == 1).all()
 
     @pytest.mark.parametrize(
-        "policy",
-        ["mixed_float16", *(pytest.param(p, marks=SLOW) for p in BFLOAT16)],
+        "policy", ["mixed_float16", *(pytest.param(p, marks=SLOW) for p in BFLOAT16)]
     )
     def test_mixed_precision(self, policy):
         keras.config.set_dtype_policy(policy)
