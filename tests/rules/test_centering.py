@@ -1,7 +1,5 @@
 """The centered gradient, against a model that is written in centered parameters."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -296,45 +294,6 @@ def test_offsets_slide_by_the_batches_means(nu, slides):
         mu = (1 - nu) * mu + nu * batch.mean(0)
         lam = (1 - nu) * lam + nu * hidden
         assert_offsets(rbm.rule, mu, lam)
-
-
-def trained_on_both(rule_of, updates, rate):
-    """Returns exact log-likelihoods after training on data and on inverted data.
-
-    The second model starts as the first with the meaning of 0 and 1 exchanged.
-    """
-    first, second = (keras_rbm.RBM(3, num_visible=5, seed=2) for _ in range(2))
-    both = (first, DATA), (second, 1.0 - DATA)
-    for rbm, data in both:
-        rbm.kernel.assign(10.0 * rbm.kernel)
-        rbm.adapt(data)
-        with_rule(rbm, rule_of(), rate)
-    second.kernel.assign(-first.kernel)
-    second.hidden_bias.assign(first.hidden_bias + tf.reduce_sum(first.kernel, 0))
-    curves = []
-    for rbm, data in both:
-        data, curve = tf.constant(data), []
-        step = tf.function(lambda m=rbm, d=data: take_step(m, d, WEIGHTS).losses)
-        for update in range(updates + 1):
-            if update % 100 == 0:
-                scores = rbm.log_likelihood(data, "exact")
-                curve.append(tf.reduce_sum(scores * WEIGHTS64))
-            step()
-        curves.append(np.array(curve))
-    return curves
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("centered", [True, False])
-def test_training_on_inverted_data_is_the_same_if_centered(centered):
-    rule_of = functools.partial(ExactGradient, centered=centered)
-    plain, inverted = trained_on_both(rule_of, 200, 0.5)
-    assert plain[0] == pytest.approx(inverted[0], abs=1e-5)
-    if centered:
-        np.testing.assert_allclose(plain, inverted, atol=1e-5)
-        assert plain[-1] > plain[0] + 0.1
-    else:
-        assert abs(plain[1:] - inverted[1:]).max() > 1e-2
 
 
 @pytest.mark.slow

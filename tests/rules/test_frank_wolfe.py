@@ -73,18 +73,6 @@ def test_one_unit_an_epoch_and_biases_that_fit():
 
 
 @pytest.mark.slow
-def test_what_biases_gain_by_following_a_batch_is_not_the_unit_s():
-    """It was: 19 units, and 0.54 nats, where one weak unit is all that there is."""
-    level = np.repeat([0.3, 0.6], 500)[:, np.newaxis]
-    data = (np.random.default_rng(0).random((1000, 8)) < level).astype("float32")
-    model = InfiniteRBM(40, seed=0)
-    model.compile(rule=FrankWolfe(num_samples=1000))
-    history = model.fit(data, batch_size=200, epochs=4, verbose=0).history
-    assert 1 <= history["hidden_units"][-1] < 8
-    assert history["log_partition"][-1] == pytest.approx(truth(model), abs=0.05)
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_no_unit_without_a_gain():
     """Independent pixels need none: searches find noise, and it is rejected."""
