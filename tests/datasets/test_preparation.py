@@ -21,35 +21,30 @@ def no_network(monkeypatch):
     return probed
 
 
+CALTECH = "caltech101_silhouettes"
+TORONTO = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
+STORAGE = "https://storage.googleapis.com/cvdf-datasets/mnist/"
+
+
 @pytest.mark.parametrize(
-    "name, url, filename",
+    ("name", "url", "file"),
     [
         (
-            "caltech101_silhouettes",
+            CALTECH,
             "https://people.cs.umass.edu/~marlin/data/",
-            "caltech101_silhouettes_28_split1.mat",
+            f"{CALTECH}_28_split1.mat",
         ),
-        (
-            "mnist",
-            "https://storage.googleapis.com/cvdf-datasets/mnist/",
-            "train-images-idx3-ubyte.gz",
-        ),
-        (
-            "binarized_mnist",
-            "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/",
-            "binarized_mnist_test.amat",
-        ),
+        ("mnist", STORAGE, "train-images-idx3-ubyte.gz"),
+        ("binarized_mnist", TORONTO, "binarized_mnist_test.amat"),
     ],
 )
-def test_no_network(name, url, filename, no_network, tmp_path):
+def test_no_network(name, url, file, no_network, tmp_path):
     """TFDS would try for more than three minutes before it gives up."""
     with pytest.raises(ConnectionError) as error:
         load(name, data_dir=tmp_path)
-    message = str(error.value)
-    assert f"{filename}  from  {url}{filename}" in message
-    assert str(tmp_path) in message
-    assert "manual_dir=" in message and "KERAS_RBM_MANUAL_DIR" in message
-    assert len(no_network) == 1
+    for words in (f"{file}  from  {url}{file}", str(tmp_path), "manual_dir="):
+        assert words in str(error.value)
+    assert "KERAS_RBM_MANUAL_DIR" in str(error.value) and len(no_network) == 1
 
 
 def test_the_probe_gives_up(monkeypatch):
@@ -79,14 +74,10 @@ def test_what_is_installed_is_prepared_in_silence(tmp_path, capfd):
 
 @pytest.mark.parametrize("make_folder", [False, True])
 def test_omniglot_says_how_to_get_its_file(make_folder, no_network, tmp_path):
-    if make_folder:
-        manual_dir = tmp_path / "manual"
-        manual_dir.mkdir()
-        (manual_dir / "other.mat").touch()
-    else:
-        manual_dir = None
+    manual_dir = tmp_path if make_folder else None
+    (tmp_path / "other.mat").touch()
     with pytest.raises(FileNotFoundError, match=r"iwae/raw/master.*chardata\.mat") as e:
-        load("omniglot28", data_dir=tmp_path, manual_dir=manual_dir)
+        load("omniglot28", data_dir=tmp_path / "data", manual_dir=manual_dir)
     assert "KERAS_RBM_MANUAL_DIR" in str(e.value)
     assert not no_network
 
