@@ -38,14 +38,14 @@ def test_is_what_the_model_itself_says_and_holds_the_exact_likelihood():
 
 
 def test_every_leaves_the_other_epochs_without_keys():
-    history = logs(compiled(), 7, every=3, num_chains=10, name="val_log_likelihood")
+    history = logs(compiled(), 7, every=3, precision=9.0, name="val_log_likelihood")
     assert len(history["loss"]) == 7
     for end in ("", "_lower", "_upper"):
         assert len(history[f"val_log_likelihood{end}"]) == 2
 
 
 def test_training_goes_on_as_without_it():
-    assert_training_unchanged(compiled, DATA, LogLikelihood(DATA, num_chains=10))
+    assert_training_unchanged(compiled, DATA, LogLikelihood(DATA, precision=9.0))
 
 
 def test_a_growing_model_is_not_judged_by_its_first_unit():
