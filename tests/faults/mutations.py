@@ -51,24 +51,22 @@ def foreign_zip(data, rng, other):
     """Returns an archive with other things in it."""
     members = {"word/document.xml": b"<a/>", "config.json": b"{}", "x": rng.bytes(50)}
     chosen = list(members)[: rng.integers(4)]
-    return _zipped({name: members[name] for name in chosen})
+    return zipped({name: members[name] for name in chosen})
 
 
 def foreign_class(data, rng, other):
     """Returns a model whose config names another class, or one that there is not."""
-    members = _members(data)
-    config = json.loads(members[CONFIG])
+    members, config = _with_config(data)
     name = ["DBN", "Dense", "Popen", "system", "Nothing", ""][rng.integers(6)]
     module = ["keras.layers", "subprocess", "os", "builtins", None][rng.integers(5)]
     config |= {"class_name": name, "module": module}
     config["registered_name"] = [f"keras_rbm>{name}", name, None][rng.integers(3)]
-    return _zipped(members | {CONFIG: json.dumps(config).encode()})
+    return zipped(members | {CONFIG: json.dumps(config).encode()})
 
 
 def spoilt_config(data, rng, other):
     """Returns a model one of whose arguments is missing, or is of another type."""
-    members = _members(data)
-    config = json.loads(members[CONFIG])
+    members, config = _with_config(data)
     arguments = config["config"]
     name = ["hidden_units", "visible", "dtype", "rbms", "inference"][rng.integers(5)]
     name = name if name in arguments else list(arguments)[0]
@@ -78,12 +76,12 @@ def spoilt_config(data, rng, other):
         del arguments[name]
     else:
         arguments[name] = values[number]
-    return _zipped(members | {CONFIG: json.dumps(config).encode()})
+    return zipped(members | {CONFIG: json.dumps(config).encode()})
 
 
 def swapped_members(data, rng, other):
     """Returns a model one of whose members is another, or that of another model."""
-    members, others = _members(data), _members(other)
+    members, others = members_of(data), members_of(other)
     names = list(members)
     a, b = rng.choice(len(names), 2, replace=False)
     if rng.integers(2):
@@ -91,14 +89,14 @@ def swapped_members(data, rng, other):
     else:
         name = [CONFIG, WEIGHTS][rng.integers(2)]
         members[name] = others[name]
-    return _zipped(members)
+    return zipped(members)
 
 
 def lost_member(data, rng, other):
     """Returns a model that lacks its config or its weights."""
-    members = _members(data)
+    members = members_of(data)
     del members[[CONFIG, WEIGHTS][rng.integers(2)]]
-    return _zipped(members)
+    return zipped(members)
 
 
 def swapped_datasets(data, rng, other):
@@ -134,12 +132,17 @@ OF_MODELS = (
 OF_WEIGHTS = (*ANY, another_model, flipped, swapped_datasets, swapped_datasets)
 
 
-def _members(data):
+def members_of(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def _zipped(members):
+def _with_config(data):
+    members = members_of(data)
+    return members, json.loads(members[CONFIG])
+
+
+def zipped(members):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():

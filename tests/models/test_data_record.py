@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
 from sklearn.datasets import load_digits
-from small_models import compiled, fitted, quick, reloaded
+from small_models import compiled, fitted, quick
 
 from keras_rbm import DBM, RBM, InfiniteRBM, rules
 
@@ -59,16 +59,6 @@ def test_a_growing_model_hands_it_on():
     grown = fitted(compiled(InfiniteRBM(2, seed=0), rule=rule, run_eagerly=True), data)
     np.testing.assert_allclose(grown.base_rate, data.mean(0), rtol=1e-5)
     assert grown.to_rbm().examples_seen == 200
-
-
-def test_a_file_holds_it_and_no_example(tmp_path):
-    rbm = slowly(RBM(3, seed=0))
-    loaded = reloaded(rbm, tmp_path)
-    np.testing.assert_array_equal(loaded.base_rate, rbm.base_rate)
-    assert loaded.examples_seen == 60
-    for model in (rbm, loaded):
-        fitted(model, DATA[:30], batch_size=30)
-    np.testing.assert_array_equal(loaded.base_rate, rbm.base_rate)
 
 
 def test_fit_alone_is_enough_for_the_likelihood():

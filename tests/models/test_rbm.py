@@ -121,20 +121,6 @@ def test_as_a_layer_it_fine_tunes(recwarn, tmp_path):
     np.testing.assert_allclose(*found, rtol=1e-6)
 
 
-def test_compiled_metrics_see_reconstructions():
-    model = fitted(rbm(metrics=["mse"]), DATA, validation_data=DATA)
-    result = model.evaluate(DATA, verbose=0, return_dict=True)
-    error = np.mean((model.reconstruct(DATA) - DATA) ** 2)
-    np.testing.assert_allclose(result["mse"], error, rtol=1e-5)
-
-
-def test_loss_is_the_pseudo_likelihood():
-    model, data = rbm(), np.repeat(DATA[:2], 4000, 0)
-    loss = model.evaluate(data, batch_size=1000, verbose=0)
-    exact = model.pseudo_log_likelihood(DATA[:2]).numpy().mean()
-    np.testing.assert_allclose(-loss, exact, rtol=0.02)
-
-
 def mean_likelihood(model, data):
     return model.log_likelihood(data, "exact").numpy().mean()
 

@@ -165,6 +165,13 @@ INITIALIZERS = "text", 3, {1, 2}, {"class_name": "Dense"}
 REAL, REAL_FEATURES = (
     of_width(4, **{side: "gaussian"}) for side in ("visible", "hidden")
 )
+UNBUILT = dict.fromkeys("free_energy pseudo_log_likelihood reconstruct".split(), [D])
+UNBUILT |= {"predict": [D], "evaluate": [D], "sample": [3]}
+UNBUILT |= {"potentials": [], "log_partition": []}
+SHAPES = (None,), (None, None), (None, 2, 3), (None, 0)
+ONES = np.ones(6)
+BAD_UNITS = (ONES[:5], 0.0), (ONES * np.nan, 0.0), (ONES, [0.0, 1.0]), (ONES, np.inf)
+BAD_UNITS += ("a", 0.0), (None, 0.0)
 STARTS = [], "input", ["x"], [None], 3, [np.ones(3)]
 LABEL_OF_ROW_7 = [np.where(np.arange(20) == 7, v, LABELS) for v in (3.0, -1.0, 0.5)]
 #: Of a model and the error's class: calls, and words of the error.
@@ -238,21 +245,17 @@ REFUSALS = {
     ],
     (rbm, NotImplementedError): [(lambda m: m.quantize("int8"), "quantize")],
     (unbuilt, ValueError): [
-        (lambda m: m.potentials(), r"built model in potentials\(\).*num_visible="),
-        (lambda m: m.free_energy(D), r"model in free_energy\(\).*num_visible="),
-        (lambda m: m.pseudo_log_likelihood(D), r"in pseudo_log_likelihood\(\).*num_v"),
-        (lambda m: m.log_partition(), r"model in log_partition\(\).*num_visible="),
-        (lambda m: m.sample(3), r"built model in sample\(\).*num_visible="),
-        (lambda m: m.reconstruct(D), r"built model in reconstruct\(\).*num_visible="),
-        (lambda m: m.predict(D), r"built model in predict\(\).*num_visible="),
-        (lambda m: m.evaluate(D), r"built model in evaluate\(\).*num_visible="),
+        *(
+            (
+                lambda m, n=n: getattr(m, n)(*UNBUILT[n]),
+                rf"model in {n}\(\).*num_visible=",
+            )
+            for n in UNBUILT
+        ),
         (lambda m: m.export("no"), "built model in export"),
         (lambda m: m.distribution(), "built"),
         (lambda m: m.fit(D), "compile"),
-        (lambda m: m.build((None,)), "input of shape"),
-        (lambda m: m.build((None, None)), "input of shape"),
-        (lambda m: m.build((None, 2, 3)), "input of shape"),
-        (lambda m: m.build((None, 0)), "input of shape"),
+        *each("input of shape", lambda m, shape: m.build(shape), SHAPES),
     ],
     (nothing, ValueError): [
         *each("int hidden_units ≥ 1. Received", lambda _, n: RBM(n), [*SIZES, None]),
@@ -463,12 +466,7 @@ REFUSALS = {
         (lambda m: m.sample(2, method="tempering", betas=2**40), "betas that increase"),
     ],
     (grown, EITHER): [
-        (lambda m: m.insert_unit(np.ones(5), 0.0), EXPECTED),
-        (lambda m: m.insert_unit(np.full(6, np.nan), 0.0), EXPECTED),
-        (lambda m: m.insert_unit(np.ones(6), [0.0, 1.0]), EXPECTED),
-        (lambda m: m.insert_unit(np.ones(6), np.inf), EXPECTED),
-        (lambda m: m.insert_unit("a", 0.0), EXPECTED),
-        (lambda m: m.insert_unit(None, 0.0), EXPECTED),
+        *each(EXPECTED, lambda m, unit: m.insert_unit(*unit), BAD_UNITS),
     ],
     (lambda: grown(2), ValueError): [
         (
@@ -477,10 +475,7 @@ REFUSALS = {
         ),
     ],
     (of_new_units, ValueError): [
-        (lambda m: m.fit(X), "Expected"),
-        (lambda m: m.fit(D * 3), "Expected"),
-        (lambda m: m.fit(D * np.nan), "Expected"),
-        (lambda m: m.fit(D[0]), "Expected"),
+        *each("Expected", lambda m, x: m.fit(x), [X, D * 3, D * np.nan, D[0]]),
     ],
     (distribution, ValueError): [
         (lambda d: d.log_prob(-3.0 * D), "states"),
