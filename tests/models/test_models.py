@@ -196,6 +196,8 @@ def test_a_file_goes_on_as_the_model(name, tmp_path):
     model = make()
     optimizer = () if name == "growing" else (keras.optimizers.SGD(0.1),)
     run_file_test(compiled(model, *optimizer, rule=rule()), BINARY, folder=tmp_path)
+    bare = keras.saving.load_model(tmp_path / "model.keras", compile=False)
+    assert not any(part.compiled for part in getattr(bare, "rbms", [bare]))
 
 
 @pytest.mark.parametrize("name", ["CRBM", "DBM"])
