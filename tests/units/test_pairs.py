@@ -478,6 +478,10 @@ def test_log_z_both_ways_by_tempering_and_of_clamped_states():
     np.testing.assert_array_equal(states[:, 0], data[:, 0])
 
 
+def seen(visible):
+    return RBM(2, visible=visible)
+
+
 def stack(below, above):
     return keras_rbm.DBN([RBM(3, hidden=below), RBM(2, visible=above)])
 
@@ -495,9 +499,9 @@ GAUSSIAN = [[2.0], [2.0], [2.0]]
 @pytest.mark.parametrize(
     ("call", "arguments", "word"),
     [
-        (RBM, (2, "rectified"), "can only be hidden"),
-        (RBM, (2, "double_rectified"), "can only be hidden"),
-        (RBM, (2, "categorical"), r"Pass keras_rbm.units.Categorical\("),
+        (seen, ("rectified",), "can only be hidden"),
+        (seen, ("double_rectified",), "can only be hidden"),
+        (seen, ("categorical",), r"Pass keras_rbm.units.Categorical\("),
         (stack, ("rectified", "bernoulli"), "that can be visible, too"),
         (stack, (TWO, THREE), "like the hidden units below"),
         (
