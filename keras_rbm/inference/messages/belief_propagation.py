@@ -237,7 +237,9 @@ def _read(messages, model, state, weights, pairwise):
         for part, shape in zip(messages.read(model, state), shapes, strict=True)
     ]
     if pairwise == "mean":
-        results[-1] = tf.einsum("n,nvh->vh", weights, results[-1])
+        # XLA joins this with what makes the pairs, but not a product of matrices.
+        weighted = results[-1] * weights[:, tf.newaxis, tf.newaxis]
+        results[-1] = tf.reduce_sum(weighted, 0)
     return results
 
 
