@@ -9,8 +9,12 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.annealing.ladder import Ladder, changes_of_bases
-from keras_rbm.inference.annealing.path import TemperedPath, temperatures
+from keras_rbm.inference.annealing.path import (
+    Ladder,
+    TemperedPath,
+    changes_of_bases,
+    temperatures,
+)
 from keras_rbm.inference.annealing.replicas import equalized_betas, swap_neighbors
 from keras_rbm.inference.gibbs import ChainState, sweep_noise, visible_chain
 from keras_rbm.inference.potentials import Moments, Potentials

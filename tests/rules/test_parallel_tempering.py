@@ -13,7 +13,7 @@ from steps import step_of
 
 import keras_rbm
 from keras_rbm import inference, rules
-from keras_rbm.inference.annealing import ladder
+from keras_rbm.inference.annealing import path
 from keras_rbm.inference.annealing.path import TemperedPath
 from keras_rbm.rules import ParallelTempering, parallel_tempering
 
@@ -108,7 +108,7 @@ def test_chains_visit_modes_that_persistent_ones_do_not():
 def quicker(monkeypatch, factor):
     """Lets replicas learn their bases faster; many ladders bear that."""
     for name in ("_VISIBLE_STEP", "_HIDDEN_STEP"):
-        monkeypatch.setattr(ladder, name, factor * getattr(ladder, name))
+        monkeypatch.setattr(path, name, factor * getattr(path, name))
 
 
 @pytest.mark.parametrize("factor", [3.0, 0.0])

@@ -92,9 +92,9 @@ def _block(path, state, schedule, count, seed):
     noise = sweep_noise(path.potentials, rows, seed, num_sweeps=_BLOCK)
 
     def step(index, chains, log_weights):
-        low, high, own = tf.unstack(tf.gather(schedule, index))
+        low, high, beta = tf.unstack(tf.gather(schedule, index))
         log_weights += path.log_weight_difference(chains, low, high)
-        return index + 1, path.sweep(chains, own, noise.of_sweep(index)), log_weights
+        return index + 1, path.sweep(chains, beta, noise.of_sweep(index)), log_weights
 
     start = tf.constant(0), *state
     return tf.while_loop(lambda index, *_: index < count, step, start)[1:]
@@ -114,12 +114,14 @@ def _blocks(block, path, state, schedule, seed):
 
     def body(start, number, steps, *state):
         # Of one shape, for which XLA compiles, whatever the number of temperatures is.
-        own = tf.gather(schedule, tf.minimum(start + tf.range(_BLOCK), count - 1))
+        block_schedule = tf.gather(
+            schedule, tf.minimum(start + tf.range(_BLOCK), count - 1)
+        )
         size, block_seed = (
             tf.minimum(_BLOCK, count - start),
             random.fold_in(seed, start),
         )
-        new = block(path, state, own, size, block_seed)
+        new = block(path, state, block_schedule, size, block_seed)
         # A trace for other sizes may be reused for these, with unknown shapes.
         new = tf.nest.map_structure(
             lambda x, old: tf.ensure_shape(x, old.shape), new, state

@@ -170,5 +170,5 @@ def annealed_log_likelihood(
     states = tf.tile(visible, (num_chains, 1))
     chains = anneal_backward(tiled, states, base, betas, seed)
     log_weights = tf.reshape(-chains.log_weights, (num_chains, -1))
-    own = -tf.cast(potentials.free_energy(visible), tf.float64)
-    return own + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)
+    unnormalized = -tf.cast(potentials.free_energy(visible), tf.float64)
+    return unnormalized + tf.reduce_logsumexp(log_weights, 0) - math.log(num_chains)

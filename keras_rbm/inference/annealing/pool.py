@@ -1,4 +1,4 @@
-"""Regions where chains end up, and what annealing runs have found of their mass."""
+"""Regions where chains end up, and what is known of their mass."""
 
 import warnings
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from keras_rbm import random
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
+from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.resampling import systematic_rows
 
 
@@ -31,17 +32,19 @@ class Regions(NamedTuple):
 
         rng = np.random.default_rng(np.abs(seed.numpy()))
         centers, scales = [], []
-        for own in means.transpose(1, 0, 2):
-            spread = own.std(0)
-            wide = own.max() > 1.0  # not means of binary units
+        for chain_means in means.transpose(1, 0, 2):
+            spread = chain_means.std(0)
+            wide = chain_means.max() > 1.0  # not means of binary units
             scale = np.where(wide & (spread > 0.0), spread, 1.0)
             # Chains that are all in a few places give fewer clusters.
             with warnings.catch_warnings(), np.errstate(invalid="ignore"):
                 warnings.simplefilter("ignore", UserWarning)
-                points = (own / scale).astype(np.float64)
+                points = (chain_means / scale).astype(np.float64)
                 _, labels = kmeans2(points, count, minit="++", seed=rng)
-            found = [own[labels == label].mean(0) for label in np.unique(labels)]
-            centers.append(found + [found[-1]] * (count - len(found)))
+            clusters = [
+                chain_means[labels == label].mean(0) for label in np.unique(labels)
+            ]
+            centers.append(clusters + [clusters[-1]] * (count - len(clusters)))
             scales.append(scale)
         centers = np.swapaxes(centers, 0, 1).astype(np.float32)
         return cls(centers, np.stack(scales).astype(np.float32))  # type: ignore[arg-type]
@@ -155,8 +158,8 @@ def heaviest_rows(labels, log_weights, count):
     """
     batch = labels.shape[1]
     numbers = np.arange(max(labels.max() + 1, count))[:, np.newaxis, np.newaxis]
-    own = np.where(labels == numbers, log_weights, -np.inf)
-    best, rows = own.max(1), own.argmax(1)
+    of_label = np.where(labels == numbers, log_weights, -np.inf)
+    best, rows = of_label.max(1), of_label.argmax(1)
     order = np.argsort(-best, 0)[:count]
     rows = np.take_along_axis(rows, order, 0)
     reached = np.take_along_axis(best, order, 0) > -np.inf
@@ -180,3 +183,32 @@ def rows_by_weight(log_weights, labels, count, seed):
     shift = tf.cast(random.uniform(labels.shape[1:], seed), ordered.dtype)
     rows = systematic_rows(ordered, count, shift).numpy().T
     return np.take_along_axis(order, rows, 0)
+
+
+def log_mass_of_visited(potentials, visible):
+    """Returns a lower bound of log Z, (B,): the log mass of different states.
+
+    The states are those of a finite layer, the likeliest hidden state of each row or
+    else the visible ones, and their mass is exact, with the other layer summed out.
+    The bound is minus infinity if neither layer is finite.
+
+    Args:
+        potentials: `Potentials`, B models if the biases have a batch dimension.
+        visible: tensor (n · B, V); row i belongs to model i modulo B.
+    """
+    layers = finite_layers(potentials)
+    batch = 1 if potentials.batch_size is None else int(potentials.batch_size)
+    if not layers:
+        return np.full(batch, -np.inf)
+    models, states = potentials.repeat(len(visible) // batch), visible
+    if "hidden" in layers:
+        states = models.hidden.mode(models.hidden_natural(visible))
+        models = models.transpose()
+    exact = tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), models)
+    log_weights = -exact.free_energy(tf.cast(states, tf.float64))
+    log_weights = log_weights.numpy().reshape(-1, batch)
+    bounds = []
+    for number in range(batch):
+        _, first = np.unique(states.numpy()[number::batch], axis=0, return_index=True)
+        bounds.append(logsumexp(log_weights[first, number]))
+    return np.array(bounds)

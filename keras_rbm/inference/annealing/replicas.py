@@ -111,7 +111,7 @@ class Swaps(NamedTuple):
 
     Attributes:
         rows: `ChainState` of R · C rows.
-        own: tensor (R · C, H), `hidden_log_partition` of each row in its replica.
+        terms: tensor (R · C, H), `hidden_log_partition` of each row in its replica.
         replica: int tensor (R, C), the replica of each row's state.
         row: int tensor (R, C), the number, below R, of the row of each replica's state.
         accepted: bool tensor (R, C), whether a replica has just swapped.
@@ -120,7 +120,7 @@ class Swaps(NamedTuple):
     """
 
     rows: ChainState
-    own: tf.Tensor
+    terms: tf.Tensor
     replica: tf.Tensor
     row: tf.Tensor
     accepted: tf.Tensor | None = None
@@ -131,15 +131,15 @@ class Swaps(NamedTuple):
 
         Bases of the path have a row for each replica.
         """
-        number = [
-            tf.reshape(replica, [-1])
-            for replica in (self.replica, tf.gather(partner, self.replica))
-        ]
-        own, others = (tf.gather(betas, each)[:, tf.newaxis] for each in number)
-        own_path, other_path = map(path.rows, number)
-        there = other_path.hidden_log_partition(self.rows, others)
-        gain = own_path.log_weight_difference(
-            self.rows, own, others, self.own, there, other_path.base
+        replica = tf.reshape(self.replica, [-1])
+        other = tf.gather(partner, replica)
+        beta, other_beta = (
+            tf.gather(betas, row)[:, tf.newaxis] for row in (replica, other)
+        )
+        other_path = path.rows(other)
+        there = other_path.hidden_log_partition(self.rows, other_beta)
+        gain = path.rows(replica).log_weight_difference(
+            self.rows, beta, other_beta, self.terms, there, other_path.base
         )
         return tf.reshape(gain, tf.shape(self.replica)), there
 
@@ -154,7 +154,7 @@ class Swaps(NamedTuple):
         moves = taken(accepted, self.replica)
         return Swaps(
             self.rows,
-            tf.where(tf.reshape(moves, (-1, 1)), there, self.own),
+            tf.where(tf.reshape(moves, (-1, 1)), there, self.terms),
             tf.where(moves, tf.gather(partner, self.replica), self.replica),
             tf.where(accepted, tf.gather(self.row, partner), self.row),
             accepted,
@@ -180,9 +180,9 @@ def swap_neighbors(path, rows, betas, seed):
     uniform = random.uniform((2, replicas, count), seed)
     replica = tf.repeat(tf.range(replicas), count)
     beta = tf.gather(betas, replica)[:, tf.newaxis]
-    own = path.rows(replica).hidden_log_partition(rows, beta)
+    terms = path.rows(replica).hidden_log_partition(rows, beta)
     here = tf.tile(tf.range(replicas)[:, tf.newaxis], (1, count))
-    swaps = Swaps(rows, own, here, here)
+    swaps = Swaps(rows, terms, here, here)
     pairs = partners(replicas)
     even = swaps.swapped(path, betas, pairs[0], uniform[0])
     odd = even.swapped(path, betas, pairs[1], uniform[1])

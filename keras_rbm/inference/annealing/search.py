@@ -19,11 +19,14 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.chains import anneal_forward, block_ends
-from keras_rbm.inference.annealing.jumps import jumped
+from keras_rbm.inference.annealing.modes import find_peaks, jumped
 from keras_rbm.inference.annealing.path import TemperedPath, spaced, temperatures
-from keras_rbm.inference.annealing.peaks import find_peaks
-from keras_rbm.inference.annealing.pool import Pool, Regions, rows_by_weight
-from keras_rbm.inference.annealing.visited import log_mass_of_visited
+from keras_rbm.inference.annealing.pool import (
+    Pool,
+    Regions,
+    log_mass_of_visited,
+    rows_by_weight,
+)
 from keras_rbm.inference.arguments import spectral_gap
 from keras_rbm.inference.estimates import FEWEST, WIDTH, with_rounding
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise

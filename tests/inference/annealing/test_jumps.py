@@ -10,7 +10,7 @@ from brute_force import (
 
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.annealing.jumps import jumped
+from keras_rbm.inference.annealing.modes import jumped
 
 SEED = random.as_seed(0)
 KNOWN = tf.constant(np.random.default_rng(1).integers(0, 2, (6, 5)), tf.float32)

@@ -6,7 +6,7 @@ from brute_force import binary_states, random_potentials
 import keras_rbm
 from keras_rbm import random
 from keras_rbm.inference import Potentials, anneal, exact_log_partition
-from keras_rbm.inference.annealing.peaks import find_peaks
+from keras_rbm.inference.annealing.modes import find_peaks
 from keras_rbm.inference.annealing.pool import Regions
 
 SEED = random.as_seed(0)

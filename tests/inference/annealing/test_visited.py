@@ -9,7 +9,7 @@ from brute_force import (
 
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.annealing.visited import log_mass_of_visited
+from keras_rbm.inference.annealing.pool import log_mass_of_visited
 
 
 def test_what_was_visited_bounds_log_z():
