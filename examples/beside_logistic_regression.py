@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import keras_rbm as kr
-from keras_rbm.models.training.logistic_start import logistic_regressions
+from keras_rbm.models.training.first_fit import logistic_regressions
 
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 #: Numbers of training rows; all of a set at most.

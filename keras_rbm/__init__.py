@@ -9,23 +9,28 @@ if _keras.backend.backend() != "tensorflow":
         "variable KERAS_BACKEND=tensorflow before the first import of keras."
     )
 
-from keras_rbm import callbacks as callbacks
-from keras_rbm import datasets as datasets
-from keras_rbm import inference as inference
-from keras_rbm import layers as layers
-from keras_rbm import metrics as metrics
-from keras_rbm import models as models
-from keras_rbm import optimizers as optimizers
-from keras_rbm import plots as plots
-from keras_rbm import random as random
-from keras_rbm import regularizers as regularizers
-from keras_rbm import rules as rules
-from keras_rbm import units as units
+from keras_rbm import (
+    callbacks as callbacks,
+    datasets as datasets,
+    inference as inference,
+    layers as layers,
+    metrics as metrics,
+    models as models,
+    optimizers as optimizers,
+    plots as plots,
+    random as random,
+    regularizers as regularizers,
+    rules as rules,
+    units as units,
+)
 from keras_rbm._quality import quality_report as quality_report
 from keras_rbm._scoring import score_report as score_report
-from keras_rbm._version import __version__ as __version__
-from keras_rbm.models import CRBM as CRBM
-from keras_rbm.models import DBM as DBM
-from keras_rbm.models import DBN as DBN
-from keras_rbm.models import RBM as RBM
-from keras_rbm.models import InfiniteRBM as InfiniteRBM
+from keras_rbm.models import (
+    CRBM as CRBM,
+    DBM as DBM,
+    DBN as DBN,
+    RBM as RBM,
+    InfiniteRBM as InfiniteRBM,
+)
+
+__version__ = "0.1.0"

@@ -1,5 +1,6 @@
-"""Checks of arguments that every part of the library shares."""
+"""Checks of arguments, and of installed packages, that every part shares."""
 
+import importlib
 import math
 import numbers
 import operator
@@ -100,3 +101,20 @@ def as_path(filepath):
             f"{str(filepath)!r}."
         )
     return path
+
+
+def import_optional(module, purpose, extra="examples"):
+    """Returns an imported module, or raises an ImportError that says how to install it.
+
+    Args:
+        module: str, such as `"matplotlib.figure"`.
+        purpose: str, what it does, such as `"draws the pictures"`.
+        extra: str, the extra of this package that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"Expected the package {module.partition('.')[0]!r}, which {purpose}. "
+            f"Received: {error}. Install it with: pip install keras-rbm[{extra}]"
+        ) from error

@@ -17,7 +17,7 @@ from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import held_rows, map_rows
-from keras_rbm.models.mass_of_rows import log_mass
+from keras_rbm.models.scores import log_mass
 from keras_rbm.units.bernoulli import are_binary
 
 #: The best first.

@@ -13,7 +13,7 @@ import keras_rbm
 
 #: Examples of more than a second. Tests of the same name call the same.
 SLOW = {
-    "keras_rbm.callbacks.log_likelihood",
+    "keras_rbm.callbacks.likelihood",
     "keras_rbm.inference.annealing.both_ways",
     "keras_rbm.inference.annealing.replica_bridge",
     "keras_rbm.layers.rbm_prior",

@@ -14,7 +14,6 @@ ROOT = pathlib.Path(keras_rbm.__file__).parent
 FLOORS = (
     "_checks",
     "_serializable",
-    "_optional_imports",
     "random",
     "_replicas",
     "units",
@@ -104,7 +103,6 @@ def test_datasets_stand_alone():
             "_checks",
             "datasets",
             "_images",
-            "_optional_imports",
         }, path.name
 
 

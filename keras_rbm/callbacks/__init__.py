@@ -7,9 +7,11 @@ All but `IterationSchedule` only measure: they leave the model's random state
 unchanged, and training proceeds as it would without them.
 """
 
-from keras_rbm.callbacks.bp_convergence import BPConvergence as BPConvergence
-from keras_rbm.callbacks.free_energy_gap import FreeEnergyGap as FreeEnergyGap
-from keras_rbm.callbacks.iteration_schedule import (
+from keras_rbm.callbacks.iterations import (
+    BPConvergence as BPConvergence,
     IterationSchedule as IterationSchedule,
 )
-from keras_rbm.callbacks.log_likelihood import LogLikelihood as LogLikelihood
+from keras_rbm.callbacks.likelihood import (
+    FreeEnergyGap as FreeEnergyGap,
+    LogLikelihood as LogLikelihood,
+)

@@ -1,14 +1,9 @@
 """Checks of the arguments of this package's functions: arrays, counts and models."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts
-
-if TYPE_CHECKING:
-    pass
 
 
 def as_floats(name, values, shape=None, dtype=tf.float32):

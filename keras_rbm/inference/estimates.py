@@ -8,8 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.inference.pareto import pareto_k
-from keras_rbm.inference.resampling import effective_sample_size
+from keras_rbm.inference.weights import effective_sample_size, pareto_k
 
 #: Chance that a one-sided bound by Markov's inequality is wrong, and its price in nats.
 ALPHA = 0.05

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.inference.arguments import check_model
-from keras_rbm.inference.messages import chunks
+from keras_rbm.inference.messages import batches
 from keras_rbm.inference.messages.beliefs import batch_of_models
 from keras_rbm.inference.potentials import (
     Moments,
@@ -168,7 +168,7 @@ def enumerated(potentials, weights, read, pairwise, dtype):
 
         specs = [tf.TensorSpec(leaf.shape[1:], dtype) for leaf in own]
         zeros = [tf.zeros_like(leaves[i]) for i in of_all]
-        rows, totals = chunks.in_chunks(
+        rows, totals = batches.in_chunks(
             chunk, own, [weights, *rows], specs, zeros, 4 * sums.row_size
         )
         found = dict(zip([*of_each, *of_all], [*rows, *totals], strict=True))
@@ -182,10 +182,10 @@ def enumerated(potentials, weights, read, pairwise, dtype):
     if pairwise == "each":
         results.append(tf.TensorSpec(models.kernel.shape, dtype))
     totals = [tf.zeros_like(models.kernel)] if pairwise == "mean" else []
-    rows, means = chunks.in_chunks(
+    rows, means = batches.in_chunks(
         forward, own, [weights], results, totals, sums.row_size
     )
-    values = chunks.with_gradient(rows + means, leaves, gradient)
+    values = batches.with_gradient(rows + means, leaves, gradient)
     pairs = values.pop() if pairwise else None
     return tf.nest.pack_sequence_as(structure, values), pairs
 
@@ -209,7 +209,7 @@ class _Sums:
         layers = models.visible, models.hidden
         units, others = layers if self.is_visible else layers[::-1]
         self.total = math.prod(map(int, num_states(units)))
-        most = max(1, chunks.CHUNK_SIZE // others.num_rows)
+        most = max(1, batches.CHUNK_SIZE // others.num_rows)
         self.num_chunks = -(-self.total // most)
         self.count = -(-self.total // self.num_chunks)
         self.num_chunks = -(-self.total // self.count)

@@ -16,7 +16,7 @@ from keras_rbm.inference.unit_states import (
     conditional_log_weights,
 )
 from keras_rbm.units.joined_units import JoinedParameters
-from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
+from keras_rbm.units.unit import LayerParameters, index_of_noise
 
 #: States of a row's unknown units, up to which all are summed.
 MOST_STATES = 2**10

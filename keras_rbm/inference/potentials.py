@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm.inference.arguments import as_floats, checked_states
 from keras_rbm.units.bernoulli import BernoulliParameters
-from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.units.unit import LayerParameters
 
 
 class _Fields(NamedTuple):

@@ -22,7 +22,8 @@ from keras_rbm._replicas import (
 )
 from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.inference.missing import filled, is_known
-from keras_rbm.metrics.state_accuracy import without_names
+from keras_rbm.metrics import without_names
+from keras_rbm.models import files
 from keras_rbm.models.data.batches import TrainingData, as_keras_takes, drawn
 from keras_rbm.models.data.form import DataForm, class_weights
 from keras_rbm.models.data.row_checks import (
@@ -35,9 +36,6 @@ from keras_rbm.models.data.rows import (
     is_array,
     unpack,
 )
-from keras_rbm.models.files import saving
-from keras_rbm.models.files.exporting import export_saved_model
-from keras_rbm.models.files.saving import summary_of
 from keras_rbm.models.layer_variables import check_input_shape, keras_part, normal
 from keras_rbm.models.missing import entries, kind_of
 from keras_rbm.models.training.defaults import (
@@ -54,9 +52,9 @@ from keras_rbm.models.training.guard import (
     GRADIENT_BIT,
     LOSS_BIT,
     StepGuard,
+    stay_normalizable,
 )
 from keras_rbm.models.training.many_steps import ManySteps
-from keras_rbm.models.training.normalizable import stay_normalizable
 from keras_rbm.models.training.progress import (
     EpochKey,
     FitState,
@@ -792,11 +790,11 @@ class BoltzmannMachine(keras.Model):
 
     def save_own_variables(self, store: Any) -> None:
         """Saves weights, random state and the rule's state under their names."""
-        saving.save_state(self, store)
+        files.save_state(self, store)
 
     def load_own_variables(self, store: Any) -> None:
         """Restores what `save_own_variables` saved; all shapes are checked first."""
-        saving.load_state(self, store)
+        files.load_state(self, store)
 
     def save(
         self,
@@ -810,7 +808,7 @@ class BoltzmannMachine(keras.Model):
         The file is written under another name and then renamed: if writing fails, an
         existing file is not changed.
         """
-        saving.save(self, filepath, overwrite, zipped, **kwargs)
+        files.save(self, filepath, overwrite, zipped, **kwargs)
 
     def save_weights(
         self,
@@ -823,14 +821,14 @@ class BoltzmannMachine(keras.Model):
         HDF5 keeps no checksum of them: a bit that has turned on a disk is not noticed.
         A `.keras` file is checked when it is loaded.
         """
-        saving.save_weights(self, filepath, overwrite, max_shard_size)
+        files.save_weights(self, filepath, overwrite, max_shard_size)
 
     def load_weights(
         self, filepath: str | os.PathLike, *args: Any, **kwargs: Any
     ) -> None:
         """Restores all variables, as `keras.Model.load_weights`, or none of them."""
         self._assert_built("load_weights")
-        with saving.unchanged_unless_loaded(self, filepath):
+        with files.unchanged_unless_loaded(self, filepath):
             keras.Model.load_weights(self, filepath, *args, **kwargs)
 
     def export(
@@ -861,7 +859,7 @@ class BoltzmannMachine(keras.Model):
         """
         self._assert_built("export")
         if format == "tf_saved_model":
-            export_saved_model(self, filepath, verbose, **kwargs)
+            files.export_saved_model(self, filepath, verbose, **kwargs)
         else:
             keras.Model.export(self, filepath, format, verbose, **kwargs)
 
@@ -873,4 +871,4 @@ class BoltzmannMachine(keras.Model):
         **kwargs: Any,
     ) -> None:
         """Prints the variables with their shapes, by `print_fn` if there is one."""
-        (print_fn or print)(summary_of(self))
+        (print_fn or print)(files.summary_of(self))

@@ -9,12 +9,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference as inference_module
-from keras_rbm import random, units
+from keras_rbm import inference as inference_module, random, units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.exact import has_few_states
 from keras_rbm.models.backbone import WithBackbone, check_shifts
-from keras_rbm.models.conditional_scores import log_likelihoods, log_partitions
 from keras_rbm.models.data.form import DataForm
 from keras_rbm.models.data.rows import (
     ROWS_AT_ONCE,
@@ -23,7 +21,7 @@ from keras_rbm.models.data.rows import (
     held_rows,
     map_rows,
 )
-from keras_rbm.models.files.exporting import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.files import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
@@ -33,6 +31,7 @@ from keras_rbm.models.layer_variables import (
 )
 from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
+from keras_rbm.models.scores import log_likelihoods, log_partitions
 from keras_rbm.models.training.defaults import is_rule
 from keras_rbm.models.with_inference import WithInference, check_prediction
 from keras_rbm.rules.learning_rule import Rule

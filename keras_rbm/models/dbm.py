@@ -8,17 +8,15 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm import inference as inference_module
-from keras_rbm import random, rules, units
+from keras_rbm import inference as inference_module, random, rules, units
 from keras_rbm.inference.arguments import as_floats, check_sizes
 from keras_rbm.inference.gibbs import gibbs_chain
 from keras_rbm.inference.potentials import own_log_weight
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.deep import layered
+from keras_rbm.models.deep import dbm_layers
 from keras_rbm.models.deep.fine_tuning import joint_classifier
 from keras_rbm.models.deep.greedy_training import one_each
-from keras_rbm.models.deep.pretraining import pretrain
-from keras_rbm.models.files.exporting import (
+from keras_rbm.models.files import (
     Endpoint,
     chain_endpoints,
     named,
@@ -116,7 +114,7 @@ class DBM(WithInference, GenerativeModel):
         kernel_regularizer: str | keras.regularizers.Regularizer | None = "auto",
         **kwargs: Any,
     ) -> None:
-        hidden_units = layered.checked_sizes(hidden_units)
+        hidden_units = dbm_layers.checked_sizes(hidden_units)
         inference = inference_module.get(inference)
         each = one_each(hidden, "hidden", len(hidden_units))
         types = [unit_types(visible, unit) for unit in each]
@@ -140,7 +138,7 @@ class DBM(WithInference, GenerativeModel):
         ]
         self.kernels = []
         start = self._visible_bias_initializer
-        add_units(self, layered.template(0), self.visible, width, start)
+        add_units(self, dbm_layers.template(0), self.visible, width, start)
         for layer, count in enumerate(self.hidden_units, 1):
             kernel = self.add_weight(
                 name=f"kernel_{layer}",
@@ -149,22 +147,22 @@ class DBM(WithInference, GenerativeModel):
                 regularizer=self.kernel_regularizer,
             )
             self.kernels.append(kernel)
-            add_units(self, layered.template(layer), types[layer], count)
+            add_units(self, dbm_layers.template(layer), types[layer], count)
         self.hidden_biases = [
             getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
         ]
         self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
-        self._kernel_mask = layered.connections(self._rows)
+        self._kernel_mask = dbm_layers.connections(self._rows)
 
     def _each_layer(self):
         """Returns the parameters of all layers, from the data upwards."""
         return [
-            layer_parameters(self, layered.template(number), unit)
+            layer_parameters(self, dbm_layers.template(number), unit)
             for number, unit in enumerate([self.visible, *self.hidden])
         ]
 
     def _visible_parameters(self):
-        return layer_parameters(self, layered.template(0), self.visible)
+        return layer_parameters(self, dbm_layers.template(0), self.visible)
 
     def _initializer(self, layer):
         """Returns the initializer of a kernel, with its own seed."""
@@ -191,7 +189,7 @@ class DBM(WithInference, GenerativeModel):
         kernels = [tf.cast(kernel, dtype) for kernel in self.kernels]
         layers = self._each_layer()
         sides = joined(layers[0::2]), joined(layers[1::2])
-        return inference_module.Potentials(layered.joint_kernel(kernels), *sides)
+        return inference_module.Potentials(dbm_layers.joint_kernel(kernels), *sides)
 
     def posterior(
         self, visible: tf.Tensor, dtype: str | None = None
@@ -271,7 +269,7 @@ class DBM(WithInference, GenerativeModel):
         inputs = tf.cast(inputs, self.variable_dtype)
         beliefs = self.inference(self.posterior(inputs), pairwise=None)
         sizes = [self._sizes[0], *self._rows[1:]]
-        _, *hidden = layered.both_sides(
+        _, *hidden = dbm_layers.both_sides(
             tf.concat([inputs, beliefs.visible], 1), beliefs.hidden, sizes
         )
         return tf.cast(tf.concat(hidden, 1), self.compute_dtype)
@@ -415,7 +413,7 @@ class DBM(WithInference, GenerativeModel):
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
         self._check_binary("pretrain", "Call fit, which trains all layers at once.")
-        return pretrain(self, x, optimizer, rule, epochs, **kwargs)
+        return dbm_layers.pretrain(self, x, optimizer, rule, epochs, **kwargs)
 
     def to_classifier(self, num_classes: int, *, dropout: float = 0.0) -> keras.Model:
         """Returns a feed-forward network that starts with this model's weights.

@@ -25,7 +25,7 @@ from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.files.exporting import (
+from keras_rbm.models.files import (
     Endpoint,
     chain_endpoints,
     named,

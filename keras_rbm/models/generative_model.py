@@ -25,8 +25,8 @@ from keras_rbm.models.data.rows import (
     moments,
     weighted_chunks,
 )
-from keras_rbm.models.mass_of_rows import log_mass, may_exceed
 from keras_rbm.models.missing import imputed
+from keras_rbm.models.scores import log_mass, may_exceed
 from keras_rbm.rules import ParallelTempering
 
 #: Weight of data that no more examples outweigh.

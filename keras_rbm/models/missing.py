@@ -9,8 +9,8 @@ from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import full_precision
-from keras_rbm.models.conditional_scores import check_method, log_partitions
 from keras_rbm.models.data.row_checks import check_columns, warn_of_no_zeros
+from keras_rbm.models.scores import check_method, log_partitions
 from keras_rbm.rules import ContrastiveDivergence, ParallelTempering
 
 #: Rows whose chains run at once.

@@ -14,7 +14,7 @@ from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.missing import filled, is_known, partial
 from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.files.exporting import (
+from keras_rbm.models.files import (
     Endpoint,
     chain_endpoints,
     named,

@@ -1,7 +1,5 @@
 """An RBM as a distribution of TensorFlow Probability."""
 
-from typing import TYPE_CHECKING
-
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -9,9 +7,6 @@ from keras_rbm import random
 from keras_rbm.inference.gibbs import sample_hidden_given_visible
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.sampling import draw
-
-if TYPE_CHECKING:
-    pass
 
 #: Chains that the mean is taken over.
 _CHAINS = 1000

@@ -1,14 +1,10 @@
 """New figures, and what all plots share."""
 
 import io
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_rbm._optional_imports import import_optional
-
-if TYPE_CHECKING:
-    pass
+from keras_rbm._checks import import_optional
 
 _GRID_INCHES = 6.0
 _SEPARATOR = "0.6"

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_rbm._checks import check_counts
-from keras_rbm._optional_imports import import_optional
+from keras_rbm._checks import check_counts, import_optional
 from keras_rbm.datasets.sequences import PROTEINS
 from keras_rbm.plots.figures import new_figure
 

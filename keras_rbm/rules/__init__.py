@@ -7,30 +7,24 @@ import keras
 from keras_rbm._serializable import find as _find
 from keras_rbm.rules.contrastive_divergence import (
     ContrastiveDivergence as ContrastiveDivergence,
-)
-from keras_rbm.rules.contrastive_divergence_perceptron import (
     ContrastiveDivergencePerceptron as ContrastiveDivergencePerceptron,
-)
-from keras_rbm.rules.fast_persistent_contrastive_divergence import (
-    FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
 )
 from keras_rbm.rules.frank_wolfe import FrankWolfe as FrankWolfe
 from keras_rbm.rules.hybrid_discriminative import (
     HybridDiscriminative as HybridDiscriminative,
 )
 from keras_rbm.rules.learner import Learner as Learner
-from keras_rbm.rules.learning_rule import LearningRule as LearningRule
-from keras_rbm.rules.learning_rule import Rule as Rule
+from keras_rbm.rules.learning_rule import LearningRule as LearningRule, Rule as Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss as MarginalLoss
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
 from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering
 from keras_rbm.rules.persistent_contrastive_divergence import (
+    FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,
     PersistentContrastiveDivergence as PersistentContrastiveDivergence,
 )
 from keras_rbm.rules.sdcp import SDCP as SDCP
-from keras_rbm.rules.step import Phases as Phases
-from keras_rbm.rules.step import Step as Step
+from keras_rbm.rules.step import Phases as Phases, Step as Step
 
 _BY_NAME = {
     "cd": ContrastiveDivergence,

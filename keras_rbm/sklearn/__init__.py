@@ -8,8 +8,10 @@ except ImportError as error:
         f"{error}. Install it with: pip install keras-rbm[sklearn]"
     ) from error
 
-from keras_rbm.sklearn.bernoulli_rbm import from_bernoulli_rbm as from_bernoulli_rbm
-from keras_rbm.sklearn.bernoulli_rbm import to_bernoulli_rbm as to_bernoulli_rbm
+from keras_rbm.sklearn.bernoulli_rbm import (
+    from_bernoulli_rbm as from_bernoulli_rbm,
+    to_bernoulli_rbm as to_bernoulli_rbm,
+)
 from keras_rbm.sklearn.crbm_classifier import CRBMClassifier as CRBMClassifier
 from keras_rbm.sklearn.rbm_estimator import RBMEstimator as RBMEstimator
 from keras_rbm.sklearn.rbm_imputer import RBMImputer as RBMImputer

@@ -5,18 +5,18 @@ from typing import Any as _Any
 import keras
 
 from keras_rbm._serializable import find as _find
-from keras_rbm.units.bernoulli import Bernoulli as Bernoulli
+from keras_rbm.units.bernoulli import Bernoulli as Bernoulli, Spin as Spin
 from keras_rbm.units.binomial import Binomial as Binomial
 from keras_rbm.units.categorical import Categorical as Categorical
 from keras_rbm.units.double_rectified import DoubleRectified as DoubleRectified
-from keras_rbm.units.frames import from_dataframe as from_dataframe
-from keras_rbm.units.frames import to_dataframe as to_dataframe
+from keras_rbm.units.frames import (
+    from_dataframe as from_dataframe,
+    to_dataframe as to_dataframe,
+)
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.joined_units import Joined as Joined
-from keras_rbm.units.layer_parameters import LayerParameters as LayerParameters
 from keras_rbm.units.rectified import Rectified as Rectified
-from keras_rbm.units.spin import Spin as Spin
-from keras_rbm.units.unit import Unit as Unit
+from keras_rbm.units.unit import LayerParameters as LayerParameters, Unit as Unit
 
 _BY_NAME = {
     "bernoulli": Bernoulli,

@@ -9,8 +9,7 @@ from scipy.special import gammaln
 
 from keras_rbm._checks import check_counts
 from keras_rbm.units.bernoulli import EXPECTED_MARGIN, logit
-from keras_rbm.units.layer_parameters import LayerParameters, index_of_noise
-from keras_rbm.units.unit import Unit, is_whole
+from keras_rbm.units.unit import LayerParameters, Unit, index_of_noise, is_whole
 
 
 class _Fields(NamedTuple):

@@ -6,14 +6,13 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.random import HALF_STEP
-from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.truncated import (
+from keras_rbm.units.rectified import (
     LARGEST,
     HalfGaussian,
     HalfLineUnit,
     natural_for_mean,
 )
-from keras_rbm.units.unit import constant
+from keras_rbm.units.unit import LayerParameters, constant
 
 
 class _Fields(NamedTuple):

@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_flags
-from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.unit import Unit, constant
+from keras_rbm.units.unit import LayerParameters, Unit, constant
 
 #: Standard deviation over mean up to which a unit counts as constant.
 LEAST_DEVIATION = 1e-6

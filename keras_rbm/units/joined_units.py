@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import is_int
 from keras_rbm.units.bernoulli import BernoulliParameters
-from keras_rbm.units.layer_parameters import LayerParameters
-from keras_rbm.units.unit import Unit
+from keras_rbm.units.unit import LayerParameters, Unit
 
 
 class _Fields(NamedTuple):

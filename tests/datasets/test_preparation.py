@@ -6,7 +6,7 @@ from tensorflow_datasets.core.download.download_manager import (
     NonMatchingChecksumError,
 )
 
-from keras_rbm.datasets import load, preparation
+from keras_rbm.datasets import load, loading
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def no_network(monkeypatch):
         probed.append(url)
         return False
 
-    monkeypatch.setattr(preparation, "can_connect", can_connect)
+    monkeypatch.setattr(loading, "can_connect", can_connect)
     return probed
 
 
@@ -51,7 +51,7 @@ def test_the_probe_gives_up(monkeypatch):
     """An unreachable address: port 9 of this machine, where nothing listens."""
     for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(variable, raising=False)
-    assert not preparation.can_connect("http://127.0.0.1:9/file")
+    assert not loading.can_connect("http://127.0.0.1:9/file")
 
 
 def test_a_manual_file_needs_no_network(no_network, dummy_data, tmp_path):

@@ -9,7 +9,7 @@ from small_models import binary, compiled
 
 import keras_rbm as kr
 from keras_rbm import rules
-from keras_rbm.models.files.saving import state_of
+from keras_rbm.models.files import state_of
 
 EPOCHS = 6
 DATA = binary(50)

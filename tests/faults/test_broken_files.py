@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from forked import start
 from killed_fit import DATA, state
-from small_models import compiled
-from small_models import fitted as after_fit
+from small_models import compiled, fitted as after_fit
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM, rules
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from same import assert_same, refused, unchanged
-from small_models import binary, compiled, slow
-from small_models import fitted as after_fit
+from small_models import binary, compiled, fitted as after_fit, slow
 
 from keras_rbm import CRBM, DBN, RBM, InfiniteRBM
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_rbm.inference.pareto import pareto_k
+from keras_rbm.inference.weights import pareto_k
 
 
 @pytest.mark.parametrize(

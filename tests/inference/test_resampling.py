@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.resampling import (
+from keras_rbm.inference.weights import (
     effective_number,
     effective_sample_size,
     systematic_rows,

@@ -12,8 +12,12 @@ from steps import gradients_of, step_of
 
 import keras_rbm
 from keras_rbm import DBM, inference, rules
-from keras_rbm.models.deep import layered
-from keras_rbm.models.deep.pretraining import TiedRBM
+from keras_rbm.models.deep.dbm_layers import (
+    TiedRBM,
+    both_sides,
+    connections,
+    joint_kernel,
+)
 from keras_rbm.rules.forward_pass import ForwardPass
 
 DATA = binary(34, 5)
@@ -69,10 +73,10 @@ def test_joint_kernel_and_layers_are_inverse(sizes):
     rng = np.random.default_rng(0)
     pairs = itertools.pairwise(sizes)
     kernels = [tf.constant(rng.normal(size=pair), tf.float32) for pair in pairs]
-    joint = layered.joint_kernel(kernels)
+    joint = joint_kernel(kernels)
     assert joint.shape == (sum(sizes[0::2]), sum(sizes[1::2]))
     assert_same(kernels, layer_kernels(joint, sizes))
-    mask = layered.connections(sizes)
+    mask = connections(sizes)
     if len(sizes) == 3:
         assert mask is None
     else:
@@ -156,7 +160,7 @@ def test_belief_propagation_is_exact_on_trees(sizes):
     np.testing.assert_allclose(dbm.predict(DATA, verbose=0), features, atol=1e-5)
     _, moments = positive_phase(dbm, weights)
     assert_same(layer_kernels(moments.kernel, sizes), products, atol=1e-5)
-    layers = layered.both_sides(moments.visible.bias, moments.hidden.bias, list(sizes))
+    layers = both_sides(moments.visible.bias, moments.hidden.bias, list(sizes))
     assert_same(layers, means, atol=1e-5)
 
 
@@ -252,7 +256,7 @@ def test_centered_gradient_is_that_of_each_layer():
         states = tf.constant(rng.integers(0, 2, (20, 10)), tf.float32)
         phases.append(inference.conditional_moments(potentials, states, weights))
         odd = tf.sigmoid(potentials.hidden_natural(states))
-        layers = layered.both_sides(states, odd, list(sizes))
+        layers = both_sides(states, odd, list(sizes))
         means.append([np.asarray(layer) for layer in layers])
     gradients = potentials.gradients(*phases)
     positive, negative = map(rule.centering.kernel, phases)
@@ -260,7 +264,7 @@ def test_centered_gradient_is_that_of_each_layer():
     gradients = rule.centering.ordinary(gradients | {"kernel": kernel})
     kernels = layer_kernels(gradients["kernel"], sizes)
     biases = gradients["visible_bias"], gradients["hidden_bias"]
-    biases = layered.both_sides(*biases, list(sizes))
+    biases = both_sides(*biases, list(sizes))
     positive, negative = means
 
     def centered(layers, low):

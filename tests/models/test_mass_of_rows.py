@@ -10,7 +10,7 @@ from small_models import all_states, batches
 
 import keras_rbm
 from keras_rbm.inference import LogPartition
-from keras_rbm.models.mass_of_rows import log_mass
+from keras_rbm.models.scores import log_mass
 
 BITS = all_states(*[2] * 5)
 TYPES = [

@@ -8,8 +8,7 @@ import keras
 import numpy as np
 import pytest
 from same import assert_same, unchanged
-from small_models import binary, compiled, quick
-from small_models import fitted as after_fit
+from small_models import binary, compiled, fitted as after_fit, quick
 
 import keras_rbm as kr
 from keras_rbm.models.training import shared_programs

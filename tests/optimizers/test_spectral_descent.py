@@ -11,8 +11,7 @@ from brute_force import Enumerated
 from comparisons import assert_equal, assert_same_weights, refused
 from model_test_case import assert_close_weights, two_cpus
 from sklearn.datasets import load_digits
-from steps import gradients_of as phase_gradients
-from steps import step_of
+from steps import gradients_of as phase_gradients, step_of
 
 import keras_rbm
 from keras_rbm import rules

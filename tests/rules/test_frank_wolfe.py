@@ -10,7 +10,7 @@ from model_test_case import assert_same_state, run_model_test
 import keras_rbm
 from keras_rbm import InfiniteRBM
 from keras_rbm.inference.growing import growth
-from keras_rbm.models.files.saving import state_of
+from keras_rbm.models.files import state_of
 from keras_rbm.rules import FrankWolfe
 
 #: Two patterns of six pixels, with noise.

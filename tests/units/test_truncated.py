@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_rbm.units.truncated import HalfGaussian
+from keras_rbm.units.rectified import HalfGaussian
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_rbm._optional_imports import import_optional
+from keras_rbm._checks import import_optional
 
 _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_rbm._optional_imports import import_optional
+from keras_rbm._checks import import_optional
 
 _SPLIT_SEED = 0
 _BOUNDS = {"train": (0, 1_197), "validation": (1_197, 1_497), "test": (1_497, 1_797)}

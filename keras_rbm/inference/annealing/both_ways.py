@@ -22,8 +22,8 @@ from keras_rbm.inference.estimates import (
     with_rounding,
 )
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.resampling import effective_number
 from keras_rbm.inference.traces import full_precision
+from keras_rbm.inference.weights import effective_number
 
 #: Temperatures, and how many if an interval is then too wide; the last only if a
 #: precision is asked for.

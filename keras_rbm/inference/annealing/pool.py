@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from keras_rbm import random
 from keras_rbm.inference.estimates import HALF_MARKOV, weighted
 from keras_rbm.inference.potentials import finite_layers
-from keras_rbm.inference.resampling import systematic_rows
+from keras_rbm.inference.weights import systematic_rows
 
 
 class Regions(NamedTuple):

@@ -8,7 +8,7 @@ from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState, SweepNoise, draw_states
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
-from keras_rbm.units.layer_parameters import LayerParameters
+from keras_rbm.units.unit import LayerParameters
 
 
 class _Fields(NamedTuple):

@@ -9,15 +9,15 @@ from keras_rbm.inference.growing.fractional import (
     FractionalParameters,
     fractional_chain,
 )
-from keras_rbm.inference.growing.moment_matching import match_means
 from keras_rbm.inference.growing.resample_move import Descended, resample_move
 from keras_rbm.inference.growing.unit_search import (
     DataAndSamples,
     HiddenUnits,
     find_unit,
+    match_means,
 )
 from keras_rbm.inference.potentials import Potentials
-from keras_rbm.inference.resampling import (
+from keras_rbm.inference.weights import (
     effective_sample_size,
     random_rows,
     weighted_mean,

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.bridge import bridge
 from keras_rbm.inference.growing.fractional import between, fractional_chain
-from keras_rbm.inference.resampling import (
+from keras_rbm.inference.weights import (
     effective_sample_size,
     resampled_rows,
 )

@@ -3,7 +3,8 @@
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.inference.messages import blocks, sweeps
+from keras_rbm.inference.messages import batches, blocks
+from keras_rbm.inference.messages.batches import in_chunks, with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     batch_of_models,
@@ -12,9 +13,7 @@ from keras_rbm.inference.messages.beliefs import (
     without_batch,
 )
 from keras_rbm.inference.messages.categorical_messages import CategoricalRatios
-from keras_rbm.inference.messages.chunks import in_chunks, with_gradient
-from keras_rbm.inference.messages.log_messages import LogMessages
-from keras_rbm.inference.messages.ratio_messages import RatioMessages
+from keras_rbm.inference.messages.ratio_messages import LogMessages, RatioMessages
 from keras_rbm.inference.potentials import Potentials, own_log_weight
 from keras_rbm.inference.traces import compiled, traced
 
@@ -208,7 +207,7 @@ def _chunk(model, weights, max_iterations, tolerance, *, messages, pairwise):
             messages.beliefs(model, new), messages.beliefs(model, state)
         )
 
-    state, iterations, residual = sweeps.until_converged(
+    state, iterations, residual = batches.until_converged(
         sweep, messages.start(model), max_iterations, tolerance
     )
     *values, pairs = _read(messages, model, state, weights, pairwise)
@@ -258,7 +257,7 @@ def _chunk_gradients(model, weights, iterations, upstream, *, messages, pairwise
         results = _read(messages, model, state, weights, pairwise)
         return results[: len(upstream)]
 
-    first, *biases = sweeps.gradients_of_sweeps(
+    first, *biases = batches.gradients_of_sweeps(
         messages.start, messages.sweep, read, model, iterations, upstream
     )
     return biases, [first]

@@ -17,7 +17,7 @@ faster, unless damping needs the previous one.
 
 As each message is a mean of what it is made of, it lies between the smallest and the
 largest `E`, so the bounds of the binary messages hold: products of eight are finite
-for weights to ±10, and single ones to ±40. Beyond that, `log_messages` works with
+for weights to ±10, and single ones to ±40. Beyond that, `LogMessages` works with
 logarithms in float64.
 """
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from keras_rbm.inference.arguments import as_floats, check_normalizable
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.messages import sweeps
+from keras_rbm.inference.messages import batches
+from keras_rbm.inference.messages.batches import with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     batch_of_models,
@@ -20,7 +21,6 @@ from keras_rbm.inference.messages.beliefs import (
     static_size,
     without_batch,
 )
-from keras_rbm.inference.messages.chunks import with_gradient
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import loop_by_size, traced_by_size
 
@@ -161,14 +161,14 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
 
     best = None
     for number, means in enumerate(starts):
-        state, *progress = sweeps.until_converged(
+        state, *progress = batches.until_converged(
             sweep, _start(fixed, means, damping), max_iterations, tolerance
         )
         bound = _bound(fixed, *state)
         end = bound, state, progress, tf.fill(tf.shape(bound), number)
         if best is not None:
             higher = (best[0] > bound) | ~tf.math.is_finite(bound)
-            end = sweeps.where_rows(higher, best, end)
+            end = batches.where_rows(higher, best, end)
         best = end
     best = tf.nest.map_structure(tf.stop_gradient, best)
     _, state, (iterations, residual), number_of_best = best
@@ -178,11 +178,11 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
         states = [_start(models, means, damping) for means in starts]
         chosen = states[0]
         for number, state in enumerate(states[1:], 1):
-            chosen = sweeps.where_rows(number_of_best == number, state, chosen)
+            chosen = batches.where_rows(number_of_best == number, state, chosen)
         return chosen
 
     def gradient(*upstream):
-        gradients = sweeps.gradients_of_sweeps(
+        gradients = batches.gradients_of_sweeps(
             start,
             lambda models, state: _sweep(models, state, damping),
             lambda models, state: _read(models, state, weights, pairwise),

@@ -16,6 +16,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm.inference.messages import blocks
+from keras_rbm.inference.messages.batches import in_chunks
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     batch_of_models,
@@ -23,7 +24,6 @@ from keras_rbm.inference.messages.beliefs import (
     pairwise_products,
     without_batch,
 )
-from keras_rbm.inference.messages.chunks import in_chunks
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import compiled, traced
 

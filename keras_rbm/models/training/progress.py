@@ -10,7 +10,7 @@ import keras
 from keras import tree
 
 from keras_rbm.optimizers.falling_rate import FallingRate
-from keras_rbm.regularizers.normal_prior import NormalPrior
+from keras_rbm.regularizers import NormalPrior
 
 
 class FitState(NamedTuple):

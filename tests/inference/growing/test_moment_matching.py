@@ -6,7 +6,7 @@ import tensorflow as tf
 from brute_force import random_potentials
 from growing_models import counted, drawn, means_of, two_modes
 
-from keras_rbm.inference.growing.moment_matching import match_means
+from keras_rbm.inference.growing.unit_search import match_means
 
 COUNT = 20_000
 

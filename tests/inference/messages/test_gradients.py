@@ -8,9 +8,8 @@ from brute_force import Enumerated, random_potentials
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.messages import mean_field
-from keras_rbm.inference.messages.log_messages import LogMessages
-from keras_rbm.inference.messages.ratio_messages import RatioMessages
-from keras_rbm.inference.messages.sweeps import gradients_of_sweeps
+from keras_rbm.inference.messages.batches import gradients_of_sweeps
+from keras_rbm.inference.messages.ratio_messages import LogMessages, RatioMessages
 from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.gaussian import GaussianParameters
 
@@ -139,9 +138,9 @@ def test_exact_inference_has_the_covariance_as_jacobian(sizes):
 
 
 def test_exact_inference_of_larger_models_likewise(monkeypatch):
-    from keras_rbm.inference.messages import chunks
+    from keras_rbm.inference.messages import batches
 
-    monkeypatch.setattr(chunks, "CHUNK_SIZE", 9)  # 3 of 32 states at once
+    monkeypatch.setattr(batches, "CHUNK_SIZE", 9)  # 3 of 32 states at once
     potentials = random_potentials(5, 6)
     found = jacobian(inference.Exact(), potentials)
     np.testing.assert_allclose(found, covariance(potentials), atol=1e-6)
@@ -210,9 +209,9 @@ def test_all_beliefs_have_gradients(infer, pairwise, compiled_inference):
 
 
 def test_a_batch_of_several_chunks_has_the_gradients_of_its_models(monkeypatch):
-    from keras_rbm.inference.messages import chunks
+    from keras_rbm.inference.messages import batches
 
-    monkeypatch.setattr(chunks, "CHUNK_SIZE", 4 * 2 * 8 * 8)  # two models each
+    monkeypatch.setattr(batches, "CHUNK_SIZE", 4 * 2 * 8 * 8)  # two models each
     parts = [tf.cast(normal(*s), tf.float32) for s in ((5, 7), (5, 5), (5, 7))]
 
     def gradient(rows):

@@ -3,8 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from small_models import compiled
-from small_models import fitted as after_fit
+from small_models import compiled, fitted as after_fit
 
 import keras_rbm
 

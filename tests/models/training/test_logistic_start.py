@@ -10,7 +10,7 @@ from small_models import batches, compiled, fitted, quick, reloaded
 from keras_rbm import CRBM
 from keras_rbm.models.data.rows import some_rows
 from keras_rbm.models.training import first_fit
-from keras_rbm.models.training.logistic_start import (
+from keras_rbm.models.training.first_fit import (
     chosen_stddev,
     logistic_regressions,
     most_rows,

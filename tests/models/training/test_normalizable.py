@@ -5,7 +5,7 @@ from small_models import compiled, fitted, slow
 
 from keras_rbm import CRBM, RBM, units
 from keras_rbm.inference.arguments import spectral_gap
-from keras_rbm.models.training.normalizable import LEAST_GAP
+from keras_rbm.models.training.guard import LEAST_GAP
 
 RNG = np.random.default_rng(0)
 #: Columns that nearly repeat each other.

@@ -1,1 +1,0 @@
-"""Files of a model: saved state, exported functions."""
