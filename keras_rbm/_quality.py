@@ -13,8 +13,9 @@ from keras_rbm import random
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.missing import is_known
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.rows import as_rows, held_rows, map_rows, some_rows
-from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.data.rows import as_rows, held_rows, some_rows
+from keras_rbm.models.generative_model import GenerativeModel, energies_of
+from keras_rbm.models.layer_variables import visible_parameters
 
 #: Most rows of each kind, and chains that are followed to measure how they mix.
 _ROWS, _CHAINS = 1000, 100
@@ -196,7 +197,6 @@ def quality_report(
             "Expected an RBM, InfiniteRBM or DBM. Received: "
             f"{type(model).__name__}. Of a model with input look at its metrics."
         )
-    model._assert_built("quality_report")
     train, held_out = _rows(model, train, "train"), _rows(model, held_out, "held_out")
     count = min(len(train), len(held_out), _ROWS)
     if count < 10:
@@ -248,7 +248,9 @@ def quality_report(
 
 
 def _rows(model, data, name):
-    rows = np.asarray(as_rows(held_rows(model._visible_states(data, name, name))))
+    rows = np.asarray(
+        as_rows(held_rows(model._visible_states(data, "quality_report", name)))
+    )
     if not np.all(is_known(rows)):
         raise ValueError(
             f"Expected {name} without gaps. Received: NaN. Pass the rows that are "
@@ -259,7 +261,7 @@ def _rows(model, data, name):
 
 def _encoder(model, train):
     """Returns a function of states to rows whose distances mean something."""
-    units = model._visible_parameters().whole
+    units = visible_parameters(model).whole
 
     def encoded(states):
         return np.asarray(units.encode(tf.constant(states, tf.float32)), np.float64)
@@ -353,7 +355,7 @@ def _mixing(model, starts, steps, project, seed):
         states = np.asarray(
             model.sample(len(states), steps=apart, initial_visible=states, seed=fresh)
         )
-        energies = np.asarray(map_rows(model._energies, states), np.float64)
+        energies = np.asarray(energies_of(model, states), np.float64)
         moments.append(np.concatenate([energies[:, np.newaxis], project(states)], 1))
     values = np.stack(moments)  # (moments, chains, quantities)
     values = values[..., values.std((0, 1)) > 0.0]

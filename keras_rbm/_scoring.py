@@ -16,7 +16,9 @@ from keras_rbm.inference.exact import MAX_UNITS
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
-from keras_rbm.models.data.rows import held_rows, map_rows
+from keras_rbm.models.data.rows import held_rows
+from keras_rbm.models.generative_model import energies_of
+from keras_rbm.models.layer_variables import potentials_of_any
 from keras_rbm.models.scores import log_mass
 from keras_rbm.units.bernoulli import are_binary
 
@@ -127,7 +129,6 @@ def score_report(
             "Expected an RBM, InfiniteRBM, DBM or CRBM. Received: "
             f"{type(model).__name__}. For a DBN call dbn.log_likelihood_bound(x)."
         )
-    model._assert_built("score_report")
     conditional = model.conditional
     if conditional != (v is not None):
         takes = "x and v, inputs and states," if conditional else "only x"
@@ -194,8 +195,8 @@ def _stderr(energies, z):
 
 
 def _methods(model, conditional):
-    potentials = model.potentials(model._an_example() if conditional else None)
-    small = any(size <= MAX_UNITS for size in finite_layers(potentials).values())
+    sizes = finite_layers(potentials_of_any(model)).values()
+    small = any(size <= MAX_UNITS for size in sizes)
     exact = ["exact"] if small else []
     if conditional:
         bethe = ["bethe"] if are_binary(model.visible, model.hidden) else []
@@ -214,7 +215,7 @@ def _free_energies(model, rows, steps, seed):
         ),
     }
     return {
-        name: map_rows(model._energies, x).numpy()
+        name: energies_of(model, x).numpy()
         for name, x in ({"data": rows} | chains).items()
     }
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.log_partition import METHODS, check_method
 from keras_rbm.models.data.row_checks import values_of, warn_of_means
-from keras_rbm.models.data.rows import held_rows, map_rows
-from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.data.rows import held_rows
+from keras_rbm.models.generative_model import GenerativeModel, energies_of
 from keras_rbm.random import as_seed
 
 
@@ -102,7 +102,7 @@ class FreeEnergyGap(keras.callbacks.Callback):
             logs["validation_log_likelihood"] = score
 
     def _mean_free_energy(self, rows):
-        energies = map_rows(self.model._energies, rows)
+        energies = energies_of(self.model, rows)
         return float(tf.reduce_mean(tf.cast(energies, tf.float64)))
 
 
@@ -193,7 +193,7 @@ class LogLikelihood(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every or logs is None:
             return
-        energies = map_rows(self.model._energies, self.data)
+        energies = energies_of(self.model, self.data)
         score = -float(tf.reduce_mean(tf.cast(energies, tf.float64)))
         log_partition = self._log_partition()
         logs[self.name] = score - float(log_partition.value)

@@ -9,11 +9,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import as_array
-from keras_rbm.inference.arguments import (
-    check_normalizable,
-    check_sizes,
-    checked_states,
-)
+from keras_rbm.inference import arguments
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.traces import traced_by_size
 
@@ -142,7 +138,7 @@ def sample_hidden_given_visible(
     potentials: Potentials, visible: ArrayLike, seed: int | tf.Tensor
 ) -> tf.Tensor:
     """Returns hidden states (C, H) drawn from p(h | v)."""
-    visible = checked_states(potentials, "visible", visible)
+    visible = arguments.checked_states(potentials, "visible", visible)
     return potentials.hidden.draw(potentials.hidden_natural(visible), seed)
 
 
@@ -150,7 +146,7 @@ def sample_visible_given_hidden(
     potentials: Potentials, hidden: ArrayLike, seed: int | tf.Tensor
 ) -> tf.Tensor:
     """Returns visible states (C, V) drawn from p(v | h)."""
-    hidden = checked_states(potentials, "hidden", hidden, hidden=True)
+    hidden = arguments.checked_states(potentials, "hidden", hidden, hidden=True)
     return potentials.visible.draw(potentials.visible_natural(hidden), seed)
 
 
@@ -176,7 +172,7 @@ def gibbs_sweep(
     >>> keras_rbm.inference.gibbs_sweep(model, tf.zeros((1, 3)), seed=0).visible.numpy()
     array([[1., 1., 1.]], dtype=float32)
     """
-    visible = checked_states(potentials, "visible", visible)
+    visible = arguments.checked_states(potentials, "visible", visible)
     noise = sweep_noise(potentials, tf.shape(visible)[0], seed).of_sweep(0)
     return draw_states(potentials, potentials.hidden_natural(visible), noise)
 
@@ -222,9 +218,9 @@ def gibbs_chain(
     Returns:
         tensor (C, V), visible states.
     """
-    visible = checked_states(potentials, "visible", visible)
-    check_normalizable(potentials)
-    check_sizes(0, num_sweeps=num_sweeps)
+    visible = arguments.checked_states(potentials, "visible", visible)
+    arguments.check_normalizable(potentials)
+    arguments.check_sizes(0, num_sweeps=num_sweeps)
     if clamp is not None:
         clamp = checked_mask(clamp, visible.shape)
     count, sweeps = visible.shape[0], tf.cast(num_sweeps, tf.int32)

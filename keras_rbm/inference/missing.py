@@ -6,15 +6,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import random
+from keras_rbm.inference import unit_states
 from keras_rbm.inference.exact import digits_of
 from keras_rbm.inference.gibbs import ChainState, noisy_sweep, sweep_noise
 from keras_rbm.inference.potentials import Potentials, num_states, own_log_weight
 from keras_rbm.inference.traces import traced_by_size
-from keras_rbm.inference.unit_states import (
-    UnitStates,
-    chosen_unit,
-    conditional_log_weights,
-)
 from keras_rbm.units.joined_units import JoinedParameters
 from keras_rbm.units.unit import LayerParameters, index_of_noise
 
@@ -315,9 +311,11 @@ def known_rows(units, known):
 def _one_unit_drawn(potentials, state, known, seed):
     """Returns states after one unknown unit of each row is drawn given the others."""
     visible, natural = state
-    unit = chosen_unit(tf.logical_not(known), random.fold_in(seed, 0))
-    table = UnitStates.of(potentials.visible, potentials.kernel)
-    log_weights, _ = conditional_log_weights(potentials, table, visible, natural, unit)
+    unit = unit_states.chosen_unit(tf.logical_not(known), random.fold_in(seed, 0))
+    table = unit_states.UnitStates.of(potentials.visible, potentials.kernel)
+    log_weights, _ = unit_states.conditional_log_weights(
+        potentials, table, visible, natural, unit
+    )
     noise = random.uniform(tf.shape(unit), random.fold_in(seed, 1))
     number = tf.cast(index_of_noise(log_weights, noise), tf.int32)
     drawn = tf.gather(tf.gather(table.values, unit), number, batch_dims=1)
@@ -389,7 +387,7 @@ def means_if_present(potentials, visible, known):
         hidden = potentials.hidden.mean(natural)
         means = units.mean(potentials.visible_natural_of_mean(hidden))
         return tf.where(rows, encoded, means)
-    table = UnitStates.of(units, potentials.kernel)
+    table = unit_states.UnitStates.of(units, potentials.kernel)
     if table.own.shape.rank == 3:
         own = tf.transpose(table.own, (1, 0, 2))
     else:

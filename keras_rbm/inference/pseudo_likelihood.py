@@ -7,15 +7,11 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
+from keras_rbm.inference import unit_states
 from keras_rbm.inference.arguments import checked_states
 from keras_rbm.inference.missing import partial
 from keras_rbm.inference.potentials import Potentials, log_conditional
 from keras_rbm.inference.traces import full_precision, kind_of_models
-from keras_rbm.inference.unit_states import (
-    UnitStates,
-    chosen_unit,
-    conditional_log_weights,
-)
 
 
 @full_precision()
@@ -100,7 +96,7 @@ def stochastic_pseudo_log_likelihood(
         size = tf.cast(observed or num_visible, visible.dtype)
         unit = tf.cast(random.uniform([rows], seed) * size, tf.int32)
     else:
-        unit = chosen_unit(known, seed)
+        unit = unit_states.chosen_unit(known, seed)
         size = tf.reduce_sum(tf.cast(known, visible.dtype), -1)
     return size * _log_conditional(potentials, states, visible, natural, unit)
 
@@ -138,7 +134,7 @@ def _states(potentials):
             f"Received: {type(potentials.visible).__name__}. Compute the free energy, "
             "or estimate the likelihood."
         )
-    return UnitStates.of(units, potentials.kernel)
+    return unit_states.UnitStates.of(units, potentials.kernel)
 
 
 def _log_conditional(potentials, states, visible, natural, unit):
@@ -146,7 +142,7 @@ def _log_conditional(potentials, states, visible, natural, unit):
 
     A value between two states counts as a mean: the result is minus the cross-entropy.
     """
-    log_weights, shares = conditional_log_weights(
+    log_weights, shares = unit_states.conditional_log_weights(
         potentials, states, visible, natural, unit
     )
     log_p = tf.nn.log_softmax(log_weights)

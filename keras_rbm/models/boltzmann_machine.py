@@ -22,7 +22,7 @@ from keras_rbm._replicas import (
 )
 from keras_rbm.inference import conditional_moments, traces
 from keras_rbm.inference.missing import filled, is_known
-from keras_rbm.metrics import without_names
+from keras_rbm.metrics.errors import without_names
 from keras_rbm.models import files
 from keras_rbm.models.data.batches import TrainingData, as_keras_takes, drawn
 from keras_rbm.models.data.form import DataForm, class_weights

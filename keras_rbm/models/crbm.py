@@ -203,7 +203,10 @@ class CRBM(WithInference, WithBackbone):
             "visible_kernel": ((width, visible), self._feature_initializer)
             if self._shift_shape is None
             else None,
-            "hidden_kernel": ((width, hidden), reseeded(self._feature_initializer)),
+            "hidden_kernel": (
+                (width, hidden),
+                reseeded(self._feature_initializer),
+            ),
         }
         for name, made in kernels.items():
             if made is None:

@@ -16,19 +16,14 @@ from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.deep import dbm_layers
 from keras_rbm.models.deep.fine_tuning import joint_classifier
 from keras_rbm.models.deep.greedy_training import one_each
-from keras_rbm.models.files import (
-    Endpoint,
-    chain_endpoints,
-    named,
-    number,
-    rows,
-)
+from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
     reseeded,
     unit_types,
+    visible_parameters,
 )
 from keras_rbm.models.sampling import checked_chains
 from keras_rbm.models.with_inference import WithInference
@@ -160,9 +155,6 @@ class DBM(WithInference, GenerativeModel):
             layer_parameters(self, dbm_layers.template(number), unit)
             for number, unit in enumerate([self.visible, *self.hidden])
         ]
-
-    def _visible_parameters(self):
-        return layer_parameters(self, dbm_layers.template(0), self.visible)
 
     def _initializer(self, layer):
         """Returns the initializer of a kernel, with its own seed."""
@@ -299,7 +291,7 @@ class DBM(WithInference, GenerativeModel):
         return map_rows(self._energies, self.form.states(x))
 
     def _energies(self, visible):
-        own = own_log_weight(self._visible_parameters(), visible)
+        own = own_log_weight(visible_parameters(self), visible)
         posterior = self.posterior(visible, self.variable_dtype)
         return -own - self._mean_field(posterior).log_partition
 
@@ -349,7 +341,7 @@ class DBM(WithInference, GenerativeModel):
         self._assert_built("sample")
         check_sizes(num_samples=num_samples)
         shape = (num_samples, self._sizes[0])
-        below = self._visible_parameters()
+        below = visible_parameters(self)
         natural = below.natural_for_mean(tf.convert_to_tensor(self.base_rate))
         visible, clamp, seed = checked_chains(
             self, below, natural, shape, steps, initial_visible, seed
@@ -413,7 +405,22 @@ class DBM(WithInference, GenerativeModel):
             1. Salakhutdinov, Hinton. Deep Boltzmann machines. AISTATS 2009.
         """
         self._check_binary("pretrain", "Call fit, which trains all layers at once.")
-        return dbm_layers.pretrain(self, x, optimizer, rule, epochs, **kwargs)
+        starts = [self._initializer(layer) for layer in range(len(self.hidden))]
+        rbms, histories = dbm_layers.pretrained(
+            self, starts, x, optimizer, rule, epochs, **kwargs
+        )
+        if not self.built:
+            self.build((None, rbms[0].num_visible))
+        below = [rbm.hidden_bias for rbm in rbms]
+        above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
+        for layer, rbm in enumerate(rbms):
+            self.kernels[layer].assign(rbm.kernel)
+            self.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
+        self.visible_bias.assign(rbms[0].visible_bias)
+        self._copy_record(rbms[0])
+        if self.rule is not None:
+            self.learner.recenter()
+        return histories
 
     def to_classifier(self, num_classes: int, *, dropout: float = 0.0) -> keras.Model:
         """Returns a feed-forward network that starts with this model's weights.

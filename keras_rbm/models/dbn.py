@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
 from keras_rbm.datasets.sparse_rows import as_dense
-from keras_rbm.inference import LogPartition
-from keras_rbm.inference.gibbs import (
-    sample_hidden_given_visible,
-    sample_visible_given_hidden,
-)
+from keras_rbm.inference import LogPartition, gibbs
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.boltzmann_machine import BoltzmannMachine
@@ -25,13 +21,7 @@ from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.files import (
-    Endpoint,
-    chain_endpoints,
-    named,
-    number,
-    rows,
-)
+from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.training.guard import DATA_BIT
@@ -351,7 +341,7 @@ class DBN(keras.Model):
         down = random.fold_in(seed, -2)
         for level, rbm in reversed(list(enumerate(self.rbms[:-1]))):
             fresh = random.fold_in(down, level)
-            states = sample_visible_given_hidden(rbm.potentials(), states, fresh)
+            states = gibbs.sample_visible_given_hidden(rbm.potentials(), states, fresh)
         return states
 
     def log_likelihood_bound(
@@ -384,7 +374,8 @@ class DBN(keras.Model):
         check_counts(num_samples=num_samples)
         values = self.rbms[0]._visible_states(x, "log_likelihood_bound")
         top = self.rbms[-1]
-        log_partition = top._log_partition_value(log_partition)
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = top.log_partition(log_partition)
         bounds = []
         for part, visible in enumerate(row_chunks(values)):
             own = random.fold_in(seed, -part) if part else seed
@@ -401,7 +392,7 @@ class DBN(keras.Model):
         gain = tf.zeros(tf.shape(states)[0], tf.float64)
         for level, rbm in enumerate(self.rbms[:-1]):
             potentials = rbm.potentials(dtype=rbm.variable_dtype)
-            hidden = sample_hidden_given_visible(
+            hidden = gibbs.sample_hidden_given_visible(
                 potentials, states, random.fold_in(seed, level)
             )
             down = potentials.visible_natural(hidden)

@@ -25,6 +25,7 @@ from keras_rbm.models.data.rows import (
     moments,
     weighted_chunks,
 )
+from keras_rbm.models.layer_variables import visible_parameters
 from keras_rbm.models.missing import imputed
 from keras_rbm.models.scores import log_mass, may_exceed
 from keras_rbm.rules import ParallelTempering
@@ -105,10 +106,6 @@ class GenerativeModel(BoltzmannMachine):
         """Returns visible natural parameters (V,) of the base-rate model."""
         return potentials.visible.natural_for_mean(self._mean_states())
 
-    def _visible_parameters(self):
-        """Returns the parameters of the data's units."""
-        return self.potentials().visible
-
     def adapt(self, data: Data, sample_weight: ArrayLike | None = None) -> None:
         """Fits the isolated visible units to data, before training.
 
@@ -165,7 +162,7 @@ class GenerativeModel(BoltzmannMachine):
         For categorical units, which have no mean, it is the likeliest categories.
         """
         means = self._reconstruct(visible, features)
-        return self._visible_parameters().compared(means)
+        return visible_parameters(self).compared(means)
 
     def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down.
@@ -214,7 +211,7 @@ class GenerativeModel(BoltzmannMachine):
         """
         self._assert_built("marginals")
         means = self.gaps.means(self, self._states_with_gaps(x), steps, seed)
-        return means[:, : int(self._visible_parameters().num_rows)]
+        return means[:, : int(visible_parameters(self).num_rows)]
 
     def impute(
         self,
@@ -246,7 +243,7 @@ class GenerativeModel(BoltzmannMachine):
         TensorShape([1, 3])
         """
         self._assert_built("impute")
-        values, units = self._states_with_gaps(x), self._visible_parameters()
+        values, units = self._states_with_gaps(x), visible_parameters(self)
         columns, rows = int(units.num_units), int(units.num_rows)
         return imputed(
             units,
@@ -366,7 +363,7 @@ class GenerativeModel(BoltzmannMachine):
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
         value = self._log_partition_value(log_partition)
-        energies = tf.cast(map_rows(self._energies, values), tf.float64)
+        energies = tf.cast(energies_of(self, values), tf.float64)
         if tf.executing_eagerly() and may_exceed(energies, float(value)):
             least = log_mass(self, values, energies)
             if float(value) < least:
@@ -399,3 +396,8 @@ class GenerativeModel(BoltzmannMachine):
                 f"Received: {log_partition!r}. Pass what log_partition() returned."
             )
         return tf.cast(value, tf.float64)
+
+
+def energies_of(model, values):
+    """Returns F(v), or its upper bound, (B,), nats, of checked states of a model."""
+    return map_rows(model._energies, values)

@@ -56,6 +56,16 @@ def layer_parameters(model, template, unit, **given):
     return unit.parameters(**values, **given)
 
 
+def visible_parameters(model):
+    """Returns the parameters of the units of the data."""
+    return layer_parameters(model, "visible_{}", model.visible)
+
+
+def potentials_of_any(model):
+    """Returns a model's `Potentials`, those given an example if it has an input."""
+    return model.potentials(model._an_example() if model.conditional else None)
+
+
 def check_input_shape(shape, model):
     """Raises a ValueError unless a model is or can be built for inputs of a shape."""
     known = isinstance(shape, (tuple, list, tf.TensorShape)) and len(shape) > 0

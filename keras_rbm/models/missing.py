@@ -10,6 +10,7 @@ from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.data.row_checks import check_columns, warn_of_no_zeros
+from keras_rbm.models.layer_variables import visible_parameters
 from keras_rbm.models.scores import check_method, log_partitions
 from keras_rbm.rules import ContrastiveDivergence, ParallelTempering
 
@@ -81,12 +82,12 @@ class Latent:
         potentials = model.potentials()
         units = potentials.visible
         encoded, rows = units.encode(states), missing.known_rows(units, known)
-        means = tf.where(rows, encoded, units.mean(model._base_natural(potentials)))
+        means = tf.where(rows, encoded, units.mean(_base(model, potentials)))
         for _ in range(_MEAN_FIELD_UPDATES):
             hidden = potentials.hidden.mean(potentials.hidden_natural_of_mean(means))
             expected = units.mean(potentials.visible_natural_of_mean(hidden))
             means = tf.where(rows, encoded, expected)
-        return model._natural_of_mean(means)
+        return potentials.hidden_natural_of_mean(means)
 
     def log_partition(self, model, values, method=None, **options):
         """Estimates, for each row, log Z of the model in which what is known is fixed.
@@ -144,7 +145,7 @@ class Latent:
         """
         check_sizes(steps=steps)
         potentials = model.potentials(dtype=model.variable_dtype)
-        base = model._base_natural(potentials)
+        base = _base(model, potentials)
         means = np.zeros((len(values), int(potentials.visible.num_rows)), np.float32)
         with full_precision():
             few = missing.rows_with_few_unknown(potentials, values)
@@ -163,13 +164,13 @@ class Latent:
         check_sizes(steps=steps)
         potentials = model.potentials(dtype=model.variable_dtype)
         with full_precision():
-            base = model._base_natural(potentials)
+            base = _base(model, potentials)
             return draws_by_chains(potentials, values, base, steps, seed)
 
     def imputed(self, model, visible):
         """Returns what `impute` does by chains, for an exported model."""
         potentials = model.potentials(dtype=model.variable_dtype)
-        chains = _chains(visible, model._base_natural(potentials), _EXPORTED_STEPS, 0)
+        chains = _chains(visible, _base(model, potentials), _EXPORTED_STEPS, 0)
         means, _ = missing.chain_means(potentials, *chains)
         return filled(visible, potentials.visible.state_like(means))
 
@@ -216,7 +217,7 @@ class Absent(Latent):
         return states
 
     def hidden_natural(self, model, inputs):
-        units = model._visible_parameters()
+        units = visible_parameters(model)
         encoded = units.encode(filled(inputs))
         return self._of_rows(model, inputs).hidden_natural_of_mean(encoded)
 
@@ -252,12 +253,12 @@ class Absent(Latent):
 
     def draws(self, model, values, steps, seed):
         means = self.means(model, values, steps, seed)
-        units = model._visible_parameters()
+        units = visible_parameters(model)
         return units.draw(units.natural_for_expected(means), seed)
 
     def imputed(self, model, visible):
         means = self._means(model, visible)
-        return filled(visible, model._visible_parameters().state_like(means))
+        return filled(visible, visible_parameters(model).state_like(means))
 
     def _of_rows(self, model, rows):
         return model.potentials(self.features(is_known(rows)), model.variable_dtype)
@@ -278,6 +279,12 @@ def kind_of(name):
             f"of the example), or None. Received: missing={name!r}."
         )
     return _KINDS[name]()
+
+
+def _base(model, potentials):
+    """Returns natural parameters, without coupling, of units with the data's mean."""
+    mean = tf.cast(model.base_rate, model.variable_dtype)
+    return potentials.visible.natural_for_mean(mean)
 
 
 def _default_method(potentials):

@@ -14,18 +14,13 @@ from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.missing import filled, is_known, partial
 from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.files import (
-    Endpoint,
-    chain_endpoints,
-    named,
-    number,
-    rows,
-)
+from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
     layer_parameters,
     unit_types,
+    visible_parameters,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
 
@@ -130,15 +125,12 @@ class RBM(GenerativeModel):
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, width, start)
         add_units(self, "hidden_{}", self.hidden, self._hidden_width)
-        self._add_record(self._visible_parameters().mean(tf.zeros(rows)))
+        self._add_record(visible_parameters(self).mean(tf.zeros(rows)))
 
     @property
     def hidden_units(self) -> int:
         """int: number of hidden units."""
         return self._hidden_width
-
-    def _visible_parameters(self):
-        return layer_parameters(self, "visible_{}", self.visible)
 
     def _hidden_parameters(self):
         return layer_parameters(self, "hidden_{}", self.hidden)
@@ -159,7 +151,7 @@ class RBM(GenerativeModel):
             training: bool, ignored: for models on a network, as in Keras.
         """
         self._assert_built("potentials")
-        visible = self._visible_parameters()
+        visible = visible_parameters(self)
         if features is not None:
             visible = partial(visible, features > 0.0)
         return inference.Potentials(
@@ -177,7 +169,7 @@ class RBM(GenerativeModel):
         """Returns `E[h]` given natural parameters."""
         features = self._hidden_parameters().mean(natural)
         return _with_zero_gradients(
-            features, *tf.nest.flatten(self._visible_parameters())
+            features, *tf.nest.flatten(visible_parameters(self))
         )
 
     def _natural_of_mean(self, means):
@@ -329,6 +321,7 @@ class RBM(GenerativeModel):
                 )
             return draw(self, potentials, base, shape, steps, **chains)
         if named and method == "tempering":
+            chains["ladder"] = self._ladder(base) if betas is None else None
             return draw_tempered(self, potentials, base, shape, steps, betas, **chains)
         raise ValueError(
             f"Expected method 'gibbs' or 'tempering'. Received: method={method!r}."

@@ -37,10 +37,14 @@ def draw(model, potentials, base, shape, steps, initial_visible, seed):
     return chain_in_parts(potentials, count, start, seed, sweeps, clamp)
 
 
-def draw_tempered(model, potentials, base, shape, steps, betas, initial_visible, seed):
-    """Draws visible states (chains, V) by parallel tempering, see `sample`."""
+def draw_tempered(
+    model, potentials, base, shape, steps, betas, ladder, initial_visible, seed
+):
+    """Draws visible states (chains, V) by parallel tempering, see `sample`.
+
+    `ladder` is the `Ladder` to go on from, or `None`.
+    """
     check_normalizable(potentials)
-    ladder = model._ladder(base) if betas is None else None
     if ladder is None:
         betas = temperatures(_REPLICAS if betas is None else betas)
     initial_visible, clamp, seed = checked_chains(

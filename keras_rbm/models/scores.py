@@ -17,6 +17,7 @@ from keras_rbm.inference.messages.approximate_inference import can_start_at
 from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.data.rows import as_rows, row_chunks
+from keras_rbm.models.layer_variables import visible_parameters
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
 #: Methods for log Z. Tempering, which takes one model at a time, is not among them.
@@ -138,7 +139,7 @@ def log_mass(model, values, energies):
         float; minus infinity for units of infinitely many states, and if a state is
         not known.
     """
-    if not model._visible_parameters().whole.finite:
+    if not visible_parameters(model).whole.finite:
         return -math.inf
     different: dict[bytes, int] = {}
     number = 0

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_rbm import inference as inference_module
 from keras_rbm.inference.arguments import check_normalizable
+from keras_rbm.models.layer_variables import potentials_of_any
 from keras_rbm.units.bernoulli import are_binary
 
 
@@ -13,8 +14,7 @@ def check_prediction(model):
     """Raises a ValueError if mean field would diverge because Z is not finite."""
     units = tf.nest.flatten([model.visible, model.hidden])
     if model.inference is not None and not are_binary(*units):
-        features = model._an_example() if model.conditional else None
-        check_normalizable(model.potentials(features))
+        check_normalizable(potentials_of_any(model))
 
 
 class WithInference:

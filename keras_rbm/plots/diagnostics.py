@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm._checks import is_int
 from keras_rbm.models.data.rows import held_rows, map_rows
-from keras_rbm.models.generative_model import GenerativeModel
+from keras_rbm.models.generative_model import GenerativeModel, energies_of
 from keras_rbm.plots.figures import check_built, new_figure, without_frame
 from keras_rbm.units.bernoulli import are_binary
 
@@ -185,7 +185,7 @@ def free_energies(
     count = min(len(rows["training data"]), _MOST_NOISE)
     rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
     energies = {
-        label: np.asarray(map_rows(rbm._energies, own), np.float64)
+        label: np.asarray(energies_of(rbm, own), np.float64)
         for label, own in rows.items()
     }
     _check_finite("free energies", *energies.values())
@@ -277,7 +277,8 @@ def _gap(energies):
 def _layers(model, means):
     """Returns a list of (unit type, means (N, rows)), one for each hidden layer."""
     if isinstance(model.hidden, (list, tuple)):
-        ends = np.cumsum(model._rows[1:])[:-1]
+        layers = zip(model.hidden, model.hidden_units, strict=True)
+        ends = np.cumsum([unit.num_rows(count) for unit, count in layers])[:-1]
         return list(zip(model.hidden, np.split(means, ends, axis=1), strict=True))
     return [(model.hidden, means)]
 

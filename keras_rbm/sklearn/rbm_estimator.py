@@ -19,12 +19,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
-from keras_rbm.models.data.row_checks import (
-    all_known,
-    check_rows,
-    values_of,
-    warn_of_means,
-)
+from keras_rbm.models.data import row_checks
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
@@ -238,8 +233,8 @@ class RBMEstimator(
         X = self._validated(X)
         unit = self.model_.visible
         as_in_fit = X if isinstance(X, SparseRows) else X.astype(np.float32)
-        check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
-        warn_of_means(values_of(as_in_fit, unit), unit, "X")
+        row_checks.check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
+        row_checks.warn_of_means(row_checks.values_of(as_in_fit, unit), unit, "X")
         log_partition = self.estimate_log_partition()
         energy = _precise_potentials(self.model_).free_energy
 
@@ -350,7 +345,7 @@ class RBMEstimator(
         if not is_sparse(X):
             return X
         rows = SparseRows.of(X)
-        if not all_known(rows):
+        if not row_checks.all_known(rows):
             raise ValueError(
                 "Expected sparse X without NaN. Received: NaN. Pass X.toarray() to "
                 "learn from rows with unknown values."
@@ -363,7 +358,7 @@ class RBMEstimator(
                 "Expected X as an array, like that of the first fit, which had NaN. "
                 "Received: sparse X. Pass X.toarray()."
             )
-        if not self.model_.gaps.has_gaps and not all_known(X):
+        if not self.model_.gaps.has_gaps and not row_checks.all_known(X):
             raise ValueError(
                 "Expected X without NaN, like that of the first fit. Received: NaN. "
                 "Fill them with impute(X), or fit to rows with NaN."
@@ -380,7 +375,7 @@ class RBMEstimator(
         kinds: dict[str, Any] = {
             "visible": visible,
             "hidden": self._hidden_unit(visible),
-            "missing": None if all_known(X) else "latent",
+            "missing": None if row_checks.all_known(X) else "latent",
         }
         model = RBM(self.n_components, **kinds, seed=seed)
         model.compile(
@@ -411,7 +406,7 @@ def _by_gaps(X, of_states, of_others):
         of_states: function of the former, as they are.
         of_others: function of the latter, in float32.
     """
-    if all_known(X):
+    if row_checks.all_known(X):
         return of_states(X)
     gaps = np.isnan(X).any(1)
     others = of_others(X[gaps].astype(np.float32))

@@ -6,12 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_rbm.random import HALF_STEP
-from keras_rbm.units.rectified import (
-    LARGEST,
-    HalfGaussian,
-    HalfLineUnit,
-    natural_for_mean,
-)
+from keras_rbm.units import rectified
 from keras_rbm.units.unit import LayerParameters, constant
 
 
@@ -38,8 +33,10 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
     def _halves(self, natural):
         """Returns both sides as `HalfGaussian`, and the log-odds of the upper one."""
-        above = HalfGaussian.of(natural - self.threshold, self.log_precision)
-        below = HalfGaussian.of(-natural - self.threshold, self.log_precision_below)
+        above = rectified.HalfGaussian.of(natural - self.threshold, self.log_precision)
+        below = rectified.HalfGaussian.of(
+            -natural - self.threshold, self.log_precision_below
+        )
         return above, below, above.log_partition() - below.log_partition()
 
     def log_partition(self, natural):
@@ -73,8 +70,8 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
     def natural_for_mean(self, mean):
         sharper = tf.maximum(self.log_precision, self.log_precision_below)
-        limit = LARGEST * tf.exp(0.5 * sharper) + tf.abs(self.threshold)
-        return natural_for_mean(self, mean, limit)
+        limit = rectified.LARGEST * tf.exp(0.5 * sharper) + tf.abs(self.threshold)
+        return rectified.natural_for_mean(self, mean, limit)
 
     def statistics(self, states):
         halves = self._halves_of(states)
@@ -104,7 +101,7 @@ class DoubleRectifiedParameters(LayerParameters, _Fields):
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class DoubleRectified(HalfLineUnit):
+class DoubleRectified(rectified.HalfLineUnit):
     """Hidden units of two half-lines, each with its own mean and precision [1].
 
     Density proportional to `exp(eta h - theta |h| - gamma h² / 2)`, with `gamma` of the

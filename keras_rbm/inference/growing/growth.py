@@ -5,17 +5,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.growing.fractional import (
-    FractionalParameters,
-    fractional_chain,
-)
+from keras_rbm.inference.growing import fractional, unit_search
 from keras_rbm.inference.growing.resample_move import Descended, resample_move
-from keras_rbm.inference.growing.unit_search import (
-    DataAndSamples,
-    HiddenUnits,
-    find_unit,
-    match_means,
-)
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.weights import (
     effective_sample_size,
@@ -105,7 +96,7 @@ class Candidate(NamedTuple):
             model in a single step; 0 if an example would be more probable than 1.
     """
 
-    unit: HiddenUnits
+    unit: unit_search.HiddenUnits
     visible_bias: tf.Tensor
     samples: tf.Tensor
     held_out: Descended
@@ -119,7 +110,7 @@ class Candidate(NamedTuple):
     def none(cls, samples):
         """Returns a unit of 0 that is not accepted, given `GrowingSamples`."""
         zero, zeros = tf.constant(0.0), tf.zeros_like(samples.chains[0])
-        unit = HiddenUnits(zeros[tf.newaxis], zero[tf.newaxis])
+        unit = unit_search.HiddenUnits(zeros[tf.newaxis], zero[tf.newaxis])
         scalars = [zero] * 5
         return cls(unit, zeros, samples.of_search, samples.held_out, *scalars)
 
@@ -146,7 +137,7 @@ class Growth(NamedTuple):
     """
 
     accepted: tf.Tensor
-    unit: HiddenUnits
+    unit: unit_search.HiddenUnits
     visible_bias: tf.Tensor
     samples: GrowingSamples
     logs: dict[str, tf.Tensor]
@@ -180,7 +171,7 @@ def grow(potentials, samples, visible, weights, seed, *, settings, l2, room):
     potentials = potentials._replace(visible=BernoulliParameters(bias))
     num_samples = samples.of_search.shape[0]
     each = tf.fill([num_samples], 1.0 / num_samples)
-    phases = DataAndSamples(visible, weights, samples.of_search, each)
+    phases = unit_search.DataAndSamples(visible, weights, samples.of_search, each)
 
     def attempt(tries, l2, least_ess, unvalidated, _):
         fresh = random.fold_in(seed, 3 + tries)
@@ -231,7 +222,7 @@ def _moved(potentials, samples, visible, weights, mean, seed):
     rows = random_rows(
         visible, weights, samples.chains.shape[0], random.fold_in(seed, 0)
     )
-    chains = fractional_chain(
+    chains = fractional.fractional_chain(
         potentials._replace(visible=BernoulliParameters(bias)),
         tf.where(started, samples.chains, rows),
         random.fold_in(seed, 1),
@@ -257,7 +248,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
     from the held-out chains: the search's samples were used to choose the unit, and
     would overestimate it.
     """
-    unit = find_unit(
+    unit = unit_search.find_unit(
         phases,
         random.fold_in(seed, 0),
         l2=l2,
@@ -269,7 +260,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
         return unit.softplus(visible)[:, 0]
 
     with_unit = _extended(potentials, unit, 1.0)
-    matched = match_means(
+    matched = unit_search.match_means(
         with_unit,
         mean,
         phases.samples,
@@ -314,7 +305,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
 
 def _extended(potentials, unit, coefficient):
     """Returns the model with one more hidden unit."""
-    hidden = FractionalParameters(
+    hidden = fractional.FractionalParameters(
         tf.concat([potentials.hidden_bias, unit.bias], 0),
         tf.concat([potentials.hidden.coefficients, [coefficient]], 0),
     )

@@ -8,10 +8,7 @@ import tensorflow as tf
 from keras_rbm import random
 from keras_rbm.inference.annealing.bridge import bridge
 from keras_rbm.inference.growing.fractional import between, fractional_chain
-from keras_rbm.inference.weights import (
-    effective_sample_size,
-    resampled_rows,
-)
+from keras_rbm.inference.weights import effective_sample_size, resampled_rows
 
 #: Relative effective sample size that remains after a step from model to model: for a
 #: small change, and for a large one, whose modes samples must find as they form.

@@ -7,15 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm.datasets.sparse_rows import as_dense
-from keras_rbm.models.data.row_checks import (
-    all_within,
-    are_sound,
-    check_no_labels,
-    check_rows,
-    check_weights,
-    values_of,
-    warn_of_values_outside,
-)
+from keras_rbm.models.data import row_checks
 from keras_rbm.models.data.rows import (
     as_array,
     as_batch,
@@ -74,7 +66,9 @@ class Part(NamedTuple):
                 f"Expected {name} of {self.width} numbers for each example. Received: "
                 f"{name}.shape={tuple(values.shape)}."
             )
-        check_rows(rows, name, self.width, self.unit, self.shape, self.has_gaps)
+        row_checks.check_rows(
+            rows, name, self.width, self.unit, self.shape, self.has_gaps
+        )
 
     def dense(self, rows):
         """Returns a sparse batch as a dense one, and any other as it is."""
@@ -82,7 +76,7 @@ class Part(NamedTuple):
 
     def is_sound(self, rows):
         """Returns a bool tensor (): whether all rows can be this part."""
-        return are_sound(rows, self.unit, self.has_gaps)
+        return row_checks.are_sound(rows, self.unit, self.has_gaps)
 
 
 class DataForm(NamedTuple):
@@ -134,11 +128,11 @@ class DataForm(NamedTuple):
         features, visible = self.split(x, y)
         if self.conditional:
             if are_binary(self.visible.unit):
-                check_no_labels(visible)
+                row_checks.check_no_labels(visible)
             self.called.check(features)
         self.visible.check(y if self.conditional else x)
         if is_array(sample_weight):
-            check_weights(sample_weight)
+            row_checks.check_weights(sample_weight)
 
     def checked_arrays(self, x, y, sample_weight):
         """Returns the parts of array data as checked arrays or `None`."""
@@ -181,7 +175,9 @@ class DataForm(NamedTuple):
             self.called.check(x)
             unit = self.visible.unit
             if not self.conditional and are_binary(unit):
-                warn_of_values_outside(values_of(x, unit), self.called.name)
+                row_checks.warn_of_values_outside(
+                    row_checks.values_of(x, unit), self.called.name
+                )
             return x
         check_source(x)
         if isinstance(x, tf.data.Dataset):
@@ -203,7 +199,7 @@ class DataForm(NamedTuple):
         sound = {self.visible.name: self.visible.is_sound(visible)}
         if self.conditional:
             sound[self.called.name] = self.called.is_sound(features)
-        return sound | {"sample_weight": all_within(weights, 0.0)}
+        return sound | {"sample_weight": row_checks.all_within(weights, 0.0)}
 
     @property
     def expectations(self):
@@ -252,7 +248,7 @@ def as_arrays(x, y, sample_weight, x_fill=None, y_fill=None):
     """
     arrays = [as_array(x, "x", x_fill), as_array(y, "y", y_fill)]
     arrays.append(as_array(sample_weight, "sample_weight"))
-    check_weights(arrays[2])
+    row_checks.check_weights(arrays[2])
     lengths = [
         part.shape[0] if len(part.shape) else 0 for part in arrays if part is not None
     ]

@@ -124,7 +124,7 @@ class TiedRBM(RBM):
         }
 
 
-def _tied_rbms(dbm):
+def _tied_rbms(dbm, initializers):
     """Returns untrained RBMs for a deep Boltzmann machine's layers, from below."""
     sizes = [dbm.kernel.shape[0] if dbm.built else dbm.num_visible, *dbm.hidden_units]
     top = len(dbm.hidden_units) - 1
@@ -136,7 +136,7 @@ def _tied_rbms(dbm):
             hidden_copies=1 if layer == 0 else 2,
             num_visible=sizes[layer],
             seed=None if dbm.seed is None else dbm.seed + layer,
-            kernel_initializer=dbm._initializer(layer),
+            kernel_initializer=initializers[layer],
             kernel_regularizer=dbm.kernel_regularizer,
             dtype=dbm.dtype_policy,
         )
@@ -144,24 +144,18 @@ def _tied_rbms(dbm):
     return [tied(layer, count) for layer, count in enumerate(dbm.hidden_units)]
 
 
-def pretrain(dbm, x, optimizer, rule, epochs, **kwargs):
-    """Trains a deep Boltzmann machine layer by layer, see `DBM.pretrain`."""
+def pretrained(dbm, initializers, x, optimizer, rule, epochs, **kwargs):
+    """Returns RBMs trained on a DBM's layers, from below, and their histories.
+
+    Args:
+        dbm: `DBM` of binary units.
+        initializers: list of Keras initializers, of the kernels.
+        x, optimizer, rule, epochs, **kwargs: as for `DBM.pretrain`.
+    """
     for count in one_each(epochs, "epochs", len(dbm.hidden_units)):
         check_counts(epochs=count)
     with strategy_scope(dbm):
-        rbms = _tied_rbms(dbm)
+        rbms = _tied_rbms(dbm, initializers)
         rbms[0].adapt(x)
         compile_each(rbms, optimizer, rule, {})
-    histories = fit_each(rbms, x, epochs=epochs, **kwargs)
-    if not dbm.built:
-        dbm.build((None, rbms[0].num_visible))
-    below = [rbm.hidden_bias for rbm in rbms]
-    above = [rbm.visible_bias for rbm in rbms[1:]] + below[-1:]
-    for layer, rbm in enumerate(rbms):
-        dbm.kernels[layer].assign(rbm.kernel)
-        dbm.hidden_biases[layer].assign(0.5 * (below[layer] + above[layer]))
-    dbm.visible_bias.assign(rbms[0].visible_bias)
-    dbm._copy_record(rbms[0])
-    if dbm.rule is not None:
-        dbm.learner.recenter()
-    return histories
+    return rbms, fit_each(rbms, x, epochs=epochs, **kwargs)

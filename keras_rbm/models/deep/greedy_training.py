@@ -54,10 +54,8 @@ def fit_each(
     `last` are callbacks to be called after those of the user.
     """
     counts = one_each(epochs, "epochs", len(rbms))
-    for rbm, count in zip(rbms, counts, strict=True):
+    for count in counts:
         check_counts(0, epochs=count)
-        if count:
-            rbm._assert_compile_called("fit")
     if batch_size is not None:
         check_counts(batch_size=batch_size)
     for_each = callable(callbacks) and not isinstance(callbacks, type)
@@ -170,8 +168,10 @@ class Features(NamedTuple):
             part = tf.cast(part, tf.float32)
             if self.units is None:
                 part = tf.ensure_shape(part, (None, rbm.num_visible))
-                return rbm._natural_of_mean(rbm.visible.encode(part))
-            return rbm._natural_of_mean(self.units.mean(part))
+                means = rbm.visible.encode(part)
+            else:
+                means = self.units.mean(part)
+            return rbm._natural_of_mean(means)
 
         if rows.is_array(self.data):
             data = rows.map_rows(natural, self.data)

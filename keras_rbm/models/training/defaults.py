@@ -81,8 +81,12 @@ def optimizer_for(identifier, samples=True):
 
 def is_rule(identifier):
     """Returns whether an argument is a learning rule, or the name of one."""
-    named = isinstance(identifier, str) and identifier.lower() in rules._BY_NAME
-    return named or isinstance(identifier, Rule)
+    if not isinstance(identifier, str):
+        return isinstance(identifier, Rule)
+    try:
+        return bool(rules.get(identifier))
+    except ValueError:
+        return False
 
 
 def _keras_optimizer(identifier):

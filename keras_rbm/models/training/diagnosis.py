@@ -12,11 +12,11 @@ from keras_rbm.inference.arguments import check_normalizable
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_rows,
-    encoded,
     encoded_chunks,
     moments,
     some_rows,
 )
+from keras_rbm.models.layer_variables import potentials_of_any
 from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.units.bernoulli import are_binary
@@ -107,9 +107,8 @@ class Diagnosis(keras.callbacks.Callback):
         """Raises a ValueError if the model cannot be normalized any more."""
         if isinstance(self.model.hidden, (list, tuple)):
             return  # of a deep model, which is not kept there
-        example = self.model._an_example() if self.model.conditional else None
         try:
-            check_normalizable(self.model.potentials(example))
+            check_normalizable(potentials_of_any(self.model))
         except ValueError as error:
             raise ValueError(
                 "Training has left the models of a finite partition function, in epoch "
@@ -195,10 +194,7 @@ class Diagnosis(keras.callbacks.Callback):
             return
         if model.learner.has_own_models:
             return
-        unit, rows = self.model.visible, self._rows
-        means = filled(encoded(unit, rows), self.model.base_rate)
-        natural = model._natural_of_mean(tf.cast(means, tf.float32))
-        features = np.asarray(model._hidden_parameters().mean(natural))
+        features = np.asarray(model(tf.cast(self._rows, tf.float32)))
         constant = (features.max(0) < _OFF) | (features.min(0) > _ON)
         number = int(constant.sum())
         if number > _LARGEST_SHARE * len(constant):

@@ -82,11 +82,10 @@ class ManySteps:
     def fits_model(self):
         """Whether it does what the model's steps would: they are the library's own."""
         model = self._model
-        strategy = (
-            model._distribute_strategy is not None or tf.distribute.has_strategy()
-        )
+        strategy = model.distribute_strategy is not tf.distribute.get_strategy()
         own = type(model).train_step.__module__.startswith("keras_rbm.")
-        return own and not strategy and isinstance(model.rule, LearningRule)
+        single = not (strategy or tf.distribute.has_strategy())
+        return own and single and isinstance(model.rule, LearningRule)
 
     def train_function(self, many, one):
         """Returns the function that Keras calls for each step of `fit`.
