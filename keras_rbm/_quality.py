@@ -277,34 +277,34 @@ def _lengths(steps):
     """Returns 1, 3, 10, 30, … up to the number of sweeps."""
     most = math.ceil(math.log10(steps)) + 1
     lengths = {first * 10**power for power in range(most) for first in (1, 3)}
-    return np.array(sorted({each for each in lengths if each < steps} | {steps}))
+    return np.array(sorted({length for length in lengths if length < steps} | {steps}))
 
 
 def _followed(model, start, count, sweeps, seed):
     """Returns states (N, V) of chains after each of several numbers of sweeps."""
-    states, found, done = start, [], 0
+    states, reached, done = start, [], 0
     for number, end in enumerate(sweeps):
         more: dict[str, Any] = {} if states is None else {"initial_visible": states}
         fresh = random.fold_in(seed, number)
         states = np.asarray(model.sample(count, steps=end - done, seed=fresh, **more))
-        found, done = [*found, states], end
-    return found
+        reached, done = [*reached, states], end
+    return reached
 
 
 def _accuracy(data, samples):
     """Returns the `Accuracy` of nearest neighbors, of as many rows of either."""
-    own = []
+    nearest = []
     for one in (data, samples):
         distances = cdist(one, one)
         np.fill_diagonal(distances, np.inf)
-        own.append(distances.min(1))
+        nearest.append(distances.min(1))
     between = cdist(data, samples)
     told = [
         np.where(near == other, 0.5, near < other)
-        for near, other in zip(own, (between.min(1), between.min(0)), strict=True)
+        for near, other in zip(nearest, (between.min(1), between.min(0)), strict=True)
     ]
-    of_data, of_samples = (float(each.mean()) for each in told)
-    variance = 0.25 * sum(each.var() for each in told) / len(data)
+    of_data, of_samples = (float(shares.mean()) for shares in told)
+    variance = 0.25 * sum(shares.var() for shares in told) / len(data)
     # Not 0 where all are told: one of them could have been the other way.
     stderr = float(np.sqrt(variance + 0.25 / len(data) ** 2))
     return Accuracy(0.5 * (of_data + of_samples), stderr, of_data, of_samples)
@@ -346,8 +346,8 @@ def _mixing(model, starts, steps, project, seed):
     """Returns the largest split R-hat, and the longest autocorrelation time."""
     import tensorflow_probability as tfp
 
-    each = min(len(starts[0]), _CHAINS // 2)
-    states = np.concatenate([start[:each] for start in starts])
+    half = min(len(starts[0]), _CHAINS // 2)
+    states = np.concatenate([start[:half] for start in starts])
     apart = max(1, steps // _MOMENTS)
     moments = []
     for number in range(_MOMENTS):
@@ -412,11 +412,11 @@ def _verdict(report):
             "the model memorizes. Stop earlier, take fewer hidden units or a narrower "
             "prior, or more data."
         )
-    own, most = report.correlations["2-point"]
-    if most - own > _LACKING:
+    correlation, most = report.correlations["2-point"]
+    if most - correlation > _LACKING:
         said.append(
             f"The covariances of samples correlate less with those of held-out data "
-            f"than training data's do: {own:.2f} and {most:.2f}."
+            f"than training data's do: {correlation:.2f} and {most:.2f}."
         )
     if stuck:
         said.append(

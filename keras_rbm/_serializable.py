@@ -39,17 +39,17 @@ def find(identifier, kind, by_name, expected, example):
     Raises:
         ValueError: if the identifier is unknown.
     """
-    found = identifier
+    instance = identifier
     if isinstance(identifier, dict):
         try:
-            found = keras.saving.deserialize_keras_object(identifier)
+            instance = keras.saving.deserialize_keras_object(identifier)
         except TypeError as error:  # Keras knows no such class
             raise _no_object(expected, by_name, identifier, example) from error
     elif isinstance(identifier, str) and identifier.lower() in by_name:
-        found = by_name[identifier.lower()]()
-    if not isinstance(found, kind):
+        instance = by_name[identifier.lower()]()
+    if not isinstance(instance, kind):
         raise _no_object(expected, by_name, identifier, example)
-    return found
+    return instance
 
 
 def _no_object(expected, by_name, identifier, example):

@@ -92,8 +92,8 @@ class SparseRows:
     @property
     def dtype(self):
         """NumPy dtype of dense rows."""
-        own = self.matrix.dtype
-        return own if self.fill == 0.0 or own.kind == "f" else np.dtype(np.float32)
+        dtype = self.matrix.dtype
+        return dtype if self.fill == 0.0 or dtype.kind == "f" else np.dtype(np.float32)
 
     @property
     def stored(self):
@@ -120,8 +120,8 @@ class SparseRows:
         """Returns dense rows, float32 (…, V), by indices (…); in a pipeline, too."""
 
         def dense(rows):
-            found = np.asarray(self[rows.ravel()], np.float32)
-            return found.reshape(*rows.shape, self.shape[1])
+            gathered = np.asarray(self[rows.ravel()], np.float32)
+            return gathered.reshape(*rows.shape, self.shape[1])
 
-        found = tf.numpy_function(dense, [rows], tf.float32, stateful=False)
-        return tf.ensure_shape(found, (*rows.shape, self.shape[1]))
+        gathered = tf.numpy_function(dense, [rows], tf.float32, stateful=False)
+        return tf.ensure_shape(gathered, (*rows.shape, self.shape[1]))

@@ -153,8 +153,8 @@ def enumerated(potentials, weights, read, pairwise, dtype):
         return (results[:-1], results[-1:]) if pairwise == "mean" else (results, [])
 
     def backward(parts, weights, upstream):
-        found = sums.gradients(whole(parts), weights, upstream)
-        return [found[i] for i in of_each], [found[i] for i in of_all]
+        gradients = sums.gradients(whole(parts), weights, upstream)
+        return [gradients[i] for i in of_each], [gradients[i] for i in of_all]
 
     if dtype == tf.float32:
         forward, backward = compiled(forward), compiled(backward)
@@ -166,15 +166,15 @@ def enumerated(potentials, weights, read, pairwise, dtype):
             own, (weights, *rows) = parts[: len(of_each)], parts[len(of_each) :]
             return backward(own, weights, [*rows, *total])
 
-        specs = [tf.TensorSpec(leaf.shape[1:], dtype) for leaf in own]
+        specs = [tf.TensorSpec(leaf.shape[1:], dtype) for leaf in parts]
         zeros = [tf.zeros_like(leaves[i]) for i in of_all]
         rows, totals = batches.in_chunks(
-            chunk, own, [weights, *rows], specs, zeros, 4 * sums.row_size
+            chunk, parts, [weights, *rows], specs, zeros, 4 * sums.row_size
         )
-        found = dict(zip([*of_each, *of_all], [*rows, *totals], strict=True))
-        return [found[i] for i in range(len(leaves))]
+        gradients = dict(zip([*of_each, *of_all], [*rows, *totals], strict=True))
+        return [gradients[i] for i in range(len(leaves))]
 
-    own = [fixed[i] for i in of_each]
+    parts = [fixed[i] for i in of_each]
     structure = [models.visible_bias[:, 0], *sums.averages(models)]
     results = [
         tf.TensorSpec(leaf.shape[1:], dtype) for leaf in tf.nest.flatten(structure)
@@ -183,7 +183,7 @@ def enumerated(potentials, weights, read, pairwise, dtype):
         results.append(tf.TensorSpec(models.kernel.shape, dtype))
     totals = [tf.zeros_like(models.kernel)] if pairwise == "mean" else []
     rows, means = batches.in_chunks(
-        forward, own, [weights], results, totals, sums.row_size
+        forward, parts, [weights], results, totals, sums.row_size
     )
     values = batches.with_gradient(rows + means, leaves, gradient)
     pairs = values.pop() if pairwise else None
@@ -234,13 +234,13 @@ class _Sums:
             with tf.GradientTape() as tape:
                 tape.watch(leaves)
                 parts = self._sums(leaves, weights, index)
-            own = list(upstream)
+            weighted = list(upstream)
             if self.num_chunks > 1:
                 share = tf.exp(parts[0] - whole[0])[0]
-                for i in range(1, len(own)):
-                    own[0] += tf.reduce_sum(own[i] * (parts[i] - whole[i]))
-                own = [share * part for part in own]
-            return tape.gradient(parts, leaves, own, unconnected_gradients="zero")
+                for i in range(1, len(weighted)):
+                    weighted[0] += tf.reduce_sum(weighted[i] * (parts[i] - whole[i]))
+                weighted = [share * part for part in weighted]
+            return tape.gradient(parts, leaves, weighted, unconnected_gradients="zero")
 
         return self._over_chunks(
             of_chunk, lambda one, two: [a + b for a, b in zip(one, two, strict=True)]
@@ -264,10 +264,10 @@ class _Sums:
         """
         if self.read == "statistics":
             if natural is None:
-                own = layer.statistics(states)
+                statistics = layer.statistics(states)
             else:
-                own = layer.expected_statistics(natural)
-            return own, own[0]
+                statistics = layer.expected_statistics(natural)
+            return statistics, statistics[0]
         encoded = layer.encode(states) if natural is None else layer.mean(natural)
         return (encoded if self.read else ()), layer.first(encoded)
 

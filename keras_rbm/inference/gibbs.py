@@ -245,12 +245,12 @@ def chain_in_parts(potentials, count, start, seed, num_sweeps, clamp):
     """
     slices, parts, all_states = _parts(potentials, count), [], None
     for rows in slices:
-        some, own = start(rows), clamp
+        initial, kept = start(rows), clamp
         if clamp is not None and clamp.shape.rank == 2:
-            own = clamp[rows]
+            kept = clamp[rows]
         first = 0 if rows.start is None else tf.constant(rows.start, tf.int64)
-        states = _gibbs_chain(potentials, some, seed, num_sweeps, own, first)
-        states.set_shape(some.shape)  # a trace for any number of rows may have run
+        states = _gibbs_chain(potentials, initial, seed, num_sweeps, kept, first)
+        states.set_shape(initial.shape)  # a trace for any number of rows may have run
         if len(slices) == 1:
             return states
         if not tf.executing_eagerly():

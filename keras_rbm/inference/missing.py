@@ -27,12 +27,12 @@ def is_known(values):
     return values == values
 
 
-def filled(values, others=0.0):
+def filled(values, fill=0.0):
     """Returns an array or tensor with other values in the place of NaN."""
     if tf.is_tensor(values):
-        others = tf.cast(others, values.dtype)
-        return tf.where(is_known(values), values, others * tf.ones_like(values))
-    return np.where(is_known(values), values, others)
+        fill = tf.cast(fill, values.dtype)
+        return tf.where(is_known(values), values, fill * tf.ones_like(values))
+    return np.where(is_known(values), values, fill)
 
 
 class _PartialFields(NamedTuple):
@@ -207,9 +207,10 @@ def _states_of_units(units):
     most = max(part.values.shape[1] if part.finite else 1 for part in parts)
     sizes, values = [], []
     for part in parts:
-        own = part.values if part.finite else np.zeros((part.num_units, 1))
-        values.append(np.pad(own, ((0, 0), (0, most - own.shape[1]))))
-        sizes.append(num_states(part) if part.finite else np.full(len(own), np.inf))
+        listed = part.values if part.finite else np.zeros((part.num_units, 1))
+        values.append(np.pad(listed, ((0, 0), (0, most - listed.shape[1]))))
+        finite = part.finite
+        sizes.append(num_states(part) if finite else np.full(len(listed), np.inf))
     return np.concatenate(sizes), np.concatenate(values)
 
 
@@ -389,9 +390,9 @@ def means_if_present(potentials, visible, known):
         return tf.where(rows, encoded, means)
     table = unit_states.UnitStates.of(units, potentials.kernel)
     if table.own.shape.rank == 3:
-        own = tf.transpose(table.own, (1, 0, 2))
+        bias = tf.transpose(table.own, (1, 0, 2))
     else:
-        own = table.own[:, tf.newaxis]
+        bias = table.own[:, tf.newaxis]
 
     def of_unit(unit):
         added = table.inputs(unit)
@@ -402,7 +403,7 @@ def means_if_present(potentials, visible, known):
             ],
             -1,
         )
-        return tf.nn.softmax(tf.gather(own, unit) + weights)
+        return tf.nn.softmax(tf.gather(bias, unit) + weights)
 
     shares = tf.map_fn(
         of_unit, tf.range(tf.shape(visible)[1]), fn_output_signature=encoded.dtype
@@ -413,6 +414,6 @@ def means_if_present(potentials, visible, known):
         tf.range(table.count),
         fn_output_signature=encoded.dtype,
     )
-    each = tf.gather(shares, units.unit_of_row)  # (rows, B, m)
-    means = tf.einsum("rbm,mr->br", each, by_state)
+    of_rows = tf.gather(shares, units.unit_of_row)  # (rows, B, m)
+    means = tf.einsum("rbm,mr->br", of_rows, by_state)
     return tf.where(rows, encoded, means)

@@ -248,15 +248,15 @@ def _weighted(moments, side, name):
 
 def own_log_weight(units, states):
     """Returns a layer's own part of the log-weight of its states, (B,), in nats."""
-    own = tf.reduce_sum(units.bias * units.first_of(states), -1)
-    return own + tf.reduce_sum(units.base_measure(states), -1)
+    total = tf.reduce_sum(units.bias * units.first_of(states), -1)
+    return total + tf.reduce_sum(units.base_measure(states), -1)
 
 
 def log_conditional(units, states, natural):
     """Returns the log-density of a layer's states given the other layer, (B,), nats."""
-    own = tf.reduce_sum(natural * units.first_of(states), -1)
-    each = units.base_measure(states) - units.log_partition(natural)
-    return own + tf.reduce_sum(each, -1)
+    total = tf.reduce_sum(natural * units.first_of(states), -1)
+    base = units.base_measure(states) - units.log_partition(natural)
+    return total + tf.reduce_sum(base, -1)
 
 
 def finite_layers(potentials):

@@ -61,12 +61,12 @@ def kind_of_models(potentials):
     Functions need to know all other shapes, which a shared trace would leave open.
     """
     visible, hidden = potentials.visible, potentials.hidden
-    own = [(leaf.shape.rank, leaf.shape[-1:]) for leaf in tf.nest.flatten(visible)]
-    others = [part for name, part in hidden._asdict().items() if name != "bias"]
-    rest = [leaf.shape for leaf in tf.nest.flatten(others)]
+    shapes = [(leaf.shape.rank, leaf.shape[-1:]) for leaf in tf.nest.flatten(visible)]
+    parts = [part for name, part in hidden._asdict().items() if name != "bias"]
+    rest = [leaf.shape for leaf in tf.nest.flatten(parts)]
     if "bias" in hidden._fields and not hidden.finite:  # a number for each unit
         rest = [shape.rank for shape in rest]
-    return type(visible), type(hidden), hidden.bias.shape.rank, str((own, rest))
+    return type(visible), type(hidden), hidden.bias.shape.rank, str((shapes, rest))
 
 
 def _kind(value):

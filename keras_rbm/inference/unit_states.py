@@ -49,13 +49,13 @@ class UnitStates(NamedTuple):
         first = units.first_of(states)
         numbers = tf.stack([tf.gather(first[k], rows[:, k]) for k in range(most)], 1)
         base = tf.transpose(units.base_measure(states))
-        own = tf.gather(units.bias, rows, axis=-1) * numbers + base
+        energies = tf.gather(units.bias, rows, axis=-1) * numbers + base
         is_real = np.arange(most) < counts[:, np.newaxis]
-        own = tf.where(is_real, own, -float("inf"))
+        energies = tf.where(is_real, energies, -float("inf"))
         if units.num_rows == units.num_units:
             rows = rows[:, 0]
         rows, is_real = tf.constant(rows, tf.int32), tf.constant(is_real)
-        return cls(kernel, tf.constant(values, dtype), rows, numbers, own, is_real)
+        return cls(kernel, tf.constant(values, dtype), rows, numbers, energies, is_real)
 
     @property
     def count(self):
@@ -124,13 +124,13 @@ def conditional_log_weights(potentials, table, visible, natural, unit):
     shares = table.shares(tf.gather(visible, unit, batch_dims=1), unit)
     inputs = table.inputs(unit)
     other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
-    own = table.own
-    if own.shape.rank == 3:
-        own = tf.gather(own, unit, batch_dims=1)
+    energies = table.own
+    if energies.shape.rank == 3:
+        energies = tf.gather(energies, unit, batch_dims=1)
     else:
-        own = tf.gather(own, unit)
+        energies = tf.gather(energies, unit)
     hidden = [
         tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
         for k in range(table.count)
     ]
-    return own + tf.stack(hidden, -1), shares
+    return energies + tf.stack(hidden, -1), shares

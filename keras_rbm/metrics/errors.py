@@ -226,8 +226,8 @@ def without_names(metrics):
     if not isinstance(metrics, (list, tuple)):
         return metrics
     return [
-        StateAccuracy(each)
-        if isinstance(each, str) and each in ("accuracy", "acc")
-        else each
-        for each in metrics
+        StateAccuracy(metric)
+        if isinstance(metric, str) and metric in ("accuracy", "acc")
+        else metric
+        for metric in metrics
     ]

@@ -321,8 +321,8 @@ class CRBM(WithInference, WithBackbone):
             else:
                 inputs = tf.matmul(features, tf.cast(kernel, dtype))
                 inputs = tf.cast(inputs, self.variable_dtype)
-            own = tf.cast(getattr(self, f"{side}_bias"), self.variable_dtype)
-            return layer_parameters(self, f"{side}_{{}}", unit, bias=inputs + own)
+            bias = tf.cast(getattr(self, f"{side}_bias"), self.variable_dtype)
+            return layer_parameters(self, f"{side}_{{}}", unit, bias=inputs + bias)
 
         return inference_module.Potentials(
             tf.cast(self.kernel, dtype),
@@ -565,10 +565,10 @@ class CRBM(WithInference, WithBackbone):
         parts = []
         for first in range(0, len(values), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
-            own = as_rows(features[rows])
-            potentials = self.potentials(own, self.variable_dtype)
-            own = random.fold_in(random.as_seed(seed), first)
-            chains = potentials, values[rows], potentials.visible.bias, steps, own
+            inputs = as_rows(features[rows])
+            potentials = self.potentials(inputs, self.variable_dtype)
+            fresh = random.fold_in(random.as_seed(seed), first)
+            chains = potentials, values[rows], potentials.visible.bias, steps, fresh
             parts.append(
                 imputed(
                     potentials.visible,

@@ -111,8 +111,8 @@ class DBM(WithInference, GenerativeModel):
     ) -> None:
         hidden_units = dbm_layers.checked_sizes(hidden_units)
         inference = inference_module.get(inference)
-        each = one_each(hidden, "hidden", len(hidden_units))
-        types = [unit_types(visible, unit) for unit in each]
+        kinds = one_each(hidden, "hidden", len(hidden_units))
+        types = [unit_types(visible, unit) for unit in kinds]
         super().__init__(seed=seed, num_visible=num_visible, **kwargs)
         self.hidden_units = hidden_units
         self.visible = types[0][0]
@@ -213,8 +213,8 @@ class DBM(WithInference, GenerativeModel):
     def _states_with_gaps(self, x):
         """Returns v with NaN for the states of the other even layers, float32."""
         values = super()._states_with_gaps(x)
-        others = sum(self._sizes[2::2])
-        return np.pad(values, ((0, 0), (0, others)), constant_values=np.nan)
+        width = sum(self._sizes[2::2])
+        return np.pad(values, ((0, 0), (0, width)), constant_values=np.nan)
 
     def _mean_states(self):
         """Returns the means of the even layers without coupling, (V + H_2 + …,)."""
@@ -291,9 +291,9 @@ class DBM(WithInference, GenerativeModel):
         return map_rows(self._energies, self.form.states(x))
 
     def _energies(self, visible):
-        own = own_log_weight(visible_parameters(self), visible)
+        weight = own_log_weight(visible_parameters(self), visible)
         posterior = self.posterior(visible, self.variable_dtype)
-        return -own - self._mean_field(posterior).log_partition
+        return -weight - self._mean_field(posterior).log_partition
 
     def log_likelihood_bound(
         self,

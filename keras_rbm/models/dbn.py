@@ -378,10 +378,10 @@ class DBN(keras.Model):
             log_partition = top.log_partition(log_partition)
         bounds = []
         for part, visible in enumerate(row_chunks(values)):
-            own = random.fold_in(seed, -part) if part else seed
+            fresh = random.fold_in(seed, -part) if part else seed
             bound = tf.zeros(tf.shape(visible)[0], tf.float64)
             for index in range(num_samples):
-                states, gain = self._way_up(visible, random.fold_in(own, index))
+                states, gain = self._way_up(visible, random.fold_in(fresh, index))
                 bound += gain + top.log_likelihood(states, log_partition)
             bounds.append(bound / num_samples)
         return tf.concat(bounds, 0)

@@ -84,12 +84,12 @@ def load_state(model, store):
 
 def _kind_of(model):
     """Returns the kind of a model: its class, and the classes of its units."""
-    own = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
+    kind = next(c for c in type(model).__mro__ if c.__module__.startswith("keras_rbm."))
     visible, hidden = (
         ", ".join(dict.fromkeys(type(unit).__name__ for unit in tf.nest.flatten(side)))
         for side in (model.visible, model.hidden)
     )
-    return f"{own.__name__} of {visible} and {hidden} units"
+    return f"{kind.__name__} of {visible} and {hidden} units"
 
 
 def save(model, filepath, overwrite, zipped, **kwargs):

@@ -262,8 +262,8 @@ class GenerativeModel(BoltzmannMachine):
 
     def _ladder(self, base):
         """Returns the `Ladder` that training has made, or `None`."""
-        own = isinstance(self.rule, ParallelTempering) and self._prior_chains is None
-        return self.rule.ladder(base) if own and self.rule.built else None
+        tempered = isinstance(self.rule, ParallelTempering) and self.rule.built
+        return self.rule.ladder(base) if tempered and not self._prior_chains else None
 
     def anneal(
         self,

@@ -154,8 +154,8 @@ class Latent:
             rest = np.flatnonzero(~few)
             for rows in np.split(rest, range(_ROWS_AT_ONCE, len(rest), _ROWS_AT_ONCE)):
                 if len(rows):
-                    own = random.fold_in(random.as_seed(seed), int(rows[0]))
-                    chains = values[rows], base, steps, own
+                    fresh = random.fold_in(random.as_seed(seed), int(rows[0]))
+                    chains = values[rows], base, steps, fresh
                     means[rows] = means_by_chains(potentials, *chains)
         return tf.constant(means)
 
@@ -233,16 +233,16 @@ class Absent(Latent):
     def log_likelihood(self, model, values, log_partition):
         if log_partition is None or isinstance(log_partition, str):
             log_partition = self.log_partition(model, values, log_partition)
-        own = getattr(log_partition, "value", log_partition)
-        own = tf.cast(own, tf.float64)
-        if own.shape.rank != 1 or len(own) != len(values):
+        value = getattr(log_partition, "value", log_partition)
+        value = tf.cast(value, tf.float64)
+        if value.shape.rank != 1 or len(value) != len(values):
             raise ValueError(
                 "Expected log_partition of the same rows, which have models of their "
                 f"own, a value for each of {len(values)}. Received: shape "
-                f"{tuple(own.shape)}. Pass log_partition(observed=x), or a method's "
+                f"{tuple(value.shape)}. Pass log_partition(observed=x), or a method's "
                 "name."
             )
-        return -tf.cast(model.free_energy(values), tf.float64) - own
+        return -tf.cast(model.free_energy(values), tf.float64) - value
 
     def means(self, model, values, steps, seed):
         check_sizes(steps=steps)
@@ -264,8 +264,8 @@ class Absent(Latent):
         return model.potentials(self.features(is_known(rows)), model.variable_dtype)
 
     def _means(self, model, rows):
-        own = self._of_rows(model, rows)
-        return missing.means_if_present(own, filled(rows), is_known(rows))
+        models = self._of_rows(model, rows)
+        return missing.means_if_present(models, filled(rows), is_known(rows))
 
 
 _KINDS = {None: Complete, "latent": Latent, "absent": Absent}
@@ -353,12 +353,12 @@ def imputed(units, values, method, means, draws):
             f"Expected method 'mean', 'mode' or 'sample'. Received: method={method!r}."
         )
     if method == "sample":
-        found = draws()
+        states = draws()
     elif method == "mean":
-        found = units.state_like(means())
+        states = units.state_like(means())
     else:
-        found = units.mode(units.natural_for_mean(means()))
-    return filled(tf.constant(values), found)
+        states = units.mode(units.natural_for_mean(means()))
+    return filled(tf.constant(values), states)
 
 
 def entries(visible, known, prediction, weights):

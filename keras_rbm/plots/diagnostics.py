@@ -179,26 +179,26 @@ def free_energies(
         given["held-out data"] = held_out
     names = ("data", "held_out")
     rows = {
-        label: held_rows(rbm.form.states(own, name))
-        for name, (label, own) in zip(names, given.items(), strict=False)
+        label: held_rows(rbm.form.states(states, name))
+        for name, (label, states) in zip(names, given.items(), strict=False)
     }
     count = min(len(rows["training data"]), _MOST_NOISE)
     rows["noise at the base rate"] = rbm.sample(count, steps=0, seed=seed)
     energies = {
-        label: np.asarray(energies_of(rbm, own), np.float64)
-        for label, own in rows.items()
+        label: np.asarray(energies_of(rbm, states), np.float64)
+        for label, states in rows.items()
     }
     _check_finite("free energies", *energies.values())
     figure = new_figure(5.0, 3.2)
     axes = figure.add_subplot()
     known = np.concatenate([energies[label] for label in given])
-    for index, (label, own) in enumerate(energies.items()):
+    for index, (label, states) in enumerate(energies.items()):
         # Noise lies far away: with common bins each would be a single bar.
-        edges = np.histogram_bin_edges(known if label in given else own, _BINS)
+        edges = np.histogram_bin_edges(known if label in given else states, _BINS)
         color = f"C{index}" if label in given else "0.6"
         style = {"histtype": "stepfilled", "alpha": 0.4, "color": color}
-        axes.hist(own, edges, density=True, label=label, **style)
-        axes.axvline(own.mean(), color=color, linestyle="--", linewidth=1)
+        axes.hist(states, edges, density=True, label=label, **style)
+        axes.axvline(states.mean(), color=color, linestyle="--", linewidth=1)
     axes.set(xlabel="free energy, nats", ylabel="density")
     without_frame(axes)
     # Below the axes, because histograms may be anywhere.
@@ -270,7 +270,7 @@ def _gap(energies):
     if pair[1] is None:
         return "Free energies"
     gap = pair[1].mean() - pair[0].mean()
-    error = np.sqrt(sum(own.var() / len(own) for own in pair))
+    error = np.sqrt(sum(values.var() / len(values) for values in pair))
     return f"Free-energy gap {gap:.2f} ± {error:.2f} nats"
 
 

@@ -102,9 +102,9 @@ def quality_report(report: QualityReport) -> "Figure":
     pairs.scatter(data, samples, s=4, alpha=0.3, color="C1", linewidths=0)
     ends = [np.min([data, samples], initial=0.0), np.max([data, samples], initial=0.0)]
     pairs.plot(ends, ends, color="0.6", lw=0.8)
-    own, _ = report.correlations["2-point"]
+    correlation, _ = report.correlations["2-point"]
     pairs.set(xlabel="covariance in held-out data", ylabel="in samples")
-    pairs.set_title(f"correlation {own:.3f}", fontsize=9)
+    pairs.set_title(f"correlation {correlation:.3f}", fontsize=9)
     curves = {"from the base rate": report.from_noise, "from data": report.from_data}
     for name, values in curves.items():
         lengths.plot(report.sweeps, values, marker="o", ms=3, label=name)
@@ -168,8 +168,8 @@ def annealing(log_partition: LogPartition, *, both_ways: bool = False) -> "Figur
     if both_ways:
         parts = np.split(values, 2)
         names = ("annealed forwards", "annealed back")
-        for own, name in zip(parts, names, strict=True):
-            _draw_shares(axes, own, edges, label=name, alpha=0.5)
+        for part, name in zip(parts, names, strict=True):
+            _draw_shares(axes, part, edges, label=name, alpha=0.5)
     else:
         _draw_shares(axes, values, edges, label="chains", color="C0", alpha=0.5)
         weights = _shares(values, value)

@@ -57,8 +57,9 @@ def logos(
            sequences. Nucleic Acids Research, 1990.
     """
     single = getattr(weights, "ndim", 3) == 2
-    arrays = [np.asarray(own, np.float64) for own in ([weights] if single else weights)]
-    shapes = [own.shape for own in arrays]
+    logos = [weights] if single else weights
+    arrays = [np.asarray(logo, np.float64) for logo in logos]
+    shapes = [array.shape for array in arrays]
     if not arrays or any(len(s) != 2 or s[1] != len(alphabet) for s in shapes):
         raise ValueError(
             f"Expected a list of arrays (sites, {len(alphabet)}), a column for each of "
@@ -66,15 +67,15 @@ def logos(
         )
     logomaker = import_optional("logomaker", "draws the letters")
     pandas = import_optional("pandas", "holds what logomaker draws")
-    sites = max(len(own) for own in arrays)
+    sites = max(len(array) for array in arrays)
     figure = new_figure(max(4.0, 0.24 * sites + 1.0), 1.5 * len(arrays) + 0.3)
-    for row, own in enumerate(arrays):
+    for row, array in enumerate(arrays):
         axes = figure.add_subplot(len(arrays), 1, row + 1)
-        table = pandas.DataFrame(own, columns=list(alphabet))
+        table = pandas.DataFrame(array, columns=list(alphabet))
         options = {"flip_below": False, "show_spines": False, "ax": axes}
         logo = logomaker.Logo(table, color_scheme=_colors(alphabet), **options)
         logo.ax.axhline(0.0, color="0.3", linewidth=0.6)
-        axes.set_xticks(range(4, len(own), 5), range(5, len(own) + 1, 5))
+        axes.set_xticks(range(4, len(array), 5), range(5, len(array) + 1, 5))
         axes.spines["left"].set_visible(True)
         axes.tick_params(labelsize=8)
         if titles is not None:
@@ -122,7 +123,7 @@ def contact_map(
     known = None if contacts is None else np.asarray(contacts) != 0
     if known is not None and known.ndim == 2 and known.shape == known.T.shape:
         known = known | known.T
-    shapes = [own.shape for own in (scores, known) if own is not None]
+    shapes = [array.shape for array in (scores, known) if array is not None]
     if any(shape != (size, size) for shape in shapes) or size <= distance:
         raise ValueError(
             "Expected arrays (V, V) of one size, larger than the distance. Received: "

@@ -74,10 +74,10 @@ class HybridDiscriminative(LearningRule):
         if not is_int(label):
             raise TypeError(f"Expected label as an int. Received: label={label!r}.")
         rule = get(generative)
-        own = getattr(type(rule), "negative_phase", LearningRule.negative_phase)
+        phase = getattr(type(rule), "negative_phase", LearningRule.negative_phase)
         if (
             not isinstance(rule, LearningRule)
-            or own is LearningRule.negative_phase
+            or phase is LearningRule.negative_phase
             or rule.conditional
         ):
             raise ValueError(
@@ -161,26 +161,26 @@ class HybridDiscriminative(LearningRule):
         of_state = [
             hidden.expected_statistics(natural) for natural in tf.unstack(given)
         ]
-        each = tf.unstack(shares, axis=1)
+        columns = tf.unstack(shares, axis=1)
         mean = tf.nest.map_structure(
             lambda *leaves: sum(
                 share[:, tf.newaxis] * leaf
-                for share, leaf in zip(each, leaves, strict=True)
+                for share, leaf in zip(columns, leaves, strict=True)
             ),
             *of_state,
         )
         # First statistics of the label in each of its states, and its rows.
         number = self._number(step)
         rows = np.flatnonzero(units.unit_of_row == number)
-        states = tf.repeat(step.visible[:1], len(each), 0)
-        values = tf.constant(units.values[number, : len(each)], states.dtype)
+        states = tf.repeat(step.visible[:1], len(columns), 0)
+        values = tf.constant(units.values[number, : len(columns)], states.dtype)
         column = tf.one_hot(number, states.shape[1], dtype=states.dtype)
         states += (values - states[:, number])[:, tf.newaxis] * column
-        own = tf.gather(units.first_of(states), rows, axis=1)  # (q, r)
+        label = tf.gather(units.first_of(states), rows, axis=1)  # (q, r)
         is_label = np.isin(np.arange(units.num_rows), rows)
         is_label = tf.constant(is_label.astype("float32"))
-        expected = tf.matmul(shares, own)  # (B, r)
-        place = tf.one_hot(rows, units.num_rows, dtype=own.dtype)
+        expected = tf.matmul(shares, label)  # (B, r)
+        place = tf.one_hot(rows, units.num_rows, dtype=label.dtype)
         bias = visible.bias * (1.0 - is_label) + tf.matmul(expected, place)
         kernel = tf.matmul(
             visible.bias * ((1.0 - is_label) * weights[:, tf.newaxis]),
@@ -189,9 +189,9 @@ class HybridDiscriminative(LearningRule):
         )
         of_label = [
             tf.reduce_sum((weights * share)[:, tf.newaxis] * leaf.bias, 0)
-            for share, leaf in zip(each, of_state, strict=True)
+            for share, leaf in zip(columns, of_state, strict=True)
         ]
-        by_row = tf.matmul(own, tf.stack(of_label), transpose_a=True)  # (r, H)
+        by_row = tf.matmul(label, tf.stack(of_label), transpose_a=True)  # (r, H)
         kernel += tf.matmul(place, by_row, transpose_a=True)
         return Moments(kernel, visible._replace(bias=bias), mean, weights)
 

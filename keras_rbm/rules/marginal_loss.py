@@ -62,18 +62,18 @@ class MarginalLoss(LearningRule):
     ) -> None:
         super().__init__()
         try:
-            found = keras.losses.get(loss)
+            part = keras.losses.get(loss)
         except (TypeError, ValueError) as error:
             raise ValueError(_UNKNOWN.format(loss)) from error
-        if found is None:
+        if part is None:
             raise ValueError(_UNKNOWN.format(loss))
-        config = found.get_config() if isinstance(found, keras.losses.Loss) else {}
+        config = part.get_config() if isinstance(part, keras.losses.Loss) else {}
         if config.get("from_logits"):
             raise ValueError(
                 "Expected a loss of probabilities. Received: a loss with "
                 "from_logits=True. Leave that out: marginals are probabilities."
             )
-        self.loss = found
+        self.loss = part
 
     def check(self, learner: Learner) -> None:
         super().check(learner)

@@ -90,8 +90,8 @@ class MaxMargin(LearningRule):
             units.with_bias(potentials.visible_bias + reward),
             potentials.hidden,
         )
-        found = step.inference.given(step.features)(augmented, pairwise=None).visible
-        rival = tf.cast(_decoded(units, found), visible.dtype)
+        means = step.inference.given(step.features)(augmented, pairwise=None).visible
+        rival = tf.cast(_decoded(units, means), visible.dtype)
         natural = potentials.hidden_natural(rival)
         score = _joint_score if step.inference.is_joint else _score
         violation = tf.reduce_sum(constant + units.first_of(rival) * reward, -1)
@@ -129,8 +129,8 @@ def _score(potentials, visible, natural):
 
 
 def _joint_score(potentials, visible, natural):
-    own = own_log_weight(potentials.visible, visible)
-    return own + tf.reduce_sum(tf.nn.relu(natural), -1)
+    weight = own_log_weight(potentials.visible, visible)
+    return weight + tf.reduce_sum(tf.nn.relu(natural), -1)
 
 
 def _joint_moments(potentials, visible, natural, weights):

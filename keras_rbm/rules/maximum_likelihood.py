@@ -99,8 +99,8 @@ class MaximumLikelihood(LearningRule):
 
     def _prediction(self, step, beliefs):
         """Returns the visible marginals, if they are what the model predicts."""
-        own = self.inference in (None, step.inference)
-        if own and beliefs.visible.shape.rank == 2:
+        is_of_model = self.inference in (None, step.inference)
+        if is_of_model and beliefs.visible.shape.rank == 2:
             return step.potentials.visible.compared(beliefs.visible)
         return None
 
@@ -132,5 +132,5 @@ def _statistics(units, means, potentials, others):
 
 
 def _losses(step, beliefs):
-    own = step.potentials.free_energy(step.visible, step.hidden_natural)
-    return own + beliefs.log_partition
+    energies = step.potentials.free_energy(step.visible, step.hidden_natural)
+    return energies + beliefs.log_partition

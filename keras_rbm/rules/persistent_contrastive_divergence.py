@@ -81,8 +81,8 @@ class PersistentContrastiveDivergence(LearningRule):
             num_sweeps=self.gibbs_steps,
         )
         self.chains.assign(state.hidden)
-        each = step.chain_weights(self.num_chains)
-        return conditional_moments(step.potentials, state.visible, each)
+        weights = step.chain_weights(self.num_chains)
+        return conditional_moments(step.potentials, state.visible, weights)
 
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         hidden = tf.convert_to_tensor(self.chains)

@@ -98,11 +98,11 @@ def to_bernoulli_rbm(rbm, **kwargs):
             "Expected an RBM of binary units: scikit-learn has no others. Received: "
             f"visible={rbm.visible!r}, hidden={rbm.hidden!r}."
         )
-    made = BernoulliRBM(rbm.hidden_units, **kwargs)
-    made.components_ = np.array(rbm.kernel, np.float64).T
-    made.intercept_visible_ = np.array(rbm.visible_bias, np.float64)
-    made.intercept_hidden_ = np.array(rbm.hidden_bias, np.float64)
-    made.h_samples_ = np.zeros((made.batch_size, rbm.hidden_units))
-    made.n_features_in_ = rbm.kernel.shape[0]
-    made._n_features_out = rbm.hidden_units
-    return made
+    estimator = BernoulliRBM(rbm.hidden_units, **kwargs)
+    estimator.components_ = np.array(rbm.kernel, np.float64).T
+    estimator.intercept_visible_ = np.array(rbm.visible_bias, np.float64)
+    estimator.intercept_hidden_ = np.array(rbm.hidden_bias, np.float64)
+    estimator.h_samples_ = np.zeros((estimator.batch_size, rbm.hidden_units))
+    estimator.n_features_in_ = rbm.kernel.shape[0]
+    estimator._n_features_out = rbm.hidden_units
+    return estimator

@@ -303,8 +303,8 @@ class RBMEstimator(
         check_is_fitted(self)
         X, seed = self._validated(X, takes_gaps=True), seed_from(random_state)
         rows = X.astype(np.float32)
-        found = self.model_.impute(rows, method, steps=steps, seed=seed).numpy()
-        return np.where(np.isnan(X), found, X)
+        states = self.model_.impute(rows, method, steps=steps, seed=seed).numpy()
+        return np.where(np.isnan(X), states, X)
 
     @property
     def components_(self):

@@ -124,14 +124,14 @@ class JoinedParameters(LayerParameters, _Fields):
         return tf.concat(results, -1)
 
     def _statistics(self, method, arguments):
-        each = [
-            getattr(part, method)(own)
-            for part, own in zip(self.parts, arguments, strict=True)
+        statistics = [
+            getattr(part, method)(argument)
+            for part, argument in zip(self.parts, arguments, strict=True)
         ]
-        fields = {"bias": tf.concat([own[0] for own in each], -1)}
-        for number, own in enumerate(each):
-            names = map(part_name, own._fields[1:], [number] * len(own))
-            fields |= zip(names, own[1:], strict=True)
+        fields = {"bias": tf.concat([part[0] for part in statistics], -1)}
+        for number, part in enumerate(statistics):
+            names = map(part_name, part._fields[1:], [number] * len(part))
+            fields |= zip(names, part[1:], strict=True)
         return _statistics_of(tuple(fields))(**fields)
 
 
@@ -195,29 +195,29 @@ class Joined(Unit):
         return self.parts[int(np.searchsorted(ends, column, side="right"))][0]
 
     def variables(self):
-        made = {}
+        starts = {}
         for number, (unit, _) in enumerate(self.parts):
-            made |= {
+            starts |= {
                 name if name == "bias" else part_name(name, number): start
                 for name, start in unit.variables().items()
             }
-        return made
+        return starts
 
     def constraint(self, name):
         if name == "bias":
             return None
-        own, _, number = name.rpartition("_")
-        return self.parts[int(number)][0].constraint(own)
+        field, _, number = name.rpartition("_")
+        return self.parts[int(number)][0].constraint(field)
 
     def parameters(self, bias, **values):
         sizes = [unit.num_rows(count) for unit, count in self.parts]
-        made = []
+        layers = []
         biases = tf.split(bias, sizes, -1)
-        for number, ((unit, _), own) in enumerate(zip(self.parts, biases, strict=True)):
+        for number, (unit, _) in enumerate(self.parts):
             names = [name for name in unit.variables() if name != "bias"]
-            others = {name: values[part_name(name, number)] for name in names}
-            made.append(unit.parameters(bias=own, **others))
-        return JoinedParameters(tuple(made))
+            fields = {name: values[part_name(name, number)] for name in names}
+            layers.append(unit.parameters(bias=biases[number], **fields))
+        return JoinedParameters(tuple(layers))
 
     def check_count(self, num_units):
         """Raises a ValueError unless the parts have `num_units` columns in total."""
@@ -235,15 +235,17 @@ class Joined(Unit):
     def shape_of(self, name, num_units):
         if name == "bias":
             return (self.num_rows(num_units),)
-        own, _, number = name.rpartition("_")
+        field, _, number = name.rpartition("_")
         unit, count = self.parts[int(number)]
-        return unit.shape_of(own, count)
+        return unit.shape_of(field, count)
 
     def pooled(self, mean, variance, count):
-        parts = (np.split(each, self._ends) for each in (mean, variance, count))
+        parts = (np.split(array, self._ends) for array in (mean, variance, count))
         units = [unit for unit, _ in self.parts]
-        found = [unit.pooled(*own) for unit, *own in zip(units, *parts, strict=True)]
-        means, variances = zip(*found, strict=True)
+        moments = [
+            unit.pooled(*arrays) for unit, *arrays in zip(units, *parts, strict=True)
+        ]
+        means, variances = zip(*moments, strict=True)
         return np.concatenate(means), np.concatenate(variances)
 
     def fitted(self, mean, variance):
@@ -251,9 +253,9 @@ class Joined(Unit):
         fitted, biases = {}, []
         means, variances = np.split(mean, ends), np.split(variance, ends)
         for number, (unit, _) in enumerate(self.parts):
-            own = unit.fitted(means[number], variances[number])
-            biases.append(own.pop("bias"))
-            fitted |= {part_name(name, number): value for name, value in own.items()}
+            start = unit.fitted(means[number], variances[number])
+            biases.append(start.pop("bias"))
+            fitted |= {part_name(name, number): value for name, value in start.items()}
         return fitted | {"bias": np.concatenate(biases)}
 
     def get_config(self) -> dict[str, Any]:

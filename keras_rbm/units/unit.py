@@ -384,8 +384,8 @@ def shrunk(mean, variance, count):
     # The share of a unit's own moments, n / (n + a).
     weight = count * between
     both = weight + within
-    own = np.divide(weight, both, np.ones_like(weight), where=both > 0.0)
-    shifted = own * mean + (1.0 - own) * common
+    share = np.divide(weight, both, np.ones_like(weight), where=both > 0.0)
+    shifted = share * mean + (1.0 - share) * common
     spread = variance + np.square(mean - shifted)
     pooled = (count * variance).sum(0) / max(total - len(count), 1.0)
-    return shifted, own * spread + (1.0 - own) * pooled
+    return shifted, share * spread + (1.0 - share) * pooled

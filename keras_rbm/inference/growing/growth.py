@@ -170,37 +170,37 @@ def grow(potentials, samples, visible, weights, seed, *, settings, l2, room):
     bias, samples = _select(usable, moved, (potentials.visible_bias, samples))
     potentials = potentials._replace(visible=BernoulliParameters(bias))
     num_samples = samples.of_search.shape[0]
-    each = tf.fill([num_samples], 1.0 / num_samples)
-    phases = unit_search.DataAndSamples(visible, weights, samples.of_search, each)
+    equal = tf.fill([num_samples], 1.0 / num_samples)
+    phases = unit_search.DataAndSamples(visible, weights, samples.of_search, equal)
 
     def attempt(tries, l2, least_ess, unvalidated, _):
         fresh = random.fold_in(seed, 3 + tries)
-        found = _candidate(potentials, samples, phases, mean, fresh, settings, l2)
-        l2 *= tf.where(found.validation_ess < _LOW_ESS, _STRONGER, 1.0)
-        least_ess = tf.minimum(least_ess, found.validation_ess)
-        unvalidated += tf.cast(~found.validated, tf.float32)
-        return tries + 1, l2, least_ess, unvalidated, found
+        best = _candidate(potentials, samples, phases, mean, fresh, settings, l2)
+        l2 *= tf.where(best.validation_ess < _LOW_ESS, _STRONGER, 1.0)
+        least_ess = tf.minimum(least_ess, best.validation_ess)
+        unvalidated += tf.cast(~best.validated, tf.float32)
+        return tries + 1, l2, least_ess, unvalidated, best
 
     start = tf.constant(0), l2, tf.constant(1.0), tf.constant(0.0)
-    tries, _, least_ess, unvalidated, found = tf.while_loop(
+    tries, _, least_ess, unvalidated, best = tf.while_loop(
         lambda tries, *rest: room & usable & ~rest[-1].accepted & (tries < _TRIES),
         attempt,
         (*start, Candidate.none(samples)),
     )
-    new = _with_unit(samples, found, mean)
-    bias, samples = _select(found.accepted, (found.visible_bias, new), (bias, samples))
+    new = _with_unit(samples, best, mean)
+    bias, samples = _select(best.accepted, (best.visible_bias, new), (bias, samples))
     of_unit = {
-        name: tf.where(found.accepted, getattr(found, name), 0.0)
+        name: tf.where(best.accepted, getattr(best, name), 0.0)
         for name in ("gain", "gain_error", "search_ess")
     }
     logs = of_unit | {
-        "rejected": tf.cast(tries, tf.float32) - tf.cast(found.accepted, tf.float32),
+        "rejected": tf.cast(tries, tf.float32) - tf.cast(best.accepted, tf.float32),
         "unvalidated": unvalidated,
         "validation_ess": least_ess,
         "log_partition": samples.log_partition,
         "log_partition_error": samples.log_partition_error,
     }
-    return Growth(found.accepted, found.unit, bias, samples, logs)
+    return Growth(best.accepted, best.unit, bias, samples, logs)
 
 
 def _select(condition, new, old):
@@ -228,11 +228,11 @@ def _moved(potentials, samples, visible, weights, mean, seed):
         random.fold_in(seed, 1),
         _SWEEPS * tf.where(started, 1, _BURN_IN),
     )
-    own = tf.range(samples.lineages.shape[0])
+    numbers = tf.range(samples.lineages.shape[0])
     error = samples.log_partition_error
     return bias, GrowingSamples(
         chains=chains,
-        lineages=tf.where(started, samples.lineages, own),
+        lineages=tf.where(started, samples.lineages, numbers),
         log_partition=tf.where(independent, log_partition, samples.log_partition),
         log_partition_error=tf.where(independent, 0.0, error),
         fitted_means=tf.where(independent | ~started, mean, samples.fitted_means),

@@ -243,9 +243,9 @@ class MeanField(IterativeInference):
         self._starts = starts
 
     def given(self, features: tf.Tensor | None) -> "MeanField":
-        made = copy.copy(self)  # it shares the limit of sweeps
-        made._features = features
-        return made
+        inference = copy.copy(self)  # it shares the limit of sweeps
+        inference._features = features
+        return inference
 
     def __call__(self, potentials, weights=None, pairwise="mean"):
         return mean_field(

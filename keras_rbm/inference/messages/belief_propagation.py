@@ -160,8 +160,8 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
             first, kind = of_block(block)
 
             def chunk(b, c, weights, iterations, *rows):
-                own = weights, iterations, [*rows, *means]
-                return _chunk_gradients((first, b, c), *own, **kind)
+                of_chunk = weights, iterations, [*rows, *means]
+                return _chunk_gradients((first, b, c), *of_chunk, **kind)
 
             # A chunk is a quarter as large, because it keeps some states.
             of_biases, (of_first,) = in_chunks(

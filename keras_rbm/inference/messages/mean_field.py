@@ -137,8 +137,8 @@ class _Layer(NamedTuple):
     def bound(self, units):
         """Returns `sum A(eta) - (eta - bias)' m`, (B,)."""
         inputs = self.natural - units.bias
-        own = tf.reduce_sum(units.log_partition(self.natural), -1)
-        return own - tf.reduce_sum(inputs * self.means, -1)
+        total = tf.reduce_sum(units.log_partition(self.natural), -1)
+        return total - tf.reduce_sum(inputs * self.means, -1)
 
 
 def _given(units, inputs, old=None, damping=0.0):

@@ -106,8 +106,8 @@ def check_rows(
     if has_gaps:
         known = is_known(values)
         if not known.all():
-            own = values[known][0] if known.any() else 0
-            values = np.where(known, values, own)
+            state = values[known][0] if known.any() else 0
+            values = np.where(known, values, state)
     low, high = float(values.min()) + 0.0, float(values.max()) + 0.0  # no -0
     if not np.isfinite([low, high]).all():
         cure = (
@@ -138,11 +138,11 @@ def _check_states(values, name, unit, known, first_row):
     if np.all(sound):
         return
     row, column = np.argwhere(~np.asarray(sound))[0]
-    own = unit.unit_of_column(column)
-    others = values if own is unit else values[:, column]
-    low, high = others.min() + 0.0, others.max() + 0.0  # no -0
+    kind = unit.unit_of_column(column)
+    states = values if kind is unit else values[:, column]
+    low, high = states.min() + 0.0, states.max() + 0.0  # no -0
     raise ValueError(
-        f"Expected {name}, states of {type(own).__name__} units: {own.description}. "
+        f"Expected {name}, states of {type(kind).__name__} units: {kind.description}. "
         f"Received: {values[row, column]:g} in row {first_row + row}, column {column}; "
         f"values from {low:g} to {high:g}. Scale the data, number categories from 0, "
         "or use another unit (visible='gaussian' takes all numbers)."
@@ -200,10 +200,10 @@ def warn_of_means(chunks, unit, name):
         states = np.asarray(unit.is_state(values) | ~is_known(values))
         if not states.all():
             column = int(np.argwhere(~states)[0, 1])
-            own = unit.unit_of_column(column)
-            some = name if own is unit else f"column {column} of {name}"
+            kind = unit.unit_of_column(column)
+            some = name if kind is unit else f"column {column} of {name}"
             warnings.warn(
-                f"Expected {some} to be states of {type(own).__name__} units, whole "
+                f"Expected {some} to be states of {type(kind).__name__} units, whole "
                 "numbers. Received: values between them, for which the result is not a "
                 "log-likelihood. Draw states first: keras_rbm.datasets.binarize, or "
                 f"{name} > 0.5.",

@@ -105,14 +105,14 @@ def as_dataset(source, dense):
     def spec(part):
         return tf.TensorSpec((None, *part.shape[1:]), tf.as_dtype(part.dtype))
 
-    made = tf.data.Dataset.from_generator(
+    dataset = tf.data.Dataset.from_generator(
         lambda: map(parts, source),
         output_signature=tf.nest.map_structure(spec, parts(batches[0])),
     )
     count = getattr(source, "num_batches", None)
     if count is None:
-        return made
-    return made.apply(tf.data.experimental.assert_cardinality(count))
+        return dataset
+    return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
 def check_source(data):
@@ -270,8 +270,8 @@ def weighted_chunks(data, weights=None, fill=None):
         data = _batched(data)
     check_source(data)
     for batch in data:
-        x, _, own = unpack(batch)
-        yield as_rows(as_dense(x, fill)), own
+        x, _, weights = unpack(batch)
+        yield as_rows(as_dense(x, fill)), weights
 
 
 def parts_of_rows(values, width=1):
@@ -321,14 +321,14 @@ def _rows_at_once(width):
 def map_rows(function, *arrays, rows_at_once=None, dtype=tf.float32):
     """Applies a function of tensors (B, V), … to many rows of arrays, in parts."""
     if not tf.executing_eagerly():
-        return function(*(tf.cast(own, dtype) for own in arrays))
-    width = max(math.prod(own.shape[1:]) for own in arrays)
+        return function(*(tf.cast(array, dtype) for array in arrays))
+    width = max(math.prod(array.shape[1:]) for array in arrays)
     count, size = arrays[0].shape[0], rows_at_once or _rows_at_once(width)
     with full_precision():
         if count <= size:
-            return function(*(tf.cast(own, dtype) for own in arrays))
+            return function(*(tf.cast(array, dtype) for array in arrays))
         parts = (
-            [tf.cast(own[start : start + size], dtype) for own in arrays]
+            [tf.cast(array[start : start + size], dtype) for array in arrays]
             for start in range(0, count, size)
         )
         return tf.concat([function(*part) for part in parts], 0)
@@ -365,13 +365,13 @@ def moments(chunks, pooled=None):
         rows, weights = rows[weights > 0], weights[weights > 0]
         known, number = rows == rows, number + len(rows)
         has_gaps |= not known.all()
-        own = weights @ known
-        total = np.where(count + own > 0, count + own, 1.0)
-        center = weights @ np.where(known, rows, 0.0) / np.where(own > 0, own, 1.0)
+        added = weights @ known
+        total = np.where(count + added > 0, count + added, 1.0)
+        center = weights @ np.where(known, rows, 0.0) / np.where(added > 0, added, 1.0)
         shift = center - mean
         squares = squares + weights @ np.square(np.where(known, rows - center, 0.0))
-        squares += np.square(shift) * count * own / total
-        mean, count = mean + shift * own / total, count + own
+        squares += np.square(shift) * count * added / total
+        mean, count = mean + shift * added / total, count + added
     if not number:
         raise ValueError(
             "Expected a row of a weight above 0, of data that have not been read to "

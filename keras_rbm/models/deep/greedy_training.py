@@ -28,12 +28,12 @@ def compile_each(rbms, optimizer, rule, options):
         None if each is None else defaults.new_rule(each)
         for each in one_each(rule, "rule", len(rbms))
     ]
-    for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
+    for rbm, optimizer_of, rule in zip(rbms, optimizers, copies, strict=True):
         if rule is not None:
-            optimizer = defaults.optimizer_for(own or "adam")
+            optimizer = defaults.optimizer_for(optimizer_of or "adam")
             rbm._check_rule(rule, Learner(rbm, rule, optimizer))
-    for rbm, own, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm.compile(own, rule=rule, **options)
+    for rbm, optimizer_of, rule in zip(rbms, optimizers, copies, strict=True):
+        rbm.compile(optimizer_of, rule=rule, **options)
 
 
 def fit_each(
@@ -59,8 +59,10 @@ def fit_each(
     if batch_size is not None:
         check_counts(batch_size=batch_size)
     for_each = callable(callbacks) and not isinstance(callbacks, type)
-    own = [extended(callbacks(i) if for_each else callbacks) for i in range(len(rbms))]
-    for callback in (each for callbacks in own for each in callbacks):
+    lists = [
+        extended(callbacks(i) if for_each else callbacks) for i in range(len(rbms))
+    ]
+    for callback in (each for callbacks in lists for each in callbacks):
         if not isinstance(callback, keras.callbacks.Callback):
             raise TypeError(
                 "Expected keras.callbacks.Callback objects, or a function of the RBM's "
@@ -95,7 +97,7 @@ def fit_each(
             **training.for_fit(batch_size, key.read),
             validation_data=validation and validation.fixed(),
             epochs=count,
-            callbacks=[*own[index], key, *last],
+            callbacks=[*lists[index], key, *last],
             verbose=verbose,
         )
         histories.append(history)
@@ -183,8 +185,8 @@ class Features(NamedTuple):
         """Returns mean and variance (rows,) of the layer's states, as encoded."""
         given = rows.weighted_chunks(self.data, self.weights)
         drawn = rows.weighted_chunks(self.fixed())
-        mean, _ = rows.moments((self.units.mean(part), own) for part, own in given)
-        encoded = ((self.units.encode(part), own) for part, own in drawn)
+        mean, _ = rows.moments((self.units.mean(part), w) for part, w in given)
+        encoded = ((self.units.encode(part), w) for part, w in drawn)
         return mean, rows.moments(encoded)[1]
 
     def for_fit(self, batch_size, key):

@@ -224,10 +224,10 @@ def _independent_losses(model, rows, states):
     natural = parameters.natural(0.0)
     known = is_known(states)
     states = filled(states)
-    own = tf.transpose(natural * parameters.first_of(states))
-    own = tf.math.unsorted_segment_sum(own, parameters.unit_of_row, rows.shape[1])
-    each = parameters.base_measure(states) - parameters.log_partition(natural)
-    return np.where(known, -(tf.transpose(own) + each).numpy(), np.nan)
+    total = tf.transpose(natural * parameters.first_of(states))
+    total = tf.math.unsorted_segment_sum(total, parameters.unit_of_row, rows.shape[1])
+    base = parameters.base_measure(states) - parameters.log_partition(natural)
+    return np.where(known, -(tf.transpose(total) + base).numpy(), np.nan)
 
 
 def _total(losses):

@@ -132,11 +132,11 @@ def chosen_stddev(features, targets, weights, stddev):
 
     def held_out(value, fold):
         away = np.arange(len(features)) // fifth == fold
-        x, y, own = features[~away], targets[~away], weights[~away]
-        kernel, bias = logistic_regressions(x, y, own, 1.0 / (value**2 * len(x)))
+        x, y, counts = features[~away], targets[~away], weights[~away]
+        kernel, bias = logistic_regressions(x, y, counts, 1.0 / (value**2 * len(x)))
         natural = features[away] @ kernel + bias
-        each = targets[away] * natural - np.logaddexp(0.0, natural)
-        return weights[away] * np.nansum(each, axis=1)
+        gains = targets[away] * natural - np.logaddexp(0.0, natural)
+        return weights[away] * np.nansum(gains, axis=1)
 
     def better(new, old):
         gain = score(new) - score(old)
@@ -163,7 +163,7 @@ def is_new(model):
     if updates_of(model.optimizer):
         return False
     units = _variables(model).values()
-    untouched = all(np.all(np.asarray(own) == start((1,))) for own, start in units)
+    untouched = all(np.all(np.asarray(value) == start((1,))) for value, start in units)
     knows_data = not model.conditional and model._knows_data()
     return untouched and not knows_data and not _has_set_kernel(model)
 
@@ -176,8 +176,8 @@ def _has_set_kernel(model):
         if kernel is None or draw is None:
             continue
         drawn = draw(kernel.shape, dtype=kernel.dtype)
-        largest, own = (np.abs(values).max(initial=0.0) for values in (drawn, kernel))
-        if own > 2.0 * largest:
+        largest, size = (np.abs(values).max(initial=0.0) for values in (drawn, kernel))
+        if size > 2.0 * largest:
             return True
     return False
 
@@ -266,8 +266,8 @@ def _regressions(model, batches):
         stddev = chosen_stddev(x, y, weights, prior.stddev)
         set_prior(model, model.fit_state._replace(stddev=stddev))
     x, y, weights = x[:few], y[:few], weights[:few]
-    found = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
-    return found if all(np.isfinite(part).all() for part in found) else None
+    regressions = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
+    return regressions if all(np.isfinite(part).all() for part in regressions) else None
 
 
 def _variables(model):
@@ -276,14 +276,14 @@ def _variables(model):
     The bias is left out if the user has chosen its initializer, and so are variables
     that the user has frozen.
     """
-    made = {}
+    free = {}
     for name, (initializer, trainable) in model.visible.variables().items():
         variable = getattr(model, f"visible_{name}")
         if variable.trainable or not trainable:
-            made[name] = variable, initializer
+            free[name] = variable, initializer
     if model._visible_bias_initializer is not None:
-        made.pop("bias", None)
-    return made
+        free.pop("bias", None)
+    return free
 
 
 def _chunks(model, batches):
@@ -292,17 +292,17 @@ def _chunks(model, batches):
     Rows of weight 0 are left out.
     """
     chunks, weights = [], []
-    for x, y, given in batches:
+    for x, y, counts in batches:
         visible = model.form.split(x, y)[1]
-        own = np.ones(len(visible)) if given is None else np.ravel(given)
-        if not own.all():
-            visible = chosen_rows(visible, np.flatnonzero(own > 0.0))
-        own = own[own > 0.0]
-        if not len(own):
+        counts = np.ones(len(visible)) if counts is None else np.ravel(counts)
+        if not counts.all():
+            visible = chosen_rows(visible, np.flatnonzero(counts > 0.0))
+        counts = counts[counts > 0.0]
+        if not len(counts):
             continue
         width = model.visible.num_rows(visible.shape[1])
         parts = list(parts_of_rows(some_rows(visible, _ROWS), width))
         chunks += parts
         ends = np.cumsum([part.shape[0] for part in parts])
-        weights += np.split(some_rows(own, _ROWS), ends[:-1])
+        weights += np.split(some_rows(counts, _ROWS), ends[:-1])
     return chunks, weights

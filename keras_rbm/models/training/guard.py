@@ -227,8 +227,8 @@ class StepGuard:
 def _reverted_on_replicas(sound, before):
     """Reverts variables, those with a value for each replica, and those with one."""
     mirrored = [pair for pair in before if pair[0].synchronization != "on_read"]
-    own = [pair for pair in before if pair[0].synchronization == "on_read"]
-    operations = [v.assign(tf.where(sound, v, value)) for v, value in own]
+    by_replica = [pair for pair in before if pair[0].synchronization == "on_read"]
+    operations = [v.assign(tf.where(sound, v, value)) for v, value in by_replica]
     if not must_meet():
         operations += [v.assign(tf.where(sound, v, value)) for v, value in mirrored]
         return operations

@@ -83,9 +83,9 @@ class ManySteps:
         """Whether it does what the model's steps would: they are the library's own."""
         model = self._model
         strategy = model.distribute_strategy is not tf.distribute.get_strategy()
-        own = type(model).train_step.__module__.startswith("keras_rbm.")
+        methods = type(model).train_step.__module__.startswith("keras_rbm.")
         single = not (strategy or tf.distribute.has_strategy())
-        return own and single and isinstance(model.rule, LearningRule)
+        return methods and single and isinstance(model.rule, LearningRule)
 
     def train_function(self, many, one):
         """Returns the function that Keras calls for each step of `fit`.
@@ -148,10 +148,10 @@ class ManySteps:
         pad = ((0, most - count), (0, 0))
         rows, ones = np.pad(rows, pad), np.pad(ones.reshape(rows.shape), pad)
         x, y, weights = map_present(lambda part: _gathered(part, rows), self._parts)
-        own = tf.constant(ones, self._model.variable_dtype)
+        methods = tf.constant(ones, self._model.variable_dtype)
         if weights is not None:
-            own *= tf.reshape(tf.cast(weights, own.dtype), own.shape)
-        stack = x, () if y is None else y, own
+            methods *= tf.reshape(tf.cast(weights, methods.dtype), methods.shape)
+        stack = x, () if y is None else y, methods
         if self._model.run_eagerly:
             for number in range(count):
                 batch = map_present(lambda part, n=number: part[n], stack)
@@ -224,10 +224,10 @@ def looks_at_batches(callback):
         return callback.update_freq != "epoch" or callback.write_steps_per_second
     hooks = "on_batch_begin", "on_batch_end", "on_train_batch_begin"
     base = keras.callbacks.Callback
-    own = {
+    methods = {
         name: getattr(callback, name, None) for name in (*hooks, "on_train_batch_end")
     }
     return any(
         getattr(method, "__func__", method) not in (None, getattr(base, name))
-        for name, method in own.items()
+        for name, method in methods.items()
     )

@@ -185,7 +185,7 @@ def check_rate_is_free(optimizer, callbacks):
     """
     schedule = schedule_of(optimizer)
     setters = keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler
-    given = [each for each in tree.flatten(callbacks) if isinstance(each, setters)]
+    given = [c for c in tree.flatten(callbacks) if isinstance(c, setters)]
     if given and isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
         raise ValueError(
             f"Expected an optimizer whose learning rate {type(given[0]).__name__} can "

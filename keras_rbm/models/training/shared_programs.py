@@ -58,11 +58,11 @@ def variables_of(model):
     optimizer = model.optimizer
     kept = [*model.guard.variables, *model.learner.variables, *model.variables]
     kept += [*optimizer.variables, *(v for m in model.metrics for v in m.variables)]
-    others = [schedule_of(optimizer), model.inference]
-    others += [getattr(model.rule, "inference", None)]
-    for other in (*others, *(v.regularizer for v in model.trainable_variables)):
-        own = getattr(other, "__dict__", {}).values()
-        kept += [value for value in own if isinstance(value, tf.Variable)]
+    holders = [schedule_of(optimizer), model.inference]
+    holders += [getattr(model.rule, "inference", None)]
+    for other in (*holders, *(v.regularizer for v in model.trainable_variables)):
+        parts = getattr(other, "__dict__", {}).values()
+        kept += [value for value in parts if isinstance(value, tf.Variable)]
     kept = [each if isinstance(each, tf.Variable) else each.value for each in kept]
     return list({id(each.handle): each for each in kept}.values())
 
