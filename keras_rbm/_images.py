@@ -33,7 +33,8 @@ def image_grid(states, image_shape=None, num_columns=None):
             f"states.shape={states.shape}. Flatten each example to a vector."
         )
     height, width = checked_image_shape(image_shape, states.shape[1])
-    columns = square_columns(len(states)) if num_columns is None else num_columns
+    square = math.ceil(math.sqrt(len(states)))
+    columns = square if num_columns is None else num_columns
     check_counts(num_columns=columns)
     rows = math.ceil(len(states) / columns)
     grid = np.full(
@@ -73,8 +74,3 @@ def checked_image_shape(image_shape, num_visible):
             f"Received: image_shape={image_shape!r}."
         )
     return shape
-
-
-def square_columns(count):
-    """Returns the number of columns for a roughly square grid of images."""
-    return math.ceil(math.sqrt(count))

@@ -64,8 +64,7 @@ def test_public_names():
         "ExactMatch",
         "PixelError",
         "StateAccuracy",
-        "pixel_error",
-        "state_accuracy",
+        "errors",
     }
     assert public(keras_rbm.optimizers) == {
         "FallingRate",

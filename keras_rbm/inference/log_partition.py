@@ -97,17 +97,13 @@ def _check_name(method):
         raise ValueError(f"Expected method one of {METHODS}. Received: {method!r}.")
 
 
-def _enumerated(potentials):
-    return LogPartition.exact(exact_log_partition(potentials))
-
-
 def _bethe(potentials):
     beliefs = sum_product(potentials, pairwise=None)
     return LogPartition.without_error(beliefs.log_partition)
 
 
 _DETERMINISTIC = {
-    "exact": _enumerated,
+    "exact": lambda model: LogPartition.exact(exact_log_partition(model)),
     "bethe": _bethe,
     "mean_field": mean_field_bound,
 }
@@ -115,11 +111,7 @@ _DETERMINISTIC = {
 
 def _levels_to_user():
     """Returns the `stacklevel` of the first caller outside of this library."""
-    frame, level, package = sys._getframe(1), 1, __name__.split(".")[0]
-    while frame is not None and _package_of(frame) == package:
+    frame, level = sys._getframe(1), 1
+    while frame and frame.f_globals.get("__name__", "").startswith("keras_rbm."):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _package_of(frame):
-    return frame.f_globals.get("__name__", "").split(".")[0]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm._checks import check_counts
-from keras_rbm._replicas import num_replicas
+from keras_rbm._replicas import of_replica
 from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
 from keras_rbm.models import RBM, InfiniteRBM
 from keras_rbm.units.bernoulli import are_binary
@@ -157,10 +157,7 @@ class RBMPrior(keras.layers.Layer):
     def _negative(self, potentials, sound):
         """Returns 0, whose gradient is that of minus log Z, and moves the chains."""
         fixed = tf.nest.map_structure(tf.stop_gradient, potentials)
-        seed = random.as_seed(self.seed_generator.next())
-        if num_replicas() > 1:
-            context = tf.distribute.get_replica_context()
-            seed = random.fold_in(seed, context.replica_id_in_sync_group)
+        seed = of_replica(random.as_seed(self.seed_generator.next()))
         state = hidden_chain(
             fixed,
             tf.convert_to_tensor(self.chains),

@@ -1,13 +1,12 @@
 """Metrics of predictions: wrong pixels, wrong states."""
 
-import math
-import numbers
 from typing import Any
 
 import keras
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
+from keras_rbm._checks import check_numbers
 from keras_rbm.inference.arguments import as_floats
 
 
@@ -28,8 +27,8 @@ class PixelError(keras.metrics.Mean):
             `keras.config.floatx()`.
 
     Raises:
-        ValueError: if the threshold is not a finite number; from `update_state`, if
-            predictions and targets differ in shape.
+        TypeError, ValueError: if the threshold is not a finite number; from
+            `update_state`, if predictions and targets differ in shape.
 
     Example:
 
@@ -56,11 +55,7 @@ class PixelError(keras.metrics.Mean):
         dtype: str | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
-        if not isinstance(threshold, numbers.Real) or not math.isfinite(threshold):
-            raise ValueError(
-                f"Expected a finite number. Received: threshold={threshold!r}. Pass "
-                "for example threshold=0.5."
-            )
+        check_numbers(threshold=threshold)
         self.threshold = float(threshold)
         # Keras' only way to say that lower is better; its tuners read it.
         self._direction = "down"

@@ -16,7 +16,7 @@ from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.deep import dbm_layers
 from keras_rbm.models.deep.fine_tuning import joint_classifier
 from keras_rbm.models.deep.greedy_training import one_each
-from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
+from keras_rbm.models.files import Endpoint, endpoints_of_features, named, rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -359,15 +359,11 @@ class DBM(WithInference, GenerativeModel):
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        x = [rows(self._sizes[0])]
-        transform = Endpoint(named("features", self.call), x)
-        energy = named("free_energy", self._energies)
-        return {
-            "serving_default": transform,
-            "transform": transform,
-            "reconstruct": Endpoint(named("visible", self._reconstruct), x),
-            "variational_free_energy": Endpoint(energy, x),
-        } | chain_endpoints(self.sample, number("num_samples"))
+        width = self._sizes[0]
+        energy = Endpoint(named("free_energy", self._energies), [rows(width)])
+        return {"variational_free_energy": energy} | endpoints_of_features(
+            self.call, self._reconstruct, self.sample, width
+        )
 
     def pretrain(
         self,

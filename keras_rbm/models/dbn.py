@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import random, units
 from keras_rbm._checks import check_counts, seed_number
-from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.datasets.in_memory import as_dense
 from keras_rbm.inference import LogPartition, gibbs
 from keras_rbm.inference.potentials import log_conditional
 from keras_rbm.inference.traces import full_precision
@@ -21,7 +21,7 @@ from keras_rbm.models.data.batches import as_keras_takes
 from keras_rbm.models.data.rows import Data, as_values, map_rows, row_chunks, unpack
 from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
-from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
+from keras_rbm.models.files import endpoints_of_features
 from keras_rbm.models.infinite_rbm import InfiniteRBM
 from keras_rbm.models.rbm import RBM
 from keras_rbm.models.training.guard import DATA_BIT
@@ -280,14 +280,8 @@ class DBN(keras.Model):
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
-        visible = [rows(self.rbms[0].num_visible)]
-        transform = Endpoint(named("features", self.call), visible)
-
-        return {
-            "serving_default": transform,
-            "transform": transform,
-            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
-        } | chain_endpoints(self.sample, number("num_samples"))
+        width = self.rbms[0].num_visible
+        return endpoints_of_features(self.call, self._reconstruct, self.sample, width)
 
     def reconstruct(self, x: ArrayLike) -> tf.Tensor:
         """Returns the expected visible state after one way up and down, in means.

@@ -274,6 +274,22 @@ def named(name, function):
     return lambda *arguments: {name: function(*arguments)}
 
 
+def endpoints_of_features(call, reconstruct, sample, width):
+    """Returns the endpoints that all models of p(v) have: a dict by name.
+
+    Args:
+        call, reconstruct, sample: methods of the model.
+        width: int, columns of its states.
+    """
+    visible = [rows(width)]
+    transform = Endpoint(named("features", call), visible)
+    return {
+        "serving_default": transform,
+        "transform": transform,
+        "reconstruct": Endpoint(named("visible", reconstruct), visible),
+    } | chain_endpoints(sample, number("num_samples"))
+
+
 def chain_endpoints(sample, first):
     """Returns the two endpoints that draw samples, with and without a seed.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from keras_rbm import inference
 from keras_rbm._replicas import all_sum
@@ -27,7 +28,7 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.models.layer_variables import visible_parameters
 from keras_rbm.models.missing import imputed
-from keras_rbm.models.scores import log_mass, may_exceed
+from keras_rbm.models.scores import log_mass
 from keras_rbm.rules import ParallelTempering
 
 #: Weight of data that no more examples outweigh.
@@ -364,7 +365,7 @@ class GenerativeModel(BoltzmannMachine):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
         value = self._log_partition_value(log_partition)
         energies = tf.cast(energies_of(self, values), tf.float64)
-        if tf.executing_eagerly() and may_exceed(energies, float(value)):
+        if tf.executing_eagerly() and logsumexp(-energies.numpy()) > float(value):
             least = log_mass(self, values, energies)
             if float(value) < least:
                 warnings.warn(

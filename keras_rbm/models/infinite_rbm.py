@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from keras_rbm import inference
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.arguments import as_floats
-from keras_rbm.inference.growing.fractional import FractionalParameters
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
+from keras_rbm.inference.growing.resample_move import FractionalParameters
 from keras_rbm.models.rbm import RBM
 from keras_rbm.rules import FrankWolfe
 from keras_rbm.rules.learning_rule import Rule

@@ -14,7 +14,7 @@ from keras_rbm.inference.arguments import check_sizes
 from keras_rbm.inference.missing import filled, is_known, partial
 from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.models.files import Endpoint, chain_endpoints, named, number, rows
+from keras_rbm.models.files import Endpoint, endpoints_of_features, named, rows
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -179,17 +179,15 @@ class RBM(GenerativeModel):
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""
         visible = [rows(self.num_visible)]
-        transform = Endpoint(named("features", self.call), visible)
-        endpoints = {
-            "serving_default": transform,
-            "transform": transform,
-            "reconstruct": Endpoint(named("visible", self._reconstruct), visible),
-            "free_energy": Endpoint(named("free_energy", self.free_energy), visible),
-        }
+        endpoints = endpoints_of_features(
+            self.call, self._reconstruct, self.sample, self.num_visible
+        )
+        energy = named("free_energy", self.free_energy)
+        endpoints["free_energy"] = Endpoint(energy, visible)
         if self.gaps.has_gaps:
             impute = functools.partial(self.gaps.imputed, self)
             endpoints["impute"] = Endpoint(named("visible", impute), visible)
-        return endpoints | chain_endpoints(self.sample, number("num_samples"))
+        return endpoints
 
     def _reconstruct(self, visible, features=None):
         potentials = self.potentials(features)

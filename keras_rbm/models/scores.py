@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from keras_rbm import inference, random
 from keras_rbm._checks import check_counts
-from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.datasets.in_memory import as_dense
 from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.arguments import as_floats, check_eager
 from keras_rbm.inference.log_partition import log_partitions as estimates_of
@@ -154,8 +154,3 @@ def log_mass(model, values, energies):
     weights = -np.asarray(energies, np.float64)[list(different.values())]
     total = logsumexp(weights)
     return float(total - _ABSOLUTE - _RELATIVE * np.abs(weights).max())
-
-
-def may_exceed(energies, log_partition):
-    """Returns whether rows could have more mass than Z, if all were different."""
-    return bool(logsumexp(-np.asarray(energies, np.float64)) > log_partition)

@@ -121,7 +121,9 @@ class HybridDiscriminative(LearningRule):
             step.potentials, step.visible, weights, step.hidden_natural
         )
         generative = self.generative.negative_phase(step)
-        negative = _both(discriminative, _scaled(generative, other))
+        kernel, weights = other * generative.kernel, other * generative.weights
+        generative = generative._replace(kernel=kernel, weights=weights)
+        negative = _both(discriminative, generative)
         return Phases(positive, negative, -log_p * self._has_label(step))
 
     def losses(self, step: Step) -> tuple[tf.Tensor, tf.Tensor | None]:
@@ -204,12 +206,6 @@ class HybridDiscriminative(LearningRule):
             "generative": keras.saving.serialize_keras_object(self.generative),
             "label": self.label,
         }
-
-
-def _scaled(moments, factor):
-    return moments._replace(
-        kernel=factor * moments.kernel, weights=factor * moments.weights
-    )
 
 
 def _both(one, two):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
-from keras_rbm.datasets.sparse_rows import SparseRows, is_sparse
+from keras_rbm.datasets.in_memory import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks

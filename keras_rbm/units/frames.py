@@ -212,7 +212,7 @@ def _numbers(column, name, is_count):
                 f"in column {name!r}. Leave it out of counts: it is a measurement."
             )
         return numbers, Binomial(int(numbers.max()))
-    if column.dtype.kind in "iu" and _is_rounded(column.to_numpy()).any():
+    if column.dtype.kind in "iu" and (numbers.astype(np.float32) != numbers).any():
         raise ValueError(
             "Expected whole numbers that float32 holds exactly, as those up to 2**24. "
             f"Received: {np.abs(numbers).max():.0f} in column {name!r}. Subtract the "
@@ -220,10 +220,6 @@ def _numbers(column, name, is_count):
         )
     binary = np.isin(numbers, (0.0, 1.0)).all()
     return numbers, Bernoulli() if binary else Gaussian()
-
-
-def _is_rounded(integers):
-    return integers.astype(np.float32).astype(integers.dtype) != integers
 
 
 def _words(column):

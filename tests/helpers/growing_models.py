@@ -5,7 +5,7 @@ import tensorflow as tf
 from brute_force import binary_states
 
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.growing.fractional import FractionalParameters
+from keras_rbm.inference.growing.resample_move import FractionalParameters
 
 
 def states_of(potentials):

@@ -425,7 +425,7 @@ REFUSALS = {
         (lambda m: m.pretrain(X, verbose=0), r"shape \(examples, 6\)"),
         (lambda m: m.pretrain(D, epochs=[0, 1]), "int epochs ≥ 1"),
         (lambda m: m.build((None, 5)), "width 6"),
-        (lambda m: m.to_classifier(2, dropout=2), "dropout"),
+        (lambda m: m.to_classifier(2, dropout=2), "Received: rate=2"),
         (lambda m: m.compile(rule="maximum_likelihood"), "DBM"),
         (lambda m: m.compile(rule="max_margin"), "input"),
         (lambda m: m.compile(rule=sparse_rule()), "deep model"),
@@ -460,7 +460,6 @@ REFUSALS = {
     (built_dbn, ValueError): [
         (lambda m: m.evaluate(3 * D), "x, states of Ber"),
         (lambda m: m.to_classifier(1), "num_classes ≥ 2"),
-        (lambda m: m.to_classifier(2, dropout="a"), "dropout in"),
         (lambda m: m.log_likelihood_bound(X), r"shape \(examples, 6\)"),
         (lambda m: m.log_likelihood_bound(D, [1.0, 2.0]), "LogPartition or one number"),
         (lambda m: m.sample(2, method="tempering", betas=2**40), "betas that increase"),

@@ -3,14 +3,14 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
+from keras_rbm.datasets.image_builder import ImageBuilder
+
 _MAX_SIZE = 12
 
 
-class Builder(tfds.core.GeneratorBasedBuilder):
+class Builder(ImageBuilder):
     """TFDS builder of Bars and Stripes; its configs are `size_1` to `size_12`."""
 
-    VERSION = tfds.core.Version("1.0.0")
-    RELEASE_NOTES = {"1.0.0": "Initial release."}
     BUILDER_CONFIGS = [
         tfds.core.BuilderConfig(
             name=f"size_{size}", description=f"Images of {size}x{size} pixels."
@@ -34,13 +34,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     def _size(self):
         return int(self.builder_config.name.removeprefix("size_"))
 
-    def _info(self):
-        return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(
-                {"image": tfds.features.Image(shape=(self._size, self._size, 1))}
-            ),
-            disable_shuffling=True,
-        )
+    @property
+    def image(self):
+        return tfds.features.Image(shape=(self._size, self._size, 1))
 
     def _split_generators(self, dl_manager):
         del dl_manager  # The images are generated.

@@ -6,27 +6,17 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_rbm._checks import import_optional
+from keras_rbm.datasets.image_builder import ImageBuilder
 
 _URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 
 
-class Builder(tfds.core.GeneratorBasedBuilder):
+class Builder(ImageBuilder):
     """TFDS builder of Caltech 101 Silhouettes, 28x28, split 1."""
 
-    VERSION = tfds.core.Version("1.0.0")
-    RELEASE_NOTES = {"1.0.0": "Initial release."}
-
-    def _info(self):
-        return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(
-                {
-                    "image": tfds.features.Image(shape=(28, 28, 1)),
-                    "label": tfds.features.ClassLabel(num_classes=101),
-                }
-            ),
-            supervised_keys=("image", "label"),
-            homepage="https://people.cs.umass.edu/~marlin/data.shtml",
-        )
+    image = tfds.features.Image(shape=(28, 28, 1))
+    num_classes = 101
+    homepage = "https://people.cs.umass.edu/~marlin/data.shtml"
 
     def _split_generators(self, dl_manager):
         loadmat = import_optional("scipy.io", "reads Matlab files").loadmat

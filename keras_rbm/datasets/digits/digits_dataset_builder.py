@@ -4,28 +4,18 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_rbm._checks import import_optional
+from keras_rbm.datasets.image_builder import ImageBuilder
 
 _SPLIT_SEED = 0
 _BOUNDS = {"train": (0, 1_197), "validation": (1_197, 1_497), "test": (1_497, 1_797)}
 
 
-class Builder(tfds.core.GeneratorBasedBuilder):
+class Builder(ImageBuilder):
     """TFDS builder of scikit-learn's 8x8 digits."""
 
-    VERSION = tfds.core.Version("1.0.0")
-    RELEASE_NOTES = {"1.0.0": "Initial release."}
-
-    def _info(self):
-        return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(
-                {
-                    "image": tfds.features.Image(shape=(8, 8, 1)),
-                    "label": tfds.features.ClassLabel(num_classes=10),
-                }
-            ),
-            supervised_keys=("image", "label"),
-            homepage="https://archive.ics.uci.edu/dataset/80",
-        )
+    image = tfds.features.Image(shape=(8, 8, 1))
+    num_classes = 10
+    homepage = "https://archive.ics.uci.edu/dataset/80"
 
     def _split_generators(self, dl_manager):
         del dl_manager  # The images come with scikit-learn.

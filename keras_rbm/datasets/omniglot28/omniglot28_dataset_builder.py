@@ -6,35 +6,27 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_rbm._checks import import_optional
+from keras_rbm.datasets.image_builder import ImageBuilder
 
 _URL = "https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat"
 _FILENAME = "chardata.mat"
 
 
-class Builder(tfds.core.GeneratorBasedBuilder):
+class Builder(ImageBuilder):
     """TFDS builder of the 28x28 OMNIGLOT of Burda et al. (2016).
 
     The source is downloaded by hand: there is no recorded checksum to verify it.
     """
 
-    VERSION = tfds.core.Version("1.0.0")
     RELEASE_NOTES = {"1.0.0": "Initial release, tested with made-up files only."}
     MANUAL_DOWNLOAD_INSTRUCTIONS = (
         f"Download {_URL}, save it as {_FILENAME} in a folder, and pass "
         "that folder as manual_dir= or set KERAS_RBM_MANUAL_DIR to it."
     )
 
-    def _info(self):
-        return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(
-                {
-                    "image": tfds.features.Tensor(shape=(28, 28, 1), dtype=np.float32),
-                    "label": tfds.features.ClassLabel(num_classes=50),
-                }
-            ),
-            supervised_keys=("image", "label"),
-            homepage="https://github.com/yburda/iwae",
-        )
+    image = tfds.features.Tensor(shape=(28, 28, 1), dtype=np.float32)
+    num_classes = 50
+    homepage = "https://github.com/yburda/iwae"
 
     def _split_generators(self, dl_manager):
         path = dl_manager.manual_dir / _FILENAME

@@ -3,14 +3,14 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
+from keras_rbm.datasets.image_builder import ImageBuilder
+
 _MAX_SIZE = 10_000  # as many images
 
 
-class Builder(tfds.core.GeneratorBasedBuilder):
+class Builder(ImageBuilder):
     """TFDS builder of Shifting Bar; its configs are `size_<N>_length_<B>`."""
 
-    VERSION = tfds.core.Version("1.0.0")
-    RELEASE_NOTES = {"1.0.0": "Initial release."}
     BUILDER_CONFIGS = [
         tfds.core.BuilderConfig(
             name="size_9_length_1", description="One pixel of nine is on."
@@ -35,14 +35,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         _, size, _, length = self.builder_config.name.split("_")
         return int(size), int(length)
 
-    def _info(self):
-        size, _ = self._size_and_length
-        return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(
-                {"image": tfds.features.Image(shape=(1, size, 1))}
-            ),
-            disable_shuffling=True,
-        )
+    @property
+    def image(self):
+        return tfds.features.Image(shape=(1, self._size_and_length[0], 1))
 
     def _split_generators(self, dl_manager):
         del dl_manager  # The images are generated.

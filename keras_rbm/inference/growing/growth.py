@@ -5,8 +5,13 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_rbm import random
-from keras_rbm.inference.growing import fractional, unit_search
-from keras_rbm.inference.growing.resample_move import Descended, resample_move
+from keras_rbm.inference.growing import unit_search
+from keras_rbm.inference.growing.resample_move import (
+    Descended,
+    FractionalParameters,
+    fractional_chain,
+    resample_move,
+)
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.inference.weights import (
     effective_sample_size,
@@ -222,7 +227,7 @@ def _moved(potentials, samples, visible, weights, mean, seed):
     rows = random_rows(
         visible, weights, samples.chains.shape[0], random.fold_in(seed, 0)
     )
-    chains = fractional.fractional_chain(
+    chains = fractional_chain(
         potentials._replace(visible=BernoulliParameters(bias)),
         tf.where(started, samples.chains, rows),
         random.fold_in(seed, 1),
@@ -305,7 +310,7 @@ def _candidate(potentials, samples, phases, mean, seed, settings, l2):
 
 def _extended(potentials, unit, coefficient):
     """Returns the model with one more hidden unit."""
-    hidden = fractional.FractionalParameters(
+    hidden = FractionalParameters(
         tf.concat([potentials.hidden_bias, unit.bias], 0),
         tf.concat([potentials.hidden.coefficients, [coefficient]], 0),
     )

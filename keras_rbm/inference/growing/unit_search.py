@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.gibbs import ChainState
-from keras_rbm.inference.growing.fractional import fractional_sweep
+from keras_rbm.inference.growing.resample_move import fractional_sweep
 from keras_rbm.inference.weights import (
     effective_sample_size,
     log_mean_exp,

@@ -7,10 +7,10 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.datasets import in_memory
+from keras_rbm.datasets.in_memory import SparseRows
 from keras_rbm.datasets.pipeline import shuffled_batches
-from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.models.data.form import check_alone
-from keras_rbm.models.data.rows import first_batches, is_array, unpack
+from keras_rbm.models.data.rows import as_batch, first_batches, is_array, unpack
 
 #: Number of rows that are read from a source to start a new model at.
 _ROWS = 1000
@@ -66,7 +66,12 @@ class TrainingData(NamedTuple):
             start = [parts]
         else:
             check_alone(x, y)
-            _check_no_split(x, validation_split)
+            if validation_split:
+                raise ValueError(
+                    "Expected an array from which to split validation data. Received: "
+                    f"validation_split={validation_split} with {type(x).__name__}. "
+                    "Pass validation_data."
+                )
             batches, x = first_batches(x, _ROWS if is_new else 1)
             start = [form.dense(*unpack(batch)) for batch in batches]
             x = form.densified(x)
@@ -86,12 +91,8 @@ class TrainingData(NamedTuple):
         """Returns arrays as batches, in an order that depends on the epoch."""
         if not is_array(self.x):
             return self
-        parts = self.x if self.y is None else (self.x, self.y)
-        if self.sample_weight is not None:
-            parts = (self.x, () if self.y is None else self.y, self.sample_weight)
-        batches = shuffled_batches(
-            parts, batch_size or 32, seed=0, iterations=epoch_key
-        )
+        options = {"seed": 0, "iterations": epoch_key}
+        batches = shuffled_batches(as_batch(*self.arrays), batch_size or 32, **options)
         return self._replace(x=batches, y=None, sample_weight=None)
 
     def for_keras(self, batch_size):
@@ -116,9 +117,8 @@ def as_keras_takes(x, y, sample_weight, batch_size):
 
 def in_order(x, y, sample_weight, batch_size):
     """Returns arrays as a dataset of dense batches."""
-    parts = (x,) if y is None else (x, y)
-    if sample_weight is not None:
-        parts = x, () if y is None else y, sample_weight
+    parts = as_batch(x, y, sample_weight)
+    parts = parts if isinstance(parts, tuple) else (parts,)
     with tf.device("CPU:0"):  # where the pipeline is
         examples = in_memory.hold_in_memory(parts)
 
@@ -142,16 +142,6 @@ def _split(parts, share):
         [part if part is None else part[:cut] for part in parts],
         tuple(part if part is None else part[cut:] for part in parts),
     )
-
-
-def _check_no_split(x, validation_split):
-    """Raises a ValueError if validation data should be split off from a non-array."""
-    if validation_split:
-        raise ValueError(
-            "Expected an array from which to split validation data. Received: "
-            f"validation_split={validation_split} with {type(x).__name__}. "
-            "Pass validation_data."
-        )
 
 
 def _validation(form, data, training, batch_size):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.datasets.in_memory import as_dense
 from keras_rbm.models.data import row_checks
 from keras_rbm.models.data.rows import (
     as_array,
@@ -142,8 +142,17 @@ class DataForm(NamedTuple):
 
     def arrays(self, x, y, sample_weight):
         """Returns the parts of array data as arrays or `None`, of one length."""
-        fills = (part.fill for part in (self.called, self.visible))
-        return as_arrays(x, y, sample_weight, *fills)
+        x, y = as_array(x, "x", self.called.fill), as_array(y, "y", self.visible.fill)
+        arrays = [x, y, as_array(sample_weight, "sample_weight")]
+        row_checks.check_weights(arrays[2])
+        present = [part for part in arrays if part is not None]
+        lengths = [part.shape[0] if len(part.shape) else 0 for part in present]
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                "Expected arrays of one length. Received: x, y, sample_weight of "
+                f"lengths {lengths}."
+            )
+        return arrays
 
     def dense(self, x, y=None, sample_weight=None):
         """Returns the parts of a batch, dense if they are sparse."""
@@ -239,25 +248,6 @@ def flattened(values, width=None):
     if tf.is_tensor(values):
         return tf.reshape(values, (tf.shape(values)[0], -1 if width is None else width))
     return values.reshape(len(values), width)
-
-
-def as_arrays(x, y, sample_weight, x_fill=None, y_fill=None):
-    """Returns the parts of array data as arrays or `None`, of one length.
-
-    `x_fill`, `y_fill` are what entries of sparse rows are that are not stored.
-    """
-    arrays = [as_array(x, "x", x_fill), as_array(y, "y", y_fill)]
-    arrays.append(as_array(sample_weight, "sample_weight"))
-    row_checks.check_weights(arrays[2])
-    lengths = [
-        part.shape[0] if len(part.shape) else 0 for part in arrays if part is not None
-    ]
-    if len(set(lengths)) > 1:
-        raise ValueError(
-            "Expected arrays of one length. Received: x, y, sample_weight of lengths "
-            f"{lengths}."
-        )
-    return arrays
 
 
 def class_weights(class_weight, unit, labels):

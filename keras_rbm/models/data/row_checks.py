@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.sparse_rows import SparseRows
+from keras_rbm.datasets.in_memory import SparseRows
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_rows,
@@ -32,11 +32,10 @@ def values_of(rows, unit):
     return row_chunks(rows)
 
 
-def all_within(part, low=None, high=None):
-    """Returns a bool (): whether all values are finite and within the limits."""
-    large = part.dtype.max
-    low, high = -large if low is None else low, large if high is None else high
-    return tf.reduce_all((part >= low) & (part <= high))  # false for NaN
+def all_within(part, low=None):
+    """Returns a bool (): whether all values are finite, and none is below `low`."""
+    low = part.dtype.min if low is None else low
+    return tf.reduce_all((part >= low) & (part <= part.dtype.max))  # false for NaN
 
 
 def are_sound(rows, unit, has_gaps):

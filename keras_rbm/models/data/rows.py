@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
 
-from keras_rbm.datasets.sparse_rows import SparseRows, as_dense, is_sparse
+from keras_rbm.datasets.in_memory import SparseRows, as_dense, is_sparse
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.traces import full_precision
 

@@ -1,7 +1,5 @@
 """Feed-forward networks that start with the weights of Boltzmann machines."""
 
-import numbers
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -19,7 +17,6 @@ def classifier(rbms, num_classes, dropout):
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
-    check_dropout(dropout)
     for rbm in rbms:
         if not are_binary(rbm.hidden):
             raise ValueError(
@@ -59,7 +56,6 @@ def joint_classifier(model, num_classes, dropout):
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
-    check_dropout(dropout)
     copy = type(model).from_config(model.get_config() | {"name": "features"})
     copy.build((None, model.kernel.shape[0]))
     copy.set_weights(model.get_weights())
@@ -83,9 +79,3 @@ def joint_classifier(model, num_classes, dropout):
         states = keras.layers.Dropout(dropout)(states)
     outputs = keras.layers.Dense(num_classes, activation="softmax")(states)
     return keras.Model(inputs, outputs)
-
-
-def check_dropout(dropout):
-    """Raises a ValueError unless `dropout` can be a share of units to drop."""
-    if not isinstance(dropout, numbers.Real) or not 0.0 <= dropout < 1.0:
-        raise ValueError(f"Expected dropout in [0, 1). Received: dropout={dropout!r}.")

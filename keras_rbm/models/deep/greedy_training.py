@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_counts
 from keras_rbm.datasets import keyed, pipeline
-from keras_rbm.datasets.sparse_rows import as_dense
+from keras_rbm.datasets.in_memory import as_dense
 from keras_rbm.models.data import rows
 from keras_rbm.models.data.batches import TrainingData, in_order
 from keras_rbm.models.training import defaults

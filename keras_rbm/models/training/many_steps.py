@@ -8,9 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm.datasets.in_memory import gather, hold_in_memory, map_present
+from keras_rbm.datasets.in_memory import SparseRows, gather, hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
-from keras_rbm.datasets.sparse_rows import SparseRows
 from keras_rbm.models.training.defaults import is_auto
 from keras_rbm.models.training.shared_programs import program_for
 from keras_rbm.rules.learning_rule import LearningRule

@@ -9,7 +9,7 @@ from message_passing import arrays
 
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.gibbs import ChainState
-from keras_rbm.inference.growing.fractional import (
+from keras_rbm.inference.growing.resample_move import (
     FractionalParameters,
     between,
     fractional_chain,

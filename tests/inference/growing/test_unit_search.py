@@ -7,7 +7,7 @@ from brute_force import random_potentials
 from growing_models import counted, law_of, log_likelihood, states_of
 
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.growing.fractional import FractionalParameters
+from keras_rbm.inference.growing.resample_move import FractionalParameters
 from keras_rbm.inference.growing.unit_search import (
     DataAndSamples,
     HiddenUnits,

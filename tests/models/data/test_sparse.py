@@ -9,7 +9,7 @@ from same import assert_same, refused
 from small_models import Loader, batches, compiled, generator, slow
 
 import keras_rbm as kr
-from keras_rbm.datasets.sparse_rows import SparseRows
+from keras_rbm.datasets.in_memory import SparseRows
 from keras_rbm.models.training import many_steps
 from keras_rbm.sklearn import RBMEstimator, RBMImputer
 
