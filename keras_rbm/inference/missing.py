@@ -1,5 +1,6 @@
 """Visible units that are not known, or not there: what is drawn, summed, left out."""
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,14 @@ def filled(values, fill=0.0):
     return np.where(is_known(values), values, fill)
 
 
+#: What of a layer does not depend on which of its units are there.
+_AS_OF_UNITS = (
+    *("num_rows", "num_units", "unit_of_row", "ends", "curvature", "natural", "mean"),
+    *("mode", "sample", "encode", "state_like"),
+    *("natural_for_mean", "natural_for_expected"),
+)
+
+
 class _PartialFields(NamedTuple):
     units: LayerParameters
     columns: tf.Tensor
@@ -65,26 +74,6 @@ class PartialParameters(LayerParameters, _PartialFields):
     def whole(self):
         return self.units
 
-    @property
-    def num_rows(self):
-        return self.units.num_rows
-
-    @property
-    def num_units(self):
-        return self.units.num_units
-
-    @property
-    def ends(self):
-        return self.units.ends
-
-    @property
-    def unit_of_row(self):
-        return self.units.unit_of_row
-
-    @property
-    def curvature(self):
-        return self.units.curvature
-
     def with_bias(self, bias):
         return self._replace(units=self.units.with_bias(bias))
 
@@ -96,29 +85,11 @@ class PartialParameters(LayerParameters, _PartialFields):
         masks = (mask[index] for mask in (self.columns, self.rows))
         return PartialParameters(self.units.of_model(index), *masks)
 
-    def natural(self, inputs):
-        return self.units.natural(inputs)
-
     def log_partition(self, natural):
         return self.units.log_partition(natural) * self.columns
 
-    def mean(self, natural):
-        return self.units.mean(natural)
-
-    def mode(self, natural):
-        return self.units.mode(natural)
-
-    def sample(self, natural, noise):
-        return self.units.sample(natural, noise)
-
-    def encode(self, states):
-        return self.units.encode(states)
-
     def first(self, encoded):
         return self.units.first(encoded) * self.rows
-
-    def state_like(self, means):
-        return self.units.state_like(means)
 
     def statistics(self, states):
         return self._masked(self.units.statistics(states))
@@ -129,12 +100,6 @@ class PartialParameters(LayerParameters, _PartialFields):
     def base_measure(self, states):
         return self.units.base_measure(states) * self.columns
 
-    def natural_for_mean(self, mean):
-        return self.units.natural_for_mean(mean)
-
-    def natural_for_expected(self, mean):
-        return self.units.natural_for_expected(mean)
-
     def _masked(self, statistics):
         masks = {name: self.columns for name in statistics._fields} | {
             "bias": self.rows
@@ -142,6 +107,10 @@ class PartialParameters(LayerParameters, _PartialFields):
         return statistics._replace(
             **{name: masks[name] * own for name, own in statistics._asdict().items()}
         )
+
+
+for _name in _AS_OF_UNITS:
+    setattr(PartialParameters, _name, property(operator.attrgetter(f"units.{_name}")))
 
 
 def partial(units, columns):

@@ -182,10 +182,6 @@ class CRBM(WithInference, WithBackbone):
         if known and self.backbone is None:
             self.build((None, self.num_features))
 
-    @property
-    def _starts_at_regressions(self):
-        return self.backbone is None
-
     def _add_variables(self, width):
         if self.num_visible is None:
             raise ValueError(
@@ -198,41 +194,25 @@ class CRBM(WithInference, WithBackbone):
         if self._shift_shape is not None:
             check_shifts(self._shift_shape, visible)
         hidden = self.hidden.num_rows(self.hidden_units)
-        kernels = {
-            "kernel": ((visible, hidden), self._kernel_initializer),
-            "visible_kernel": ((width, visible), self._feature_initializer)
-            if self._shift_shape is None
-            else None,
-            "hidden_kernel": (
-                (width, hidden),
-                reseeded(self._feature_initializer),
-            ),
-        }
-        for name, made in kernels.items():
-            if made is None:
-                setattr(self, name, None)
-                continue
-            shape, initializer = made
-            variable = self.add_weight(
-                name=name,
-                shape=shape,
-                initializer=initializer,
-                regularizer=self.kernel_regularizer,
+        initial, self.visible_kernel = self._feature_initializer, None
+        kernels = [("kernel", (visible, hidden), self._kernel_initializer)]
+        if self._shift_shape is None:
+            kernels.append(("visible_kernel", (width, visible), initial))
+        kernels.append(("hidden_kernel", (width, hidden), reseeded(initial)))
+        options = {"regularizer": self.kernel_regularizer}
+        for name, shape, initializer in kernels:
+            setattr(
+                self, name, self.add_weight(shape, initializer, name=name, **options)
             )
-            setattr(self, name, variable)
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, self.num_visible, start)
         add_units(self, "hidden_{}", self.hidden, self.hidden_units)
         if self._awaits_inference:
-            if self._has_few_states():
+            units = {"visible_{}": self.visible, "hidden_{}": self.hidden}
+            layers = (layer_parameters(self, *layer) for layer in units.items())
+            if any(map(has_few_states, layers)):
                 self.inference = inference_module.Exact()
             self._awaits_inference = False
-
-    def _has_few_states(self):
-        """Returns whether exact inference costs no more than a few sweeps."""
-        units = {"visible_{}": self.visible, "hidden_{}": self.hidden}
-        layers = (layer_parameters(self, *layer) for layer in units.items())
-        return any(map(has_few_states, layers))
 
     def _build_from_batch(self, x, y):
         if self.num_visible is None:

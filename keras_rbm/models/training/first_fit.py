@@ -241,7 +241,7 @@ def _regressions(model, batches):
     deviation of a prior that the user has left to the model.
     """
     kernel = model.visible_kernel
-    if not (model._starts_at_regressions and kernel.trainable):
+    if not (model.backbone is None and kernel.trainable):
         return None
     counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
     rows = sum(np.count_nonzero(each) for each in counts)
