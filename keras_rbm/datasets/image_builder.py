@@ -27,3 +27,12 @@ class ImageBuilder(  # type: ignore[call-arg]
             homepage=self.homepage,
             disable_shuffling=not self.num_classes,
         )
+
+    def _split_generators(self, dl_manager):
+        del dl_manager  # By default the images are generated.
+        return {"train": self._generate_examples()}
+
+    def _labeled(self, images, labels):
+        """Yields arrays of images and labels as examples."""
+        for index, (image, label) in enumerate(zip(images, labels, strict=True)):
+            yield index, {"image": image, "label": int(label)}

@@ -63,7 +63,8 @@ def prepared_builder(builder_cls, *, config=None, data_dir=None, manual_dir=None
         manual_dir=manual, force_checksums_validation=True
     )
     with contextlib.ExitStack() as stack:
-        if not _has_sources(builder):  # TFDS speaks of a download nevertheless
+        is_downloaded = builder.url_infos or builder.MANUAL_DOWNLOAD_INSTRUCTIONS
+        if not is_downloaded:  # TFDS speaks of a download nevertheless
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
             stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         builder.download_and_prepare(download_config=options)
@@ -92,11 +93,6 @@ def _is_writable(root):
     # Check the mode too: os.access lets root write where the owner has forbidden it.
     writable = existing.stat().st_mode & 0o222 and os.access(existing, os.W_OK)
     return existing.is_dir() and bool(writable)
-
-
-def _has_sources(builder):
-    """Returns whether a set is made of files that are not installed."""
-    return bool(builder.url_infos or builder.MANUAL_DOWNLOAD_INSTRUCTIONS)
 
 
 def _check_sources(builder, manual):

@@ -38,10 +38,6 @@ class Builder(ImageBuilder):
     def image(self):
         return tfds.features.Image(shape=(self._size, self._size, 1))
 
-    def _split_generators(self, dl_manager):
-        del dl_manager  # The images are generated.
-        return {"train": self._generate_examples()}
-
     def _generate_examples(self):
         size = self._size
         bits = np.arange(2**size)[:, np.newaxis] >> np.arange(size) & 1

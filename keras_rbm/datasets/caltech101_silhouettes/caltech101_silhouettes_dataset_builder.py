@@ -35,7 +35,4 @@ class Builder(ImageBuilder):
     def _generate_examples(self, vectors, labels):
         # Matlab wrote each image column by column.
         images = vectors.reshape(-1, 28, 28, 1).transpose(0, 2, 1, 3).astype(np.uint8)
-        for index, (image, label) in enumerate(
-            zip(images, labels.ravel(), strict=True)
-        ):
-            yield index, {"image": image, "label": int(label) - 1}
+        yield from self._labeled(images, np.int32(labels.ravel()) - 1)

@@ -52,6 +52,4 @@ class Builder(ImageBuilder):
                 f"Expected intensities in [0, 1]. Received: {_FILENAME} with values "
                 f"from {images.min()} to {images.max()}. Download the file again."
             )
-        labels = one_hot.argmax(axis=0)
-        for index, (image, label) in enumerate(zip(images, labels, strict=True)):
-            yield index, {"image": image, "label": int(label)}
+        yield from self._labeled(images, one_hot.argmax(axis=0))

@@ -39,10 +39,6 @@ class Builder(ImageBuilder):
     def image(self):
         return tfds.features.Image(shape=(1, self._size_and_length[0], 1))
 
-    def _split_generators(self, dl_manager):
-        del dl_manager  # The images are generated.
-        return {"train": self._generate_examples()}
-
     def _generate_examples(self):
         size, length = self._size_and_length
         bar = (np.arange(size) < length).astype(np.uint8)
