@@ -212,7 +212,9 @@ def _numbers(column, name, is_count):
                 f"in column {name!r}. Leave it out of counts: it is a measurement."
             )
         return numbers, Binomial(int(numbers.max()))
-    if column.dtype.kind in "iu" and (numbers.astype(np.float32) != numbers).any():
+    whole = column.to_numpy()
+    is_whole = column.dtype.kind in "iu"
+    if is_whole and (whole.astype(np.float32).astype(whole.dtype) != whole).any():
         raise ValueError(
             "Expected whole numbers that float32 holds exactly, as those up to 2**24. "
             f"Received: {np.abs(numbers).max():.0f} in column {name!r}. Subtract the "

@@ -31,7 +31,7 @@ def samples_of(potentials, means):
 
 def grown(monkeypatch, unit, data, means=None):
     """Returns the `Growth` of a step whose search finds a unit, or another's."""
-    monkeypatch.setattr(growth, "find_unit", lambda *args, **kwargs: unit)
+    monkeypatch.setattr(growth.unit_search, "find_unit", lambda *args, **kwargs: unit)
     each = tf.fill([len(data)], 1.0 / len(data))
     means = tf.reduce_mean(data, 0) if means is None else means
     return grow(
