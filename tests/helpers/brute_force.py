@@ -60,8 +60,17 @@ def rbm_like(potentials):
     return rbm
 
 
+def all_states(units):
+    """Returns all states of binary or of categorical units, as rows of the kernel."""
+    size, q = len(units.bias), len(getattr(units, "categories", [0]))
+    if q == 1:
+        return binary_states(size)
+    states = np.array(list(itertools.product(range(q), repeat=size // q)))
+    return np.eye(q)[states].reshape(len(states), -1)
+
+
 class Enumerated:
-    """A tiny binary model with everything about it known."""
+    """A tiny model of binary or categorical units with everything about it known."""
 
     def __init__(self, potentials):
         kernel, b, c = (
@@ -72,7 +81,7 @@ class Enumerated:
                 potentials.hidden_bias,
             )
         )
-        self.v = binary_states(len(b))
+        self.v = all_states(potentials.visible)
         self.h = binary_states(len(c))
         self.log_joint = (
             self.v @ kernel @ self.h.T + (self.v @ b)[:, None] + (self.h @ c)[None]

@@ -1,6 +1,5 @@
 """Exact inference for many models at once, against enumeration."""
 
-import message_passing as reference
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -43,18 +42,6 @@ def test_many_models_are_enumerated_in_several_chunks():
         one = Exact()(models[n])
         np.testing.assert_allclose(whole.visible[n], one.visible, atol=1e-5)
         np.testing.assert_allclose(whole.log_partition[n], one.log_partition, 1e-5)
-
-
-def test_what_every_inference_does():
-    reference.assert_either_bias_may_have_the_batch(Exact())
-    reference.assert_shapes(Exact())
-    reference.assert_pairwise_is_weighted(Exact())
-    reference.assert_saved_and_restored(Exact())
-
-
-@pytest.mark.slow
-def test_compiles_for_any_batch_size():
-    reference.assert_compiles_for_any_batch_size(Exact())
 
 
 def test_other_units_beside_a_small_layer():

@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials
+from message_passing import potentials_of
+from small_models import quick, slow
 
 from keras_rbm import inference
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.messages import mean_field
+from keras_rbm.inference.messages import batches, mean_field
 from keras_rbm.inference.messages.batches import gradients_of_sweeps
 from keras_rbm.inference.messages.ratio_messages import LogMessages, RatioMessages
 from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.gaussian import GaussianParameters
 
 RNG = np.random.default_rng(0)
+METHODS = "max_product", "mixed_product"
 
 
 def normal(*shape, dtype=tf.float64):
@@ -68,8 +71,8 @@ def check_sweeps(start, sweep, read, model, counts):
         ("large ratios", [1, 3]),
         ("logarithms", [1, 3]),
         ("ratios", [40, 37]),  # beyond 16 states are kept
-        pytest.param("large ratios", [40, 37], marks=pytest.mark.slow),
-        pytest.param("logarithms", [40, 37], marks=pytest.mark.slow),
+        slow("large ratios", [40, 37]),
+        slow("logarithms", [40, 37]),
     ],
 )
 def test_belief_propagation_in_float64(kind, damping, counts):
@@ -130,18 +133,11 @@ def covariance(potentials):
     return (p * (states - mean)).T @ statistics
 
 
-@pytest.mark.parametrize("sizes", [(5, 3), (3, 5)])
-def test_exact_inference_has_the_covariance_as_jacobian(sizes):
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (5, 6)])
+def test_exact_inference_has_the_covariance_as_jacobian(sizes, monkeypatch):
+    if sizes == (5, 6):
+        monkeypatch.setattr(batches, "CHUNK_SIZE", 9)  # 3 of 32 states at once
     potentials = random_potentials(*sizes)
-    found = jacobian(inference.Exact(), potentials)
-    np.testing.assert_allclose(found, covariance(potentials), atol=1e-6)
-
-
-def test_exact_inference_of_larger_models_likewise(monkeypatch):
-    from keras_rbm.inference.messages import batches
-
-    monkeypatch.setattr(batches, "CHUNK_SIZE", 9)  # 3 of 32 states at once
-    potentials = random_potentials(5, 6)
     found = jacobian(inference.Exact(), potentials)
     np.testing.assert_allclose(found, covariance(potentials), atol=1e-6)
 
@@ -160,40 +156,45 @@ def test_sum_product_has_the_covariance_on_a_tree():
     np.testing.assert_allclose(found[:, columns], exact[:, columns], atol=1e-6)
 
 
+#: Inference, number of categories, and a factor of one weight.
 INFERENCES = {
-    "messages": inference.BeliefPropagation(max_iterations=4),
-    "damped": inference.BeliefPropagation(max_iterations=4, damping=0.2),
-    "mean field": inference.MeanField(max_iterations=4),
-    "exact": inference.Exact(),
+    "messages": (inference.BeliefPropagation(max_iterations=4), 1, 1.0),
+    "damped": (inference.BeliefPropagation(max_iterations=4, damping=0.2), 1, 1.0),
+    "mean field": (inference.MeanField(max_iterations=4), 1, 1.0),
+    "exact": (inference.Exact(), 1, 1.0),
+} | {
+    f"categories, {kind}": (
+        inference.BeliefPropagation(max_iterations=4, damping=damping),
+        *(3, scale),
+    )
+    for kind, damping, scale in (
+        *(("ratios", 0.0, 1.0), ("damped logs", 0.3, 100.0)),
+        *(("damped ratios", 0.3, 1.0), ("logs", 0.0, 100.0)),
+    )
 }
-
-
 #: The others compile as many gradients again, a second or more each.
 QUICK = [("mean field", "each"), ("exact", "each"), ("exact", None)]
+QUICK += [("categories, ratios", "each"), ("categories, damped logs", "each")]
+CASES = [(name, pairwise) for name in INFERENCES for pairwise in ("mean", "each", None)]
 
 
-@pytest.mark.parametrize(
-    "infer, pairwise",
-    [
-        pytest.param(
-            infer,
-            pairwise,
-            marks=[] if (name, pairwise) in QUICK else pytest.mark.slow,
-            id=f"{name}, {pairwise}",
-        )
-        for name, infer in INFERENCES.items()
-        for pairwise in ("mean", "each", None)
-    ],
-)
-def test_all_beliefs_have_gradients(infer, pairwise, compiled_inference):
+@pytest.mark.parametrize("case", quick(CASES, *QUICK), ids=str)
+def test_all_beliefs_have_gradients(case, request):
     """Also those of pairs and log Z, of each model of a batch."""
-    parts = [normal(9, 5, dtype=tf.float32), *(normal(3, n) for n in (9, 5))]
-    parts = [tf.cast(part, tf.float32) for part in parts]
-    shape = (3, 9, 5) if pairwise == "each" else (9, 5)
-    weights = [normal(*s, dtype=tf.float32) for s in ((3, 9), (3, 5), (3,), shape)]
+    (infer, q, factor), pairwise = INFERENCES[case[0]], case[1]
+    if q == 1:
+        request.getfixturevalue("compiled_inference")
+    sizes = (9, 5) if q == 1 else (9, 3)
+    kernel = RNG.normal(size=sizes)
+    kernel[0, 0] *= factor
+    parts = [tf.constant(kernel, tf.float32)]
+    parts += [normal(3, n, dtype=tf.float32) for n in sizes]
+    shape = (3, *sizes) if pairwise == "each" else sizes
+    shapes = *((3, n) for n in sizes), (3,), shape
+    weights = [normal(*s, dtype=tf.float32) for s in shapes]
 
     def total(parts):
-        beliefs = infer(Potentials(*parts), pairwise=pairwise)
+        beliefs = infer(potentials_of(*parts, q), pairwise=pairwise)
         values = beliefs.visible, beliefs.hidden, beliefs.log_partition
         values = values if pairwise is None else (*values, beliefs.pairwise)
         return sum(
@@ -209,8 +210,6 @@ def test_all_beliefs_have_gradients(infer, pairwise, compiled_inference):
 
 
 def test_a_batch_of_several_chunks_has_the_gradients_of_its_models(monkeypatch):
-    from keras_rbm.inference.messages import batches
-
     monkeypatch.setattr(batches, "CHUNK_SIZE", 4 * 2 * 8 * 8)  # two models each
     parts = [tf.cast(normal(*s), tf.float32) for s in ((5, 7), (5, 5), (5, 7))]
 
@@ -230,15 +229,14 @@ def test_a_batch_of_several_chunks_has_the_gradients_of_its_models(monkeypatch):
         np.testing.assert_allclose(whole[part], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "method", ["max_product", pytest.param("mixed_product", marks=pytest.mark.slow)]
-)
-def test_states_have_no_gradient(method, compiled_inference):
+@pytest.mark.parametrize("q", quick([1, 3], 1))
+@pytest.mark.parametrize("method", quick(METHODS, METHODS[0]))
+def test_states_have_no_gradient(method, q, compiled_inference):
     """Nor does TensorFlow look for one in the compiled loop, which has none."""
-    kernel = normal(4, 3, dtype=tf.float32)
+    kernel = normal(4 * q, 3, dtype=tf.float32)
     with tf.GradientTape() as tape:
         tape.watch(kernel)
-        potentials = Potentials(kernel, tf.zeros((2, 4)), tf.zeros((2, 3)))
+        potentials = potentials_of(kernel, tf.zeros((2, 4 * q)), tf.zeros((2, 3)), q)
         found = inference.BeliefPropagation(method)(potentials, pairwise=None).visible
     assert tape.gradient(found, kernel) is None
 
