@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 from model_test_case import two_cpus
 from random_models import randomize
-from watched_training import assert_training_unchanged
 
 import keras_rbm
 from keras_rbm import inference, rules
@@ -125,13 +124,6 @@ def test_reads_a_dataset_once():
     dataset = tf.data.Dataset.from_generator(generate, output_signature=spec)
     logged(compiled(), BPConvergence(dataset), epochs=3)
     assert len(reads) == 1
-
-
-@pytest.mark.parametrize(
-    "infer", ["mean_field", pytest.param("mixed_product", marks=SLOW)]
-)
-def test_training_goes_on_as_without_it(infer):
-    assert_training_unchanged(lambda: compiled(infer), PAIRS, BPConvergence(X))
 
 
 def test_traces_the_step_once():

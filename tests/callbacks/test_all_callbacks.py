@@ -1,10 +1,11 @@
-"""What callbacks refuse, before the first step."""
+"""What callbacks refuse, before the first step, and that watching changes nothing."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from comparisons import refused
+from same import assert_same
 
 import keras_rbm
 from keras_rbm import inference, units
@@ -109,3 +110,18 @@ def test_refused_before_the_first_step(make, callback, word):
 
     refused(model, fit, word, (TypeError, ValueError))
     assert int(model.optimizer.iterations) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "callback"),
+    [
+        (rbm, lambda: FreeEnergyGap(Y[:20], Y[20:])),
+        (rbm, lambda: LogLikelihood(Y, precision=9.0)),
+        (crbm, lambda: BPConvergence(X)),
+    ],
+)
+def test_watching_changes_nothing(make, callback):
+    (watched, data), (alone, _) = make(), make()
+    for model, callbacks in ((watched, [callback()]), (alone, [])):
+        model.fit(*data, epochs=3, callbacks=callbacks, verbose=0)
+    assert_same(watched, alone)
