@@ -1,9 +1,8 @@
-"""The API pages list what the guides use, and only names that exist and are public.
+"""The API pages list all that is public, and only names that exist and are public.
 
 The pages are read as text: nothing is built.
 """
 
-import ast
 import functools
 import importlib
 import inspect
@@ -17,7 +16,6 @@ import keras_rbm
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = sorted((DOCS / "reference").glob("*.md"))
-GUIDES = sorted((DOCS / "guides").glob("*.md"))
 #: Of which all that is public is on a page; "" is the package itself.
 MODULES = (
     *("", "callbacks", "datasets", "inference", "layers", "metrics", "optimizers"),
@@ -28,7 +26,6 @@ INNER = {"form"}
 MODELS = ("RBM", "CRBM", "InfiniteRBM", "DBN", "DBM")
 _ENTRY = re.compile(r"^::: (\S+)\n((?: {4}.*\n|\n)*)", re.MULTILINE)
 _MEMBERS = re.compile(r"^ +members: \[(.*?)\]", re.MULTILINE | re.DOTALL)
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def resolved(path):
@@ -62,10 +59,6 @@ def listed():
             thing = resolved(path)
             found[id(thing)] = (thing, names)
     return found
-
-
-#: Classes of what public functions return are in private modules.
-RESULTS = re.compile(r"keras_rbm\._(scoring|quality)\.")
 
 
 def is_public(name):
@@ -110,90 +103,3 @@ def test_own_names_of_a_model_are_on_its_page(name):
         member = getattr(cls, own)
         if is_public(own) and (callable(member) or isinstance(member, property)):
             assert own in names, f"{name}.{own} is on no page"
-
-
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_what_a_guide_calls_is_on_a_page(guide):
-    used = Used()
-    for block in _BLOCK.findall(guide.read_text()):
-        used.visit(ast.parse(block))
-    for path in used.paths:
-        assert id(resolved(path)) in listed(), f"{path} is on no page"
-    for name, classes in used.members:
-        pages = [listed()[id(cls)] for cls in classes]
-        assert any(name in names for _, names in pages), (
-            f"{name} of {[cls.__name__ for cls in classes]} is on no page"
-        )
-
-
-class Used(ast.NodeVisitor):
-    """Collects what a guide's blocks use of the package.
-
-    An object's class is known where it is assigned, `rbm = kr.RBM(...)`; elsewhere a
-    method may be that of any listed class that has one of this name.
-
-    Attributes:
-        paths: set of dotted paths of functions and classes, `keras_rbm.RBM`.
-        members: set of pairs of a method's name and the classes it may belong to.
-    """
-
-    def __init__(self):
-        self.paths, self.members, self.variables = set(), set(), {}
-        self.foreign = {"keras", "np", "tf", "plt", "self"}
-
-    def visit_Import(self, node):
-        self.foreign |= {alias.asname or alias.name for alias in node.names}
-
-    def visit_Assign(self, node):
-        self.generic_visit(node)
-        if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
-            self.variables[node.targets[0].id] = self.class_of(node.value)
-
-    def visit_Attribute(self, node):
-        path = path_of(node)
-        if path is None:
-            self.generic_visit(node)
-            return
-        owner = path.rpartition(".")[0]
-        if inspect.isclass(resolved(owner)):
-            self.paths.add(owner)
-            self.members.add((node.attr, (resolved(owner),)))
-        elif callable(resolved(path)):
-            self.paths.add(path)
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        if not isinstance(node.func, ast.Attribute) or path_of(node.func):
-            return
-        receiver, name = node.func.value, node.func.attr
-        cls = self.class_of(receiver)
-        things = [cls]
-        if cls is None and getattr(receiver, "id", "self") not in self.foreign:
-            things = [thing for thing, _ in listed().values()]
-        classes = [thing for thing in things if is_ours(thing, name)]
-        if classes:
-            self.members.add((name, tuple(classes)))
-
-    def class_of(self, node):
-        """Returns the class of a variable or of what a call returns, if known."""
-        if isinstance(node, ast.Name):
-            return self.variables.get(node.id)
-        path = path_of(node.func) if isinstance(node, ast.Call) else None
-        made = resolved(path) if path else None
-        made = made.__self__ if inspect.ismethod(made) else made  # from_rbm
-        return made if inspect.isclass(made) else None
-
-
-def path_of(node):
-    """Returns the dotted path of an expression that names a part of the package."""
-    root, _, rest = ast.unparse(node).partition(".")
-    if root in ("kr", "keras_rbm") and re.fullmatch(r"[\w.]+", rest):
-        return f"keras_rbm.{rest}"
-    return None
-
-
-def is_ours(thing, name):
-    """Returns whether a class has a member that the package wrote."""
-    bases = thing.__mro__ if inspect.isclass(thing) else ()
-    homes = [base for base in bases if name in vars(base)]
-    return bool(homes) and homes[0].__module__.startswith("keras_rbm")
