@@ -8,6 +8,8 @@ from brute_force import random_gaussian_potentials, random_potentials
 
 import keras_rbm
 from keras_rbm import inference, units
+from keras_rbm.inference.annealing.options import Options
+from keras_rbm.inference.log_partition import log_partitions
 
 MODEL = random_potentials(4, 3)
 STATES = np.random.default_rng(0).integers(0, 2, (12, 4)).astype("float32")
@@ -72,6 +74,8 @@ def test_what_is_no_model():
 
 GAUSSIAN = random_gaussian_potentials(3, 3).visible
 ENDLESS = inference.Potentials(tf.zeros((3, 3)), GAUSSIAN, GAUSSIAN)
+UNBOUNDED = inference.Potentials(tf.fill((3, 3), 9.0), GAUSSIAN, GAUSSIAN)
+SEVERAL = inference.Potentials(tf.zeros((3, 2)), tf.zeros((4, 3)), tf.zeros(2))
 LARGE = random_potentials(30, 31)
 CATEGORIES = keras_rbm.RBM(
     2, visible=units.Categorical(3), hidden="gaussian", num_visible=4
@@ -84,6 +88,22 @@ def gibbs(num_sweeps, seed=0):
 
 def ais(base):
     return inference.annealed_importance_sampling(MODEL, base=base, betas=5)
+
+
+def anneal(precision):
+    return inference.anneal(MODEL, precision=precision)
+
+
+def temper(num_chains):
+    return inference.temper(MODEL, num_chains=num_chains)
+
+
+def chains(count):
+    return inference.annealed_importance_sampling(MODEL, num_chains=count)
+
+
+def annealed(count):
+    return inference.annealed_log_likelihood(MODEL, STATES, num_chains=count)
 
 
 def couplings(weights):
@@ -114,6 +134,17 @@ REFUSED = [
         (couplings, (w,), "≥ 0")
         for w in (np.zeros(12), -np.ones(12), np.full(12, np.nan))
     ),
+    (inference.parallel_tempering, (SEVERAL,), "single model for tempering. Received"),
+    (inference.temper, (SEVERAL,), "single model for tempering"),
+    (inference.temper, (UNBOUNDED,), "positive definite"),
+    (inference.annealed_importance_sampling, (UNBOUNDED,), "positive definite"),
+    *((temper, (n,), "num_chains") for n in (1, 0, 2.5)),
+    (anneal, (0.0,), "precision"),
+    (anneal, (np.nan,), "precision"),
+    (anneal, ("0.1",), "precision"),
+    (chains, (1,), "num_chains ≥ 2. Received: num_chains=1"),
+    (annealed, (0,), "num_chains ≥ 1. Received: num_chains=0"),
+    (log_partitions, (MODEL, ["magic"], Options()), "'exact', .* Received: 'magic'"),
     (inference.contact_scores, (tf.eye(12), 5), "rows that are a multiple"),
     (inference.contact_scores, (tf.zeros((3, 4)), 3), "rows that are a multiple"),
     (inference.contact_scores, (tf.eye(12), 1), "num_units ≥ 2"),

@@ -26,6 +26,8 @@ def test_weights_that_do_not_have_markovs_end_alone():
     np.testing.assert_allclose(back.value, -z.value)
     np.testing.assert_allclose(back.upper, -z.lower)
     assert back.lower == -np.inf
+    two = LogPartition.from_log_weights(tf.constant([0.0, 50.0]))
+    np.testing.assert_allclose(two.ess, 1.0, rtol=1e-6)
 
 
 def test_markovs_end_holds_in_19_of_20():

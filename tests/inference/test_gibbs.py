@@ -81,15 +81,6 @@ def test_the_number_of_rows_stays_known_after_a_trace_for_any():
         assert concrete.output_shapes.as_list() == [rows, 5]
 
 
-def test_clamped_units_keep_their_values():
-    potentials = random_potentials(6, 4)
-    start = tf.cast(tf.random.stateless_uniform((40, 6), (0, 1)) < 0.5, tf.float32)
-    clamp = tf.constant([True, True, False, False, False, True])
-    end = inference.gibbs_chain(potentials, start, 0, num_sweeps=9, clamp=clamp)
-    np.testing.assert_array_equal(end.numpy()[:, clamp], start.numpy()[:, clamp])
-    assert (end.numpy() != start.numpy()).any()
-
-
 def test_clamped_chain_samples_the_conditional():
     potentials = random_potentials(5, 3)
     truth = Enumerated(potentials)
@@ -98,6 +89,7 @@ def test_clamped_chain_samples_the_conditional():
     end = inference.gibbs_chain(
         potentials, tf.constant(start), 0, num_sweeps=50, clamp=tf.constant(clamp)
     )
+    np.testing.assert_array_equal(end.numpy()[:, clamp], start[:, clamp])
     allowed = (truth.v[:, clamp] == start[0, clamp]).all(1)
     expected = np.where(allowed, truth.p_visible, 0) / truth.p_visible[allowed].sum()
     got = truth.frequencies(end)
@@ -139,8 +131,6 @@ def test_tfp_results_report_the_target():
         (3, 4, {2}, None),
         (3, 5, {4}, None),
         (3, 5, {4}, True),
-        pytest.param(8, 4, {1, 2}, True, marks=pytest.mark.slow),
-        pytest.param(3, 4, {2}, True, marks=pytest.mark.slow),
     ],
 )
 def test_noise_in_blocks_has_the_same_numbers(

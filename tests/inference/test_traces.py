@@ -25,25 +25,10 @@ def score(name):
             crbm.log_likelihood(ROWS, ROWS, method)
             for method in ("bethe", "mean_field", "ais")
         ]
-    if name == "dbn":
-        dbn = built(keras_rbm.DBN([keras_rbm.RBM(n, seed=0) for n in (4, 3)]), ROWS)
-        return lambda: dbn.log_likelihood_bound(ROWS)
     if name == "dbm":
         dbm = built(keras_rbm.DBM([4, 3], seed=0), ROWS)
         return lambda: dbm.log_likelihood_bound(ROWS)
     rbm = built(keras_rbm.RBM(5, seed=0), ROWS)
-    if name == "report":
-        return lambda: keras_rbm.score_report(rbm, ROWS, steps=5)
-    if name == "raise":
-        path = rbm.anneal(precision=9.0)
-        return lambda: keras_rbm.inference.annealed_log_likelihood(
-            rbm.potentials(), ROWS, base=path.base, betas=path.betas
-        )
-    if name == "callback":
-        callback = keras_rbm.callbacks.LogLikelihood(ROWS, precision=9.0)
-        callback.set_model(rbm)
-        callback.set_params({"epochs": 3})
-        return lambda: (callback.on_train_begin(), callback.on_epoch_end(0, {}))
     return lambda: [
         rbm.free_energy(ROWS),
         rbm.pseudo_log_likelihood(ROWS),
@@ -55,9 +40,7 @@ def score(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["rbm", "crbm", "report", "raise", "callback", "dbn", "dbm"]
-)
+@pytest.mark.parametrize("name", ["rbm", "crbm", "dbm"])
 def test_scores_do_not_round_factors_to_ten_bits(name, monkeypatch):
     """A GPU rounds them by default. It is a switch of the process."""
     run, flags = score(name), []

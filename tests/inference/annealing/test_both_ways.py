@@ -20,15 +20,11 @@ def gaussian_work(chains, variance, rng, value=7.0):
     return forward, rng.normal(value + 0.5 * variance, deviation, chains)
 
 
-@pytest.mark.parametrize(
-    "variance",
-    [4.0, *(pytest.param(v, marks=pytest.mark.slow) for v in (0.01, 1.0))],
-)
-def test_gaussian_work(variance):
+def test_gaussian_work():
     rng = np.random.default_rng(0)
     scores = []
     for _ in range(100):
-        forward, backward = gaussian_work(100, variance, rng)
+        forward, backward = gaussian_work(100, 4.0, rng)
         z = bidirectional(forward, backward)
         scores.append((z.value - 7) / z.stderr)
         assert z.is_finite
@@ -181,19 +177,6 @@ def test_a_warning_is_of_the_line_that_asks(of):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"precision": 0.0}, ValueError),
-        ({"precision": np.nan}, ValueError),
-        ({"precision": "0.1"}, TypeError),
-    ],
-)
-def test_bad_precision(options, error):
-    with pytest.raises(error, match="precision"):
-        inference.anneal(random_potentials(3, 2, seed=0), **options)
-
-
 def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
     """Each number of chains had its own: six programs, half a second each."""
     monkeypatch.setattr(chains, "_LARGE", 1)
@@ -205,22 +188,13 @@ def test_one_program_for_all_runs_of_a_search(monkeypatch, compiled_inference):
     assert z.lower <= inference.exact_log_partition(model) <= z.upper
 
 
-@pytest.mark.parametrize(
-    "visible",
-    [
-        pytest.param(keras_rbm.units.Categorical(3), marks=pytest.mark.slow),
-        keras_rbm.units.Joined([("bernoulli", 3), (keras_rbm.units.Categorical(3), 4)]),
-    ],
-    ids=["categorical", "joined"],
-)
 @pytest.mark.slow
-def test_compiled_runs_of_units_with_several_columns(
-    visible, monkeypatch, compiled_inference
-):
+def test_compiled_runs_of_units_with_several_columns(monkeypatch, compiled_inference):
     """Their base has as many numbers as columns, their states as units."""
     monkeypatch.setattr(chains, "_LARGE", 1)
+    units = keras_rbm.units
+    visible = units.Joined([("bernoulli", 3), (units.Categorical(3), 4)])
     rbm = keras_rbm.RBM(4, num_visible=7, visible=visible, seed=0)
-    rbm.build((None, 7))
     rbm.kernel.assign(np.random.default_rng(0).normal(0, 0.5, rbm.kernel.shape))
     truth = rbm.log_partition("exact").value
     z = rbm.log_partition("bidirectional")

@@ -12,10 +12,8 @@ from brute_force import (
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.annealing import chains as annealed_chains
-from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import TemperedPath, temperatures
 from keras_rbm.inference.gibbs import ChainState, SweepNoise
-from keras_rbm.inference.log_partition import log_partitions
 from keras_rbm.inference.traces import kind_of_models
 from keras_rbm.units.gaussian import GaussianParameters
 
@@ -27,10 +25,14 @@ def base_of(potentials, seed=5):
     return tf.constant(rng.normal(size=potentials.num_visible), tf.float32)
 
 
-@pytest.mark.parametrize("sizes", [(10, 6), (6, 10), (1, 3)])
-def test_forward_is_within_its_error_and_not_too_high(sizes):
-    potentials = random_potentials(*sizes, seed=1)
-    truth = Enumerated(potentials).log_partition
+@pytest.mark.parametrize(
+    "potentials",
+    [random_potentials(*sizes, seed=1) for sizes in ((10, 6), (6, 10), (1, 3))]
+    + [random_gaussian_potentials(3, 4)],
+    ids=["wide", "high", "one unit", "gaussian"],
+)
+def test_forward_is_within_its_error_and_not_too_high(potentials):
+    truth = float(inference.exact_log_partition(potentials))
     results = [
         inference.annealed_importance_sampling(
             potentials, base=base_of(potentials), betas=200, num_chains=50, seed=seed
@@ -144,16 +146,6 @@ def test_path_runs_from_the_base_rate_model_to_the_model():
     np.testing.assert_allclose(path.log_partition_of_base(), total, rtol=1e-5)
 
 
-def test_gaussian_visible_units():
-    potentials = random_gaussian_potentials(3, 4)
-    truth = float(inference.exact_log_partition(potentials))
-    for seed in SEEDS:
-        result = inference.annealed_importance_sampling(
-            potentials, betas=200, num_chains=50, seed=seed
-        )
-        assert abs(result.value - truth) < 4 * result.stderr + 1e-4
-
-
 def gaussian_layer(size, precision):
     value = tf.fill([size], np.float32(np.log(precision)))
     return GaussianParameters(
@@ -175,14 +167,6 @@ def test_two_gaussian_layers_against_the_determinant():
     assert abs(result.value - truth) < 4 * result.stderr + 1e-4
 
 
-def test_two_gaussian_layers_that_cannot_be_normalized():
-    potentials = Potentials(
-        tf.fill((3, 2), 2.0), gaussian_layer(3, 1.0), gaussian_layer(2, 1.0)
-    )
-    with pytest.raises(ValueError, match="positive definite"):
-        inference.annealed_importance_sampling(potentials)
-
-
 def test_each_model_of_a_batch_has_its_own_estimate():
     models = [random_potentials(5, 4, seed=s) for s in range(3)]
     joint = Potentials(
@@ -198,13 +182,6 @@ def test_each_model_of_a_batch_has_its_own_estimate():
     log_p = -(tf.cast(joint.free_energy(visible), tf.float64) + truth)
     below = inference.annealed_log_likelihood(joint, visible, betas=300, num_chains=200)
     np.testing.assert_allclose(below, log_p, atol=0.15)
-
-
-def test_interval_of_unlike_weights_has_no_lower_end():
-    result = inference.LogPartition.from_log_weights(tf.constant([0.0, 50.0]))
-    np.testing.assert_allclose(result.lower, result.value - np.log(20))
-    assert result.upper == result.stderr == np.inf
-    np.testing.assert_allclose(result.ess, 1.0, rtol=1e-6)
 
 
 def test_temperatures():
@@ -228,23 +205,16 @@ def test_temperatures_that_do_not_increase_from_0_to_1(betas):
         temperatures(betas)
 
 
-def test_too_few_chains():
-    potentials = random_potentials(3, 2)
-    with pytest.raises(ValueError, match="num_chains ≥ 2. Received: num_chains=1"):
-        inference.annealed_importance_sampling(potentials, num_chains=1)
-    with pytest.raises(ValueError, match="num_chains ≥ 1. Received: num_chains=0"):
-        inference.annealed_log_likelihood(potentials, tf.zeros((2, 3)), num_chains=0)
-    with pytest.raises(ValueError, match="'exact', .* Received: 'magic'"):
-        log_partitions(potentials, ["magic"], Options())
-
-
 def test_reverse_annealing_of_a_batch_of_models():
     """It used to average over the models."""
     bias = tf.constant([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
     potentials = Potentials(tf.zeros((3, 2)), bias, tf.zeros(2))
-    result = inference.anneal(potentials).reverse_ais
+    annealing = inference.anneal(potentials, num_chains=30)
     truth = inference.exact_log_partition(potentials)
-    np.testing.assert_allclose(result.value, truth, atol=0.1)
+    np.testing.assert_allclose(annealing.reverse_ais.value, truth, atol=0.1)
+    start = annealing.start
+    assert start.base.shape == (2, 3) and start.visible.shape == (60, 3)
+    assert start.ancestors.shape == (30, 2) and start.lower_bound.shape == (2,)
 
 
 def test_phases_have_one_scale_in_bfloat16():
