@@ -104,10 +104,21 @@ class Enumerated:
 
     def frequencies(self, visible):
         """Returns how often each visible state occurs."""
-        index = np.asarray(visible).astype(int) @ (
-            2 ** np.arange(self.v.shape[1])[::-1]
-        )
-        return np.bincount(index, minlength=len(self.v)) / len(index)
+        return frequencies(visible)
+
+
+def frequencies(states):
+    """Returns how often each state of binary units occurs, of rows (count, units)."""
+    states = np.asarray(states).astype(int)
+    powers = 2 ** np.arange(states.shape[1])[::-1]
+    return np.bincount(states @ powers, minlength=2 * powers[0]) / len(states)
+
+
+def assert_follows(law, states):
+    """Compares frequencies with a law: chi-square within five standard deviations."""
+    freedom = len(law) - 1
+    chi_square = len(states) * np.sum((frequencies(states) - law) ** 2 / law)
+    assert chi_square < freedom + 5 * np.sqrt(2 * freedom)
 
 
 def tempered_sweep(potentials, base, beta, hidden_base=0.0):

@@ -3,11 +3,13 @@ import pytest
 import tensorflow as tf
 from brute_force import (
     Enumerated,
+    assert_follows,
     binary_states,
     random_gaussian_potentials,
     random_potentials,
     tempered_sweep,
 )
+from message_passing import random_batch
 
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
@@ -127,9 +129,7 @@ def test_tempered_sweep_leaves_its_distribution_invariant(beta):
         )
         state = ChainState(visible, potentials.hidden_natural(visible))
         visible = path.sweep(state, beta, noise).visible
-    got = np.bincount(visible.numpy().astype(int) @ [16, 8, 4, 2, 1], minlength=32)
-    chi_square = np.sum((got - chains * law) ** 2 / (chains * law))
-    assert chi_square < 31 + 5 * np.sqrt(2 * 31)
+    assert_follows(law, visible)
 
 
 def test_path_runs_from_the_base_rate_model_to_the_model():
@@ -168,12 +168,7 @@ def test_two_gaussian_layers_against_the_determinant():
 
 
 def test_each_model_of_a_batch_has_its_own_estimate():
-    models = [random_potentials(5, 4, seed=s) for s in range(3)]
-    joint = Potentials(
-        models[0].kernel,
-        tf.stack([m.visible_bias for m in models]),
-        tf.stack([m.hidden_bias for m in models]),
-    )
+    joint = random_batch(5, 4, 3)
     truth = inference.exact_log_partition(joint)
     result = inference.annealed_importance_sampling(joint, betas=200)
     assert result.log_weights.shape == (100, 3)

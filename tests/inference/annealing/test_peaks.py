@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import binary_states, random_potentials
+from brute_force import binary_states
+from message_passing import random_batch, rows
 
 import keras_rbm
 from keras_rbm import random
@@ -30,12 +31,8 @@ def highest(potentials, states):
 @pytest.mark.parametrize("scale", [0.3, 2.0, 30.0])
 def test_the_highest_state_is_found(scale):
     """Its free energy is no higher than that of the likeliest of all (v, h)."""
-    models = [random_potentials(10, 6, seed=s, scale=scale) for s in range(8)]
-    joint = Potentials(
-        models[0].kernel,
-        tf.stack([m.visible_bias for m in models]),
-        tf.stack([m.hidden_bias for m in models]),
-    )
+    joint = random_batch(10, 6, 8, scale=scale)
+    alone = rows(joint)[3]
     want = highest(joint, (binary_states(10), binary_states(6)))
     first = tf.zeros(10)
     peaks, others = find_peaks(joint, anywhere(8, 10), first, 10, 3, SEED)
@@ -44,11 +41,11 @@ def test_the_highest_state_is_found(scale):
     heights = [-joint.free_energy(states).numpy() for states in peaks]
     assert (heights[0] >= want - 1e-3 * scale).all()
     assert (heights[0] >= np.maximum(heights[1], heights[2])).all()
-    one, _ = find_peaks(models[3], anywhere(1, 10), first, 10, 1, SEED)
+    one, _ = find_peaks(alone, anywhere(1, 10), first, 10, 1, SEED)
     assert one.shape == (1, 1, 10)
     assert (
-        -models[3].free_energy(one[0])
-        >= highest(models[3], (binary_states(10), binary_states(6))) - 1e-3 * scale
+        -alone.free_energy(one[0])
+        >= highest(alone, (binary_states(10), binary_states(6))) - 1e-3 * scale
     )
 
 

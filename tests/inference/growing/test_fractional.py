@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import binary_states, random_potentials
+from brute_force import assert_follows, binary_states, random_potentials
 from growing_models import counted
 from message_passing import arrays
 
@@ -45,13 +45,6 @@ def law_of(potentials):
 def drawn(law):
     rows = np.random.default_rng(0).choice(len(law), CHAINS, p=law)
     return tf.constant(binary_states(5)[rows], tf.float32)
-
-
-def assert_follows(law, states):
-    powers = 2 ** np.arange(states.shape[1])[::-1]
-    counts = np.bincount(states.numpy().astype(int) @ powers, minlength=len(law))
-    chi_square = np.sum((counts - CHAINS * law) ** 2 / (CHAINS * law))
-    assert chi_square < len(law) - 1 + 5 * np.sqrt(2 * (len(law) - 1))
 
 
 @pytest.mark.parametrize("coefficients", COEFFICIENTS.values(), ids=COEFFICIENTS)
