@@ -11,7 +11,7 @@ from brute_force import (
 )
 from comparisons import assert_mean
 
-from keras_rbm import RBM, inference, units
+from keras_rbm import inference
 
 
 def test_equals_enumerated_conditionals():
@@ -88,20 +88,3 @@ def test_reconstruction_of_gaussian_units_is_a_normal_density():
     expected = (-0.5 * z**2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)).numpy()
     got = inference.reconstruction_log_likelihood(potentials, states)
     np.testing.assert_allclose(got, expected.sum(1), rtol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("side", "kinds"),
-    [
-        ("visible", [units.Binomial(2), units.Binomial(3)]),
-        ("hidden", [units.Categorical(2), units.Categorical(3)]),
-    ],
-)
-def test_models_of_other_units_follow(side, kinds):
-    """The second model's numbers of states were unknown to a trace of the first."""
-    for unit in kinds:
-        rbm = RBM(3, num_visible=3, seed=0, **{side: unit})
-        z = rbm.log_partition("ais", num_chains=10)
-        assert abs(z.value - rbm.log_partition("exact").value) < 0.1
-        assert np.isfinite(rbm.pseudo_log_likelihood(np.ones((2, 3)))).all()

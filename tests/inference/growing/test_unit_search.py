@@ -92,23 +92,3 @@ def test_best_of_twenty_starts_is_the_grid_optimum(seed):
     grid = penalized_loss(HiddenUnits(w[:, None], d), phases, 0.1).numpy()
     assert values.numpy().min() <= grid.min() + 1e-6
     assert values.numpy().min() >= grid.min() - 1e-3
-
-
-def test_penalized_likelihood_never_falls():
-    data, weights = data_of(6, rows=12)
-    l2, potentials = 0.01, model(6, [0.0])
-    penalty = 0.0
-    last = log_likelihood(potentials, data, weights)
-    first = last
-    for number in range(6):
-        phases = exact_phases(potentials, data, weights)
-        starts = random_units(20, 6, number)
-        units, values = minimize(phases, starts, l2, 100)
-        best = int(tf.argmin(values))
-        unit = HiddenUnits(*(part[best : best + 1] for part in units))
-        potentials = with_unit(potentials, unit)
-        penalty += 0.5 * l2 * unit.square().numpy()[0]
-        now = log_likelihood(potentials, data, weights) - penalty
-        assert now >= last - 1e-5
-        last = now
-    assert last > first + 0.1
