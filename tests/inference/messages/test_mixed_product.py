@@ -18,10 +18,10 @@ def assert_decoded(result, n, want):
     assert int(result.num_iterations[n]) == want.num_iterations
 
 
-#: Categories, the scale of weights, and models, some of which end in a cycle of two.
+#: Categories, the scale of weights, and how many models: some end in a cycle of two.
 @pytest.mark.parametrize(
     ("q", "scale", "count"),
-    [(1, 1.0, 200), (1, 12.0, 15), (1, 50.0, 15), (1, 1e4, 15)]
+    [(1, 1.0, 60), (1, 12.0, 15), (1, 50.0, 15), (1, 1e4, 15)]
     + [(3, 1.0, 40), (3, 4.0, 15), (3, 30.0, 15)],
 )
 def test_equals_best_replies_of_all_units_at_once(q, scale, count):
