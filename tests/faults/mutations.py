@@ -23,35 +23,10 @@ def flipped(data, rng, other):
     return new.tobytes()
 
 
-def blank(data, rng, other):
-    """Returns a file of which a block is zero, as after a failure of the disk."""
-    new = bytearray(data)
-    start = rng.integers(len(new))
-    block = new[start : start + rng.integers(1, 513)]
-    new[start : start + len(block)] = bytes(len(block))
-    return bytes(new)
-
-
-def shuffled(data, rng, other):
-    """Returns a file of which two blocks have changed places."""
-    size = max(1, len(data) // 8)
-    blocks = [data[start : start + size] for start in range(0, len(data), size)]
-    a, b = rng.choice(len(blocks), 2, replace=False)
-    blocks[a], blocks[b] = blocks[b], blocks[a]
-    return b"".join(blocks)
-
-
 def foreign(data, rng, other):
     """Returns a file of another kind."""
     image = b"\x89PNG\r\n\x1a\n" + rng.bytes(200)
     return [b"", b"no model", rng.bytes(1000), image][rng.integers(4)]
-
-
-def foreign_zip(data, rng, other):
-    """Returns an archive with other things in it."""
-    members = {"word/document.xml": b"<a/>", "config.json": b"{}", "x": rng.bytes(50)}
-    chosen = list(members)[: rng.integers(4)]
-    return zipped({name: members[name] for name in chosen})
 
 
 def foreign_class(data, rng, other):
@@ -120,15 +95,8 @@ def another_model(data, rng, other):
     return other
 
 
-ANY = (cut, cut, flipped, flipped, blank, shuffled, foreign)
-OF_MODELS = (
-    *ANY,
-    foreign_zip,
-    foreign_class,
-    spoilt_config,
-    swapped_members,
-    lost_member,
-)
+ANY = (cut, cut, flipped, flipped, foreign)
+OF_MODELS = (*ANY, foreign_class, spoilt_config, swapped_members, lost_member)
 OF_WEIGHTS = (*ANY, another_model, flipped, swapped_datasets, swapped_datasets)
 
 

@@ -136,25 +136,6 @@ def test_other_sources(source):
             call(source(BAD), verbose=0)
 
 
-@pytest.mark.slow
-def test_values_outside_and_weights():
-    weights = np.ones(60, "float32")
-    weights[35] = -1.0
-    weighted = batches(GOOD, weights).map(lambda x, w: (x, (), w))
-    outside = batches(np.where(np.isnan(BAD), 255.0, GOOD))
-    for data, name, message in (
-        (outside, "x", "x, 0 or 1, or means between 0 and 1.*from 0 to 255"),
-        (weighted, "sample_weight", "sample_weight ≥ 0"),
-    ):
-        model = made()
-        with pytest.raises(ValueError, match=f"outside.* in {name} of step 4"):
-            model.fit(data, verbose=0)
-        with pytest.raises(ValueError, match=message):
-            model.evaluate(data, verbose=0)
-    with pytest.raises(ValueError, match="finite x"):
-        model.predict(batches(BAD), verbose=0)
-
-
 def test_single_batches():
     model = fitted(made(), GOOD)
     for call in (model.train_on_batch, model.test_on_batch, model.predict_on_batch):
@@ -224,12 +205,6 @@ def test_divergence_is_named_once():
     with pytest.warns(UserWarning, match="has diverged.*1e\\+06") as caught:
         model.fit(GOOD, epochs=3, verbose=0)
     assert len([w for w in caught if "diverged" in str(w.message)]) == 1
-
-
-@pytest.mark.slow
-def test_no_false_alarm():
-    for visible, data in (("bernoulli", GOOD), ("gaussian", 1e4 * GOOD + 3.0)):
-        fitted(compiled(RBM(4, visible=visible, seed=0)), data, epochs=10)
 
 
 class DivergingInside(rules.SDCP):
