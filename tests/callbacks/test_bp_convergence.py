@@ -9,7 +9,7 @@ from random_models import randomize
 
 import keras_rbm
 from keras_rbm import inference, rules
-from keras_rbm.callbacks import BPConvergence, IterationSchedule
+from keras_rbm.callbacks import BPConvergence
 from keras_rbm.models.data import rows
 
 RNG = np.random.default_rng(0)
@@ -57,20 +57,6 @@ def test_is_the_share_that_converged(infer, sweeps, monkeypatch):
     share = logged(crbm, BPConvergence(X), epochs=2)
     assert share[-1] == counted(crbm.inference, crbm)
     assert 0.0 < share[-1] < 1.0
-
-
-@SLOW
-def test_uses_the_sweeps_and_tolerance_of_the_moment():
-    crbm = compiled(inference.BeliefPropagation(tolerance=1e-4))
-    crbm.optimizer.learning_rate = 0.0
-    schedule = IterationSchedule([1, 5, 7, 200].__getitem__)
-    # Before or after it in the list: the epoch's sweeps are those of its end.
-    share = logged(crbm, BPConvergence(X), schedule, epochs=4)
-    assert share == sorted(share) and share[0] == 0.0
-    for sweeps, value in zip([1, 5, 7, 200], share, strict=True):
-        infer = inference.BeliefPropagation(max_iterations=sweeps, tolerance=1e-4)
-        assert value == counted(infer, crbm)
-    assert len(set(share)) > 2
 
 
 def test_exact_inference_always_converges():

@@ -6,12 +6,12 @@ import keras
 import numpy as np
 import pytest
 from model_test_case import two_cpus
+from small_models import slow
 
 import keras_rbm
 from keras_rbm import inference, rules
 from keras_rbm.callbacks import IterationSchedule
 
-SLOW = pytest.mark.slow
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (30, 5)).astype("float32")
 Y = RNG.integers(0, 2, (30, 6)).astype("float32")
@@ -70,9 +70,7 @@ def test_a_resumed_fit_goes_on_where_it_stopped(tmp_path):
 @pytest.mark.parametrize(
     ("infer", "rule", "jit_compile"),
     [
-        pytest.param("sum_product", "maximum_likelihood", "auto", marks=SLOW),
-        pytest.param("mean_field", "maximum_likelihood", True, marks=SLOW),
-        pytest.param("mixed_product", "max_margin", "auto", marks=SLOW),
+        slow("mean_field", "maximum_likelihood", True),
         ("max_product", "max_margin", "auto"),
     ],
 )

@@ -53,15 +53,12 @@ def test_equals_numpy_over_uneven_batches(
     for batch in batches(y_true, y_pred, weight):
         update(*map(tf.constant, batch))
     want = expected(threshold, y_true, y_pred, weight)
+    assert want == 100 or y_pred is not NOISY
     np.testing.assert_allclose(metric.result(), want, rtol=ROUNDING)
     metric.reset_state()
     assert metric.result() == 0
     metric.update_state(y_true, y_pred, 0.0 * weight)
     assert metric.result() == 0
-
-
-def test_what_came_back_as_it_was_is_100():
-    assert expected(*CASES["returned as it came"]) == 100
 
 
 def test_two_replicas():

@@ -20,25 +20,6 @@ def test_l1_block_is_a_squared_norm_of_each_unit():
     dense.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
 
 
-@pytest.mark.slow
-def test_l1_block_makes_weights_sparse():
-    rng = np.random.default_rng(0)
-    x = rng.normal(0, 1, (200, 10)).astype("float32")
-    y = 2 * x[:, :1] - 3 * x[:, 1:2] + rng.normal(0, 0.5, (200, 1))
-
-    def trained(penalty):
-        keras.utils.set_random_seed(0)
-        dense = keras.layers.Dense(1, kernel_regularizer=penalty)
-        model = keras.Sequential([dense])
-        model.compile(keras.optimizers.SGD(0.05), "mse")
-        model.fit(x, y, epochs=80, batch_size=200, verbose=0)
-        return np.abs(dense.kernel).ravel()
-
-    free, sparse = trained(None), trained(L1Block(1.0))
-    assert sparse[2:].sum() < 0.7 * free[2:].sum()
-    assert (sparse[:2] > 0.7 * free[:2]).all()
-
-
 @pytest.mark.parametrize(
     ("kind", "number", "word"),
     [
