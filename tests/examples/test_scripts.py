@@ -87,7 +87,6 @@ def test_restore(run, tmp_path, task):
         ("belief_propagation", "--batch-size 2 --sweeps 1 --repeats 1"),
         ("gibbs_training", "--steps 24 --repeats 1"),
         ("sparse_rows", "--rows 300 --batch-size 50 --density 0.2"),
-        ("spectral_descent", "--batch_sizes 2 --repeats 1"),
     ],
 )
 def test_benchmarks_print_a_table(run_script, name, options):
