@@ -123,17 +123,6 @@ def test_the_file_has_statistics_and_random_states_of_the_backbone(tmp_path):
     run_file_test(compiled(made(with_dropout())), X, Y, folder=tmp_path)
 
 
-@pytest.mark.slow
-def test_weights_have_them_too(tmp_path):
-    models = [made(with_dropout(), num_visible=4) for _ in range(2)]
-    for crbm in models:
-        crbm.build(X.shape)
-        compiled(crbm)
-    fitted(models[0], X, Y, epochs=2).save_weights(tmp_path / "crbm.weights.h5")
-    models[1].load_weights(tmp_path / "crbm.weights.h5")
-    assert_same(*[fitted(m, X, Y, epochs=3, initial_epoch=2) for m in models])
-
-
 def test_training_and_prediction_are_two_modes():
     crbm = made(with_dropout())
     fitted(compiled(crbm, keras.optimizers.SGD(0.0)), X, Y)
@@ -225,15 +214,6 @@ def test_a_last_batch_is_not_filled():
         fitted(compiled(crbm, keras.optimizers.SGD(0.0)), *data, **options)
         means.append(normal.moving_mean.numpy())
     np.testing.assert_allclose(*means, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_reports_and_any_size():
-    crbm = made(LAYERS.GlobalAveragePooling2D(), num_visible=4)
-    crbm.build((None, None, None, 1))
-    assert "exact" in str(kr.score_report(crbm, X, Y))
-    for size in (3, 5):
-        assert crbm.predict(np.zeros((2, size, size, 1)), verbose=0).shape == (2, 4)
 
 
 @pytest.mark.slow

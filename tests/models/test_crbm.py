@@ -153,18 +153,6 @@ def test_kernels_start_from_numbers_of_their_own():
     assert len(np.unique(flat)) == flat.size
 
 
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [(X, 0.3 + 0.4 * Y), (RNG.normal(0, 3, (34, 9)), Y)],
-    ids=["targets are probabilities", "features of any width and sign"],
-)
-def test_other_numbers(x, y):
-    crbm = by_likelihood(CRBM(4, seed=0))
-    history = crbm.fit(x, y, validation_data=[x, y], verbose=0).history
-    assert np.isfinite(history["loss"] + history["val_loss"]).all()
-    assert crbm.predict(x, verbose=0).shape == y.shape
-
-
 def test_inference_can_be_exchanged_after_training():
     crbm = fitted(by_likelihood(make("sum_product")), X, Y)
     crbm.predict(X, verbose=0)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states
-from model_test_case import two_cpus
 from same import assert_same, refused, unchanged
 from small_models import binary, compiled, fitted, quick, randomized, reloaded
 from steps import gradients_of, step_of
@@ -385,16 +384,6 @@ def test_saved_layer_of_pretraining_keeps_its_copies(tmp_path):
     with refused("a model of p", error=TypeError):
         DBM([4, 3], seed=0).pretrain(DATA, callbacks=[score], verbose=0)
     assert rbm.sample is None and rbm.log_partition is None
-
-
-@pytest.mark.slow
-def test_pretraining_under_a_strategy():
-    with two_cpus().scope():
-        dbm = compiled(DBM([4, 3], num_visible=5), "sgd", rule="pcd")
-    dbm.pretrain(DATA, verbose=0)
-    for variable in dbm.trainable_variables:
-        first, second = (v.numpy() for v in variable.value.values)
-        np.testing.assert_array_equal(first, second)
 
 
 def test_inference_is_exchanged():

@@ -303,15 +303,6 @@ def test_many_rows_are_scored_in_parts():
     np.testing.assert_allclose(whole, part, rtol=1e-5)
 
 
-@pytest.mark.slow
-def test_validation_split_is_the_end_of_the_data():
-    dbn, same = by_sgd(5, 4), by_sgd(5, 4)
-    split = dbn.fit(DATA, validation_split=0.25, verbose=0).history
-    whole = same.fit(DATA[:30], validation_data=DATA[30:], verbose=0).history
-    assert split["val_loss"] == pytest.approx(whole["val_loss"])
-    assert len(split["val_loss"]) == 2
-
-
 def test_history_of_all_layers():
     """Logs of some epochs only ended the fit in an error."""
 

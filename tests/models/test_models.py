@@ -50,6 +50,9 @@ RULES = {
     "centered-cd": lambda: rules.ContrastiveDivergence(centered=True),
     "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True),
     "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+    "tempering": lambda: rules.ParallelTempering(
+        2, num_chains=7, num_replicas=4, num_ladders=3
+    ),
 }
 #: Rules of a conditional model, by inference, and whether they draw.
 CONDITIONAL = {
@@ -65,6 +68,7 @@ CONDITIONAL = {
         True,
     ),
     "SDCP": ("mean_field", lambda: rules.SDCP(2, 1), True),
+    "marginal loss": ("exact", rules.MarginalLoss, False),
 }
 
 
@@ -200,15 +204,21 @@ def test_a_file_goes_on_as_the_model(name, tmp_path):
     assert not any(part.compiled for part in getattr(bare, "rbms", [bare]))
 
 
-@pytest.mark.parametrize("name", ["CRBM", "DBM"])
+@pytest.mark.parametrize("name", ["RBM", "CRBM", "DBM"])
 def test_half_precision(name):
-    """Variables stay float32, and outputs are near those of full precision."""
+    """Variables stay float32, and outputs are near those of full precision.
+
+    Scores are of the weights, so they are the same.
+    """
     model = compiled(MODELS[name](seed=0, dtype="mixed_bfloat16"), metrics=["mse"])
     history = model.fit(*pairs(name), batch_size=200, verbose=0).history
     assert np.isfinite(history["loss"] + history["mse"]).all()
     assert model.kernel.dtype == "float32"
     whole = type(model).from_config(model.get_config() | {"dtype": "float32"})
     whole.set_weights(model.get_weights())
+    if name == "RBM":
+        energies = [each.free_energy(DATA) for each in (model, whole)]
+        np.testing.assert_array_equal(*energies)
     method = "predict_on_batch" if name == "CRBM" else "reconstruct"
     found = [np.float32(getattr(each, method)(DATA)) for each in (model, whole)]
     np.testing.assert_allclose(*found, atol=0.02)

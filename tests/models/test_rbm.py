@@ -160,30 +160,6 @@ def test_validation_split_takes_the_last_rows():
     np.testing.assert_allclose(history.history["val_loss"], loss, rtol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("visible", ["bernoulli", "gaussian"])
-def test_mixed_precision_trains_without_nan(policy, visible):
-    keras.config.set_dtype_policy(policy)
-    data = DATA if visible == "bernoulli" else DATA - 0.5
-    model = RBM(8, visible=visible, seed=0)
-    model.adapt(data)
-    jit = visible == "gaussian"
-    compiled(model, keras.optimizers.SGD(0.01), rule="pcd", jit_compile=jit)
-    history = model.fit(data, epochs=20, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-    assert model.kernel.dtype == "float32"
-    assert model.predict(data, verbose=0).dtype == policy.removeprefix("mixed_")
-    assert np.isfinite(model.free_energy(data)).all()
-    # Scores are of the weights, which are float32.
-    full = RBM(8, visible=visible, num_visible=6, dtype="float32")
-    full.set_weights(model.get_weights())
-    for method in ("exact", "ais"):
-        z, expected = (m.log_partition(method, precision=9.0) for m in (model, full))
-        np.testing.assert_array_equal(z.value, expected.value)
-    np.testing.assert_array_equal(model.free_energy(data), full.free_energy(data))
-
-
 @pytest.mark.filterwarnings("ignore:Training has diverged")  # it began so
 @pytest.mark.parametrize(
     ("weight", "fill"), [(50.0, 0.0), (-50.0, 1.0), slow(0.0, 1.0)]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
-from comparisons import assert_close, assert_mean, assert_moments
+from comparisons import assert_mean, assert_moments
 from steps import gradients_of, step_of
 
-import keras_rbm
 from keras_rbm import inference, rules
 
 CHAINS = 4000
@@ -53,28 +52,6 @@ def test_pcd_at_fixed_parameters_has_the_exact_moments(gibbs_steps):
         seed = tf.constant([step, 8])
         moments = rule.negative_phase(step_of(potentials, visible, weights, seed))
     assert_moments(moments, Enumerated(potentials).moments())
-
-
-def test_gradient_of_gaussian_units_is_that_of_the_log_likelihood():
-    unit = keras_rbm.units.Gaussian(standardize=True)
-    rbm = keras_rbm.RBM(3, visible=unit, num_visible=2, seed=0)
-    rng = np.random.default_rng(0)
-    data = rng.normal(3, 2, (40, 2)).astype(np.float32)
-    rbm.adapt(data)
-    rbm.kernel.assign(rng.normal(0, 0.5, (2, 3)))
-    rbm.visible_log_precision.assign([0.3, -0.2])
-    potentials, weights = rbm.potentials(), tf.fill([40], 1 / 40)
-    positive = inference.conditional_moments(potentials, tf.constant(data), weights)
-    moments = inference.exact_moments(potentials)
-    row = tf.nest.map_structure(lambda x: tf.cast(x, tf.float32)[None], moments)
-    negative = row._replace(kernel=row.kernel[0], weights=tf.ones(1))
-    got = gradients_of(rbm, positive, negative)
-    with tf.GradientTape() as tape:
-        potentials = rbm.potentials()
-        log_z = tf.cast(inference.exact_log_partition(potentials), tf.float32)
-        loss = tf.reduce_mean(potentials.free_energy(data)) + log_z
-    variables = {v.name: v.value for v in rbm.trainable_variables}
-    assert_close(got, tape.gradient(loss, variables), rtol=1e-3, atol=1e-4)
 
 
 def test_phases_are_averaged_separately():

@@ -6,12 +6,10 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated
 from comparisons import assert_equal, assert_same_weights
-from model_test_case import run_rule_test
 from random_models import randomize
 
 import keras_rbm as kr
 from keras_rbm.inference import BeliefPropagation, MeanField, Potentials
-from keras_rbm.rules import MarginalLoss
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3)).astype("float32")
@@ -72,17 +70,6 @@ def test_a_step_is_that_of_the_model_as_a_layer(inference):
     variables = layer.trainable_variables
     keras.optimizers.SGD(RATE).apply(tape.gradient(loss, variables), variables)
     assert_equal(crbm.trainable_variables, variables, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_rule():
-    run_rule_test(
-        lambda: kr.CRBM(3, inference="exact", num_visible=4, num_features=3, seed=0),
-        MarginalLoss,
-        X,
-        Y,
-        stochastic=False,
-    )
 
 
 @keras.saving.register_keras_serializable("tests")

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like, tempered_sweep
 from comparisons import assert_mean, assert_moments
-from model_test_case import run_rule_test
 from steps import step_of
 
 import keras_rbm
@@ -228,15 +227,6 @@ def test_modes_far_apart_get_their_shares_by_default(share):
     entropy = -64 * (0.05 * np.log(0.05) + 0.95 * np.log(0.95))
     entropy -= share * np.log(share) + (1 - share) * np.log(1 - share)
     assert likelihood > -entropy - 1.5
-
-
-@pytest.mark.slow
-def test_model():
-    run_rule_test(
-        lambda: keras_rbm.RBM(4, num_visible=6, seed=1),
-        lambda: ParallelTempering(2, num_chains=7, num_replicas=4, num_ladders=3),
-        DATA,
-    )
 
 
 @pytest.mark.slow

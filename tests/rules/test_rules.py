@@ -142,13 +142,6 @@ def test_unknown_rules(identifier):
         rules.get(identifier)
 
 
-def test_numbers_of_other_types_become_floats():
-    rule = rules.FastPersistentContrastiveDivergence(
-        fast_learning_rate=np.float32(0.5), fast_decay=np.float64(0.5)
-    )
-    assert type(rule.fast_decay) is type(rule.fast_learning_rate) is float
-
-
 CENTERED = {"centered": True}
 #: Model and its options, rule and its options, what is said when it is compiled.
 UNSUITED = [
@@ -188,15 +181,6 @@ def test_a_model_that_refused_a_rule_takes_another():
     assert crbm.rule is before
     # What the rule learns by counts, not what the model predicts by.
     crbm.compile("sgd", rule=rules.MaximumLikelihood("sum_product"))
-
-
-def test_a_rule_belongs_to_one_model():
-    rule = rules.ContrastiveDivergence()
-    fitted(rule).compile("adam", rule=rule)
-    second = RBM(4, num_visible=6, name="second")
-    word = "new rule object for each model.*belongs to"
-    refused(second, lambda: second.compile(rule=rule), word)
-    assert second.rule is None
 
 
 def test_variables_of_a_rule_have_names_of_their_own():
@@ -276,17 +260,6 @@ def test_sparsity():
     models = [fitted(r, keras.optimizers.SGD(0.1), epochs=30) for r in ("cd", rule)]
     activation = [np.mean(m.predict(DATA, verbose=0)) for m in models]
     assert activation[1] < 0.15 < activation[0]
-
-
-def test_chains_move_and_are_not_weights():
-    rule = rules.PersistentContrastiveDivergence(num_chains=9)
-    rbm = fitted(rule, epochs=0)
-    before = rule.chains.numpy()
-    rbm.fit(DATA, epochs=2, verbose=0)
-    assert (rule.chains.numpy() != before).any()
-    assert set(np.unique(rule.chains)) <= {0.0, 1.0}
-    names = ["kernel", "visible_bias", "hidden_bias", "base_rate", "examples_seen"]
-    assert [weight.name for weight in rbm.weights] == names
 
 
 @pytest.mark.parametrize(

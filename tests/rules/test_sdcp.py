@@ -1,7 +1,5 @@
 """S-DCP and CS-DCP: against CD, against exact answers, and against the listings."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -76,31 +74,6 @@ def test_one_inner_step_is_cd_bit_for_bit(gibbs_steps, options):
 
 def test_inner_steps_are_updates_of_the_optimizer():
     assert int(fitted(rules.SDCP(3, 2), 2).optimizer.iterations) == 2 * 4 * 3
-
-
-def backed_up(folder, epochs):
-    backup = keras.callbacks.BackupAndRestore(
-        folder, double_checkpoint=True, delete_checkpoint=False
-    )
-    rbm = fitted(rules.SDCP(2, 1), epochs=0)
-    rbm.fit(DATA, batch_size=10, epochs=epochs, callbacks=[backup], verbose=0)
-    return rbm
-
-
-def test_resume_counts_epochs_not_updates(tmp_path):
-    """Two updates a batch look like an epoch too many where they are counted as one."""
-    backed_up(tmp_path, epochs=1)
-    resumed = backed_up(tmp_path, epochs=4)  # a warning would be an error
-    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
-
-
-def test_resume_from_a_backup_interrupted_between_its_two_files(tmp_path):
-    backed_up(tmp_path, epochs=3)
-    record = tmp_path / "training_metadata.json"
-    record.write_text(json.dumps({"epoch": 2, "batch": 0}))
-    with pytest.warns(UserWarning, match="weights are of epoch 3, its record says 2"):
-        resumed = backed_up(tmp_path, epochs=4)
-    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SLOW)])

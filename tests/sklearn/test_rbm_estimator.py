@@ -12,10 +12,7 @@ from brute_force import binary_states
 from comparisons import assert_equal, assert_same_weights
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import BernoulliRBM
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -66,22 +63,6 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-SGD = {"optimizer": "sgd"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("as_users_run")
-@parametrize_with_checks(
-    [
-        RBMEstimator(),
-        brief(visible="gaussian", rule="pcd", learning_rate=0.01, **SGD),
-        brief(rule=keras_rbm.rules.SDCP(), **SGD),
-    ]
-)
-def test_checks_with_other_parameters(estimator, check):
-    check(estimator)
-
-
 def test_features_and_scores_are_those_of_the_model():
     rbm = brief().fit(DATA)
     model, scores = rbm.model_, rbm.score_samples(DATA)
@@ -100,12 +81,6 @@ def test_features_and_scores_are_those_of_the_model():
     model.fit(DATA, epochs=3, verbose=0)
     expected = np.mean(model.log_likelihood(DATA, "exact"))
     np.testing.assert_allclose(rbm.score(DATA), expected, rtol=1e-5)
-
-
-def test_many_rows_are_taken_some_at_a_time():
-    rbm, rows = brief().fit(DATA), np.tile(DATA, (12, 1))
-    np.testing.assert_allclose(rbm.transform(rows)[-90:], rbm.transform(DATA))
-    assert rbm.score_samples(rows).shape == (1080,)
 
 
 def test_real_data_have_gaussian_units():
@@ -205,16 +180,6 @@ def test_names_of_features():
         rbm.transform(frame[list("fedcba")])
 
 
-def test_searched_in_a_pipeline():
-    steps = [("rbm", brief()), ("logistic", LogisticRegression())]
-    grid = {"rbm__learning_rate": [0.01], "rbm__rule": ["cd", "pcd"]}
-    search = GridSearchCV(Pipeline(steps), grid, cv=2).fit(DATA, DATA[:, 2])
-    assert search.best_estimator_["rbm"].model_.kernel.shape == (6, 4)
-    assert search.predict(DATA).shape == (90,)
-    density = GridSearchCV(brief(), {"learning_rate": [1e-9, 0.05]}, cv=2).fit(DATA)
-    assert density.best_score_ == density.cv_results_["mean_test_score"].max()
-
-
 def test_weights_there_and_back():
     theirs = BernoulliRBM(4, n_iter=20, random_state=0).fit(DATA)
     ours = from_bernoulli_rbm(theirs, seed=0)
@@ -232,22 +197,6 @@ def test_weights_there_and_back():
     assert (back.components_ != before).any()
     ours.compile()
     ours.fit(DATA, verbose=0)  # goes on where scikit-learn stopped
-
-
-def test_why_the_wrapper_of_keras_is_none_for_an_rbm():
-    """It wants a compiled loss, and hands labels to `fit` as targets."""
-    wrapper = keras.wrappers.SKLearnTransformer
-    rbm = keras_rbm.RBM(4, seed=0)
-    rbm.compile()
-    labels = DATA[:, 0]
-    for model in (rbm, lambda X, y: rbm):
-        with pytest.raises(RuntimeError, match="have a loss"):
-            wrapper(model).fit(DATA, labels)
-    rbm.loss = "learning rule"  # were there one
-    with pytest.raises(ValueError, match="Expected data without targets"):
-        wrapper(lambda X, y: rbm).fit(DATA, labels)
-    with pytest.raises(TypeError, match="'y'"):
-        wrapper(lambda X, y: rbm).fit(DATA)
 
 
 def test_without_scikit_learn_says_what_to_install(monkeypatch):

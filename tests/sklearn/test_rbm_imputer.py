@@ -1,17 +1,11 @@
 """Missing values in estimators: scikit-learn's checks, features, scores, gaps."""
 
-import pickle
-
 import numpy as np
 import pytest
 from brute_force import binary_states
 from comparisons import assert_equal
-from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -118,19 +112,6 @@ def test_words_become_numbers_by_from_dataframe():
     rows, visible = keras_rbm.units.from_dataframe(frame)
     full = brief(visible=visible).fit_transform(rows)
     assert keras_rbm.units.to_dataframe(full, frame).notna().all(axis=None)
-
-
-@pytest.mark.slow
-def test_in_a_pipeline_and_a_search():
-    y = SIDE[:, 0]
-    pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())
-    assert pipeline.fit(HOLED, y).score(HOLED, y) > 0.8
-    grid = {"learning_rate": [1e-9, 0.05]}
-    search = GridSearchCV(brief(n_iter=20, batch_size=32), grid, cv=2).fit(HOLED)
-    assert search.best_params_ == {"learning_rate": 0.05}
-    copied = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert np.isfinite(copied.transform(HOLED)).all()
-    assert clone(brief(method="mode", steps=7)).get_params()["steps"] == 7
 
 
 def test_type_of_units_is_that_of_known_values():

@@ -168,19 +168,6 @@ def test_deep_models():
     assert_same(*[fitted(kr.DBM([4, 3], seed=0), rows) for rows in (ROWS, DATA)])
 
 
-@pytest.mark.slow
-def test_growing_model():
-    rows = np.repeat(DATA[:4], 25, axis=0)  # four kinds, so that a unit gains
-    grown = []
-    for data in (CSR(rows), rows):
-        model = kr.InfiniteRBM(3, seed=0)
-        compiled(model, rule=kr.rules.FrankWolfe(num_samples=500), **EAGER)
-        model.fit(data, batch_size=len(rows), verbose=0)
-        assert model.hidden_units == 1
-        grown.append(np.asarray(model.kernel))
-    np.testing.assert_array_equal(*grown)
-
-
 def test_callbacks_and_report():
     logs = []
     for rows in (DATA, ROWS):

@@ -10,7 +10,6 @@ import tensorflow as tf
 from same import refused
 from small_models import binary, compiled, fitted, quick
 
-import keras_rbm
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 
 X, V = binary(30), binary(30, 5, seed=1)
@@ -160,18 +159,6 @@ def test_export_comes_before_any_call(tmp_path):
     with refused("format=pmml"):
         fitted_rbm().export(tmp_path / "no", "pmml")
     assert not (tmp_path / "no").exists()
-
-
-@pytest.mark.slow
-def test_loaded_file_can_be_exported(tmp_path):
-    fitted_crbm().save(tmp_path / "crbm.keras")
-    model = keras.saving.load_model(tmp_path / "crbm.keras")
-    model.inference = keras_rbm.inference.MeanField(max_iterations=3)
-    model.export(tmp_path / "model")
-    served = tf.saved_model.load(tmp_path / "model")
-    np.testing.assert_allclose(
-        served.predict(X)["marginals"], model.predict(X, verbose=0), atol=1e-6
-    )
 
 
 @pytest.mark.filterwarnings("ignore")  # of the converter, about itself
