@@ -259,20 +259,6 @@ def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
     assert seen == [0, 1, 1]
 
 
-@pytest.mark.slow
-def test_classifier_starts_with_the_stack():
-    dbn = fitted(by_sgd(5, 4), DATA)
-    network = dbn.to_classifier(3, dropout=0.1)
-    features = keras.Sequential(network.layers[:-2])(DATA)
-    np.testing.assert_allclose(features, dbn.predict(DATA, verbose=0), atol=1e-6)
-    labels, loss = DATA[:, 0].astype(int), "sparse_categorical_crossentropy"
-    compiled(network, keras.optimizers.Adam(0.1), loss, metrics=["accuracy"])
-    before = dbn.rbms[0].kernel.numpy()
-    fitted(network, DATA, labels, epochs=25)
-    assert network.evaluate(DATA, labels, verbose=0)[1] > 0.9
-    np.testing.assert_array_equal(before, dbn.rbms[0].kernel)
-
-
 @pytest.mark.parametrize(
     "visible", ["gaussian", units.Gaussian(standardize=True)], ids=["plain", "scaled"]
 )

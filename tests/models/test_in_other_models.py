@@ -19,25 +19,6 @@ LAYERS = {
 }
 
 
-@keras.saving.register_keras_serializable("tests")
-class Network(keras.Model):
-    """A subclassed model with a layer of its own choice."""
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(**kwargs)
-        self.layer, self.dense = layer, keras.layers.Dense(1, "linear", True, "ones")
-
-    def call(self, inputs):
-        return self.dense(self.layer(inputs))
-
-    def get_config(self):
-        return {"layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(keras.saving.deserialize_keras_object(config["layer"]))
-
-
 def sequential(*layers):
     dense = keras.layers.Dense(1, kernel_initializer="ones")
     return keras.Sequential([*layers, dense])
@@ -45,9 +26,7 @@ def sequential(*layers):
 
 OUTER = {
     "sequential": sequential,
-    "subclass": Network,
     "flatten": lambda layer: sequential(keras.layers.Flatten(), layer),
-    "rescaling": lambda layer: sequential(keras.layers.Rescaling(1.0), layer),
 }
 PAIRS = itertools.product(LAYERS, OUTER)
 

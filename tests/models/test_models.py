@@ -40,6 +40,10 @@ class ExactGradient(rules.LearningRule):
         return inference.conditional_moments(step.potentials, states, p / total)
 
 
+class ExactFast(rules.FastPersistentContrastiveDivergence):
+    negative_phase = ExactGradient.negative_phase
+
+
 #: Rules of an RBM of binary units.
 RULES = {
     "cd": rules.ContrastiveDivergence,
@@ -50,6 +54,7 @@ RULES = {
     "centered-cd": lambda: rules.ContrastiveDivergence(centered=True),
     "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True),
     "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+    "maximum likelihood": lambda: rules.MaximumLikelihood("exact"),
     "tempering": lambda: rules.ParallelTempering(
         2, num_chains=7, num_replicas=4, num_ladders=3
     ),
@@ -120,13 +125,15 @@ EXACT = {
     )
     for centered in (False, True)
 }
+EXACT["fast"] = EXACT["centered=True"][0], lambda: ExactFast(1, 7, 0.3, 0.8), BINARY
 EXACT["MLE-MF"] = conditional("mean_field"), rules.MaximumLikelihood, NARROW, BINARY
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_model_with_a_rule_that_draws_nothing(name):
-    with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
+    own = {cls.__name__: cls for cls in (ExactGradient, ExactFast)}
+    with keras.saving.custom_object_scope(own):
         run_model_test(*EXACT[name], stochastic=False, weights_everywhere=True)
 
 
@@ -175,6 +182,7 @@ def test_model_with_its_defaults(name, tmp_path):
     np.testing.assert_array_equal(*predictions)
 
 
+LABELED = units.Joined([("bernoulli", 5), (units.Categorical(2), 1)])
 FILES = {
     "RBM": (lambda: RBM(4, seed=1), rules.PersistentContrastiveDivergence),
     "RBM without a seed": (lambda: RBM(4), rules.PersistentContrastiveDivergence),
@@ -186,6 +194,10 @@ FILES = {
         lambda: DBM([4, 3, 2], inference="belief_propagation", seed=1),
         rules.PersistentContrastiveDivergence,
     ),
+    "label": (
+        lambda: RBM(4, visible=LABELED, seed=1),
+        lambda: rules.HybridDiscriminative(0.1, "pcd"),
+    ),
     "growing": (
         lambda: InfiniteRBM(8, seed=0),
         lambda: rules.FrankWolfe(num_samples=50),
@@ -193,7 +205,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", quick(FILES, "RBM without a seed", "DBN"))
+@pytest.mark.parametrize("name", quick(FILES, "RBM without a seed", "DBN", "label"))
 def test_a_file_goes_on_as_the_model(name, tmp_path):
     """The random state of the file counts, not that of the new process."""
     make, rule = FILES[name]

@@ -1,19 +1,16 @@
 """FPCD: against PCD, its recursion and exact moments."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import random_potentials, rbm_like
-from comparisons import assert_close, assert_equal
-from model_test_case import assert_same_state, two_cpus
+from comparisons import assert_equal
+from model_test_case import assert_same_state
 from steps import step_of, take_step
 
 import keras_rbm
 from keras_rbm import inference, random, rules
-from keras_rbm._replicas import num_replicas
 from keras_rbm.inference.gibbs import hidden_chain
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
@@ -63,33 +60,6 @@ def test_fast_weights_follow_the_recursion(decay, centered):
             fast[name] = decay * fast[name] + 0.3 * gradient
             np.testing.assert_allclose(rule.fast[name], fast[name], atol=1e-6)
             assert np.max(abs(fast[name])) > 1e-2
-
-
-class ExactFast(FPCD):
-    """FPCD with the model's exact moments instead of those of its chains."""
-
-    def negative_phase(self, step):
-        exact = inference.exact_moments(step.potentials)
-        share = 1.0 / num_replicas()
-        exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
-        return exact._replace(
-            kernel=exact.kernel[0] * share, weights=exact.weights * share
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("centered", [False, True])
-def test_fast_weights_of_replicas_are_those_of_one_device(centered):
-    fast = []
-    for scope in (contextlib.nullcontext(), two_cpus().scope()):
-        with scope:
-            rbm = rbm_like(random_potentials(6, 4))
-            rule = ExactFast(1, 7, 0.3, 0.8, centered=centered)
-            rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
-        rbm.fit(DATA[:32], batch_size=16, epochs=2, shuffle=False, verbose=0)
-        fast.append({name: variable.numpy() for name, variable in rule.fast.items()})
-    assert_close(fast[1], fast[0], rtol=1e-4, atol=1e-6)
-    assert all(np.max(abs(alone)) > 1e-2 for alone in fast[0].values())
 
 
 def test_chains_move_under_the_sum_of_the_weights():

@@ -279,10 +279,8 @@ def test_growing_ends_where_there_is_no_room(capacity):
     [
         DATA[:1],
         np.concatenate([DATA, DATA * 0, DATA * 0 + 1], 1),
-        np.repeat(DATA[:1], 30, axis=0),
         np.zeros((30, 6), "float32"),
     ],
-    ids=["one row", "constant pixels", "equal rows", "zeros"],
 )
 @pytest.mark.filterwarnings("ignore:Expected units that gain")
 def test_degenerate_data_give_a_finite_model(data):

@@ -4,12 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import Enumerated
 from comparisons import assert_equal, assert_same_weights
 from random_models import randomize
 
 import keras_rbm as kr
-from keras_rbm.inference import BeliefPropagation, MeanField, Potentials
+from keras_rbm.inference import BeliefPropagation, MeanField
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3)).astype("float32")
@@ -31,24 +30,6 @@ def made(inference="exact", backbone=None, **compiled):
     compiled = compiled or {"loss": "binary_crossentropy"}
     randomize(crbm).compile(keras.optimizers.SGD(RATE), run_eagerly=True, **compiled)
     return crbm
-
-
-def test_the_loss_is_the_exact_cross_entropy():
-    """By enumerating each example's model."""
-    crbm = made()
-    kernel, visible_kernel, hidden_kernel, b, c = (
-        getattr(crbm, name).numpy().astype("float64")
-        for name in ("kernel", "visible_kernel", "hidden_kernel")
-        + ("visible_bias", "hidden_bias")
-    )
-    losses = []
-    for x, y in zip(X[:10], Y[:10], strict=True):
-        parts = kernel, x @ visible_kernel + b, x @ hidden_kernel + c
-        model = Enumerated(Potentials(*map(tf.constant, parts)))
-        p = model.p_visible @ model.v
-        losses.append(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)))
-    loss = crbm.train_on_batch(X[:10], Y[:10])
-    assert loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
 @pytest.mark.parametrize(

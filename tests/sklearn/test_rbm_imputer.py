@@ -104,16 +104,6 @@ def test_names_and_frames():
     assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
 
 
-def test_words_become_numbers_by_from_dataframe():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"size": [1.0, np.nan, 3.0], "kind": ["a", "b", None]})
-    with pytest.raises(ValueError, match="from_dataframe"):
-        brief().fit(frame)
-    rows, visible = keras_rbm.units.from_dataframe(frame)
-    full = brief(visible=visible).fit_transform(rows)
-    assert keras_rbm.units.to_dataframe(full, frame).notna().all(axis=None)
-
-
 def test_type_of_units_is_that_of_known_values():
     real = np.where(GAPS, np.nan, 2.0 * DATA)
     for data, kind in ((HOLED, "Bernoulli"), (real, "Gaussian")):

@@ -77,9 +77,11 @@ def by_sgd(rule="pcd", **options):
     return compiled(model, keras.optimizers.SGD(0.1, **options), rule=rule)
 
 
-#: Models whose steps are counted in several ways.
+X = np.random.default_rng(0).normal(size=(300, 6)).astype("float32")
+#: Models whose steps are counted in several ways, or whose prior is chosen by data.
 RUNS = {
     "accumulated gradients": lambda: by_sgd(gradient_accumulation_steps=8),
+    "chosen prior": lambda: compiled(keras_rbm.CRBM(2, seed=0)),
     "inner steps": lambda: by_sgd(keras_rbm.rules.SDCP(2, 1), momentum=0.5),
     "falling rate": lambda: compiled(keras_rbm.RBM(3, num_visible=6, seed=0)),
     "growing": lambda: compiled(
@@ -95,11 +97,12 @@ def resumable(name, folder, *callbacks, **options):
     model = RUNS[name]()
     backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
     options = {"batch_size": 10, "epochs": 5, "verbose": 0} | options
-    return model, model.fit(DATA, callbacks=[backup, *callbacks], **options).epoch
+    data = (X, X[:, :2] > 0.0) if model.conditional else (DATA,)
+    return model, model.fit(*data, callbacks=[backup, *callbacks], **options).epoch
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("name", quick(RUNS, *[*RUNS][:3]))
+@pytest.mark.parametrize("name", quick(RUNS, *[*RUNS][:4]))
 def test_a_resumed_run_is_the_same(name, tmp_path):
     """Batches count, neither updates nor gradients."""
     whole, _ = resumable(name, tmp_path / "whole")
@@ -108,6 +111,9 @@ def test_a_resumed_run_is_the_same(name, tmp_path):
     part, epochs = resumable(name, tmp_path / "part")
     assert epochs == [3, 4]
     assert_same(whole, part)
+    if name == "chosen prior":
+        priors = [model.kernel.regularizer.stddev for model in (whole, part)]
+        assert priors[0] == priors[1] > 0.55
 
 
 def test_a_resumed_run_may_have_other_batches(tmp_path):
