@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from model_test_case import run_file_test
 from same import assert_descends, assert_same, state, unchanged
-from small_models import batches, binary, compiled, fitted, randomized, slow
+from small_models import batches, binary, compiled, fitted, randomized
 
 import keras_rbm as kr
 from keras_rbm.units.bernoulli import BernoulliParameters
@@ -125,10 +125,7 @@ def test_a_frozen_backbone_stays():
     assert len(crbm.trainable_variables) == 5
 
 
-@pytest.mark.parametrize("mode", [None, slow("as_users_run")])
-def test_scores_samples_and_export(mode, tmp_path, request):
-    if mode:
-        request.getfixturevalue(mode)
+def test_scores_samples_and_export(tmp_path):
     crbm = fitted(compiled(made()), X, Y, validation_data=(X, Y), epochs=2)
     pipeline = batches(X, Y)
     fitted(crbm, pipeline)

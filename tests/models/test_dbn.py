@@ -169,8 +169,8 @@ def test_first_rbm_trained_on_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [batches(DATA), DATA], ids=["dataset", "array"])
-def test_two_replicas(data):
+def test_two_replicas():
+    data = batches(DATA)
     with two_cpus().scope():
         dbn = by_sgd(5, 4)
     histories = dbn.pretrain(data, epochs=2, validation_data=data, verbose=0)

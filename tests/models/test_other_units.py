@@ -212,10 +212,3 @@ def test_training_improves_the_bound(name, tmp_path):
     features = dbm.predict(data, verbose=0)
     assert features.shape == dbm.compute_output_shape(data.shape)
     run_file_test(dbm, data, folder=tmp_path)
-
-
-@pytest.mark.slow
-def test_annealing_of_a_deep_model_is_within_its_error():
-    dbm, _ = random_dbm("rectified")
-    z = dbm.log_partition("ais")
-    assert abs(z.value - dbm.log_partition("exact").value) < 4 * z.stderr

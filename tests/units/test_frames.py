@@ -149,9 +149,6 @@ def test_names_of_counts_in_any_collection(names):
     frame = pandas.DataFrame({"count": [0, 3, 1], "price": [1.5, 2.0, 3.0]})
     _, visible = units.from_dataframe(frame, counts=names(["count"]))
     assert repr(visible.parts[0][0]) == "Binomial(num_trials=3)"
-    assert repr(units.from_dataframe(frame, counts=None)[1]) == repr(
-        units.from_dataframe(frame)[1]
-    )
 
 
 def test_a_frame_with_words_is_told_where_to_go():

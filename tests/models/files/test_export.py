@@ -102,22 +102,6 @@ def test_served_values_are_the_live_models(name, tmp_path):
     np.testing.assert_array_equal(again.sample_stateful(*arguments)["visible"], first)
 
 
-@pytest.mark.parametrize("name", quick(["fitted_rbm", "dbn", "dbm"], "fitted_rbm"))
-def test_layer_of_an_exported_model(name, tmp_path):
-    """It is what the model is as a layer, as of what Keras itself exports."""
-    model = MODELS[name]()
-    model.export(tmp_path / "model")
-    for endpoint in ("serving_default", "transform"):
-        layer = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint=endpoint)
-        for rows in (1, 30):
-            features = layer(X[:rows])["features"]
-            np.testing.assert_allclose(features, model(X[:rows]), atol=1e-6)
-    layer = keras.layers.TFSMLayer(tmp_path / "model")
-    np.testing.assert_allclose(layer(X), model(X), atol=1e-6)
-    network = keras.Sequential([layer, keras.layers.Dense(2)])
-    assert network(X).shape == (len(X), 2)
-
-
 SCRIPT = """
 import sys
 sys.modules["keras_rbm"] = None  # to import it is an error
