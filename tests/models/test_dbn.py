@@ -271,7 +271,9 @@ def test_gaussian_data(visible):
     assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
     for rbm in dbn.rbms:
         rbm.kernel.assign(np.random.default_rng(0).normal(0, 1, rbm.kernel.shape))
-    features = keras.Sequential(dbn.to_classifier(2).layers[:-1])(data)
+    *layers, last, _ = dbn.to_classifier(2, dropout=0.1).layers
+    assert [layer.rate for layer in (*layers[::2], last)] == [0.1] * 3
+    features = keras.Sequential(layers)(data)
     np.testing.assert_allclose(features, dbn.predict(data, verbose=0), atol=1e-5)
 
 

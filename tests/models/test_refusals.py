@@ -373,6 +373,7 @@ REFUSALS = {
     # Mean field and Gibbs sampling ran away, to NaN or 1e15, without a word.
     (without_finite_z, ValueError): [
         (lambda m: m.predict(X, verbose=0), "positive definite"),
+        (lambda m: m.predict_map(X), "positive definite"),
         (lambda m: m.sample(X, steps=5), "positive definite"),
         (lambda m: m.log_partition(X, "mean_field"), "positive definite"),
     ],

@@ -1,4 +1,4 @@
-"""A CRBM as a classifier: scikit-learn's checks, classes and labels."""
+"""A CRBM as a classifier: classes and labels."""
 
 import pickle
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import keras_rbm
 from keras_rbm.sklearn import CRBMClassifier
@@ -19,13 +18,6 @@ LABELS = 1 * np.stack([X[:, 0] > 5.8, X[:, 1] > 3.0, X[:, 2] + X[:, 3] > 5.5], 1
 def brief(**kwargs):
     defaults = {"n_components": 4, "n_iter": 15, "random_state": 0}
     return CRBMClassifier(**defaults | kwargs)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([brief()])
-def test_checks_of_scikit_learn(estimator, check):
-    """None is excepted."""
-    check(estimator)
 
 
 def test_classes_of_words():

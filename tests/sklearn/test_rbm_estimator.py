@@ -1,4 +1,4 @@
-"""RBMs as scikit-learn estimators: its own checks, scores, weights there and back."""
+"""RBMs as scikit-learn estimators: checks of all, scores, weights there and back."""
 
 import importlib
 import pickle
@@ -17,7 +17,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import keras_rbm
-from keras_rbm.sklearn import RBMEstimator, from_bernoulli_rbm, to_bernoulli_rbm
+from keras_rbm.sklearn import (
+    CRBMClassifier,
+    RBMEstimator,
+    RBMImputer,
+    from_bernoulli_rbm,
+    to_bernoulli_rbm,
+)
 
 RNG = np.random.default_rng(0)
 DATA = (RNG.random((90, 6)) < [0.2, 0.8, 0.5, 0.5, 0.1, 0.9]).astype("float32")
@@ -29,7 +35,7 @@ def brief(**kwargs):
     return RBMEstimator(**defaults | kwargs)
 
 
-#: Of scikit-learn's checks these are of the default run.
+#: Of scikit-learn's checks of an `RBMEstimator` these are of the default run.
 QUICK = {
     "check_dict_unchanged",
     "check_estimators_nan_inf",
@@ -46,18 +52,22 @@ QUICK = {
 
 def others_slow(checks):
     names, pairs = checks.args
-    pairs = [
-        pytest.param(
-            estimator,
-            check,
-            marks=[] if check.func.__name__ in QUICK else pytest.mark.slow,
-        )
+    quick = [
+        check.func.__name__ in QUICK and type(estimator) is RBMEstimator
         for estimator, check in pairs
+    ]
+    pairs = [
+        pytest.param(*pair, marks=[] if is_quick else pytest.mark.slow)
+        for pair, is_quick in zip(pairs, quick, strict=True)
     ]
     return pytest.mark.parametrize(names, pairs, **checks.kwargs)
 
 
-@others_slow(parametrize_with_checks([brief()]))
+BRIEF = {"n_components": 4, "n_iter": 1, "random_state": 0}
+OTHERS = RBMImputer(batch_size=100, steps=10, **BRIEF), CRBMClassifier(**BRIEF)
+
+
+@others_slow(parametrize_with_checks([brief(), *OTHERS]))
 def test_checks_of_scikit_learn(estimator, check):
     """None is excepted."""
     check(estimator)

@@ -1,4 +1,4 @@
-"""Missing values in estimators: scikit-learn's checks, features, scores, gaps."""
+"""Missing values in estimators: features, scores, gaps."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from comparisons import assert_equal
 from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import keras_rbm
 from keras_rbm.sklearn import RBMEstimator, RBMImputer
@@ -28,13 +27,6 @@ def brief(**kwargs):
 
 def estimator(**kwargs):
     return RBMEstimator(**{"n_components": 4, "n_iter": 2, "random_state": 0, **kwargs})
-
-
-@pytest.mark.slow
-@parametrize_with_checks([brief()])
-def test_checks_of_scikit_learn(estimator, check):
-    """None is excepted."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
