@@ -205,6 +205,7 @@ FILES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 @pytest.mark.parametrize("name", quick(FILES, "RBM without a seed", "DBN", "label"))
 def test_a_file_goes_on_as_the_model(name, tmp_path):
     """The random state of the file counts, not that of the new process."""

@@ -78,6 +78,7 @@ def by_sgd(rule="pcd", **options):
 
 
 X = np.random.default_rng(0).normal(size=(300, 6)).astype("float32")
+HALVES = np.repeat(np.float32([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]), 25, 0)
 #: Models whose steps are counted in several ways, or whose prior is chosen by data.
 RUNS = {
     "accumulated gradients": lambda: by_sgd(gradient_accumulation_steps=8),
@@ -97,11 +98,14 @@ def resumable(name, folder, *callbacks, **options):
     model = RUNS[name]()
     backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
     options = {"batch_size": 10, "epochs": 5, "verbose": 0} | options
-    data = (X, X[:, :2] > 0.0) if model.conditional else (DATA,)
+    data = {"chosen prior": (X, X[:, :2] > 0.0), "growing": (HALVES,)}.get(
+        name, (DATA,)
+    )
     return model, model.fit(*data, callbacks=[backup, *callbacks], **options).epoch
 
 
 @pytest.mark.usefixtures("traced")
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
 @pytest.mark.parametrize("name", quick(RUNS, *[*RUNS][:4]))
 def test_a_resumed_run_is_the_same(name, tmp_path):
     """Batches count, neither updates nor gradients."""
