@@ -41,7 +41,11 @@ class ExactGradient(rules.LearningRule):
 
 
 class ExactFast(rules.FastPersistentContrastiveDivergence):
-    negative_phase = ExactGradient.negative_phase
+    """Moves its chains, and learns by the exact negative phase."""
+
+    def negative_phase(self, step):
+        super().negative_phase(step)
+        return ExactGradient.negative_phase(self, step)
 
 
 #: Rules of an RBM of binary units.
