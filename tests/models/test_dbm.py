@@ -12,8 +12,6 @@ from keras_rbm import DBM, inference, rules
 from keras_rbm.models.deep.dbm_layers import (
     TiedRBM,
     both_sides,
-    connections,
-    joint_kernel,
 )
 from keras_rbm.rules.forward_pass import ForwardPass
 

@@ -12,6 +12,7 @@ from small_models import compiled, fitted, quick
 from steps import gradients_of
 
 from keras_rbm import CRBM, DBM, RBM, inference, units
+from keras_rbm.models.layer_variables import visible_parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype("float32")
@@ -194,7 +195,7 @@ def test_bound_of_a_deep_model_is_below_the_exact_likelihood(name):
     z = dbm.log_partition("exact")
     bound = dbm.log_likelihood_bound(data[:5], z).numpy()
     posterior = inference.exact_log_partition(dbm.posterior(data[:5]))
-    visible = dbm._visible_parameters()
+    visible = visible_parameters(dbm)
     exact = inference.potentials.own_log_weight(visible, data[:5])
     exact = tf.cast(exact, tf.float64) + posterior - z.value
     assert np.all(exact - 0.3 < bound) and np.all(bound < exact + 1e-4)

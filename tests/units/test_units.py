@@ -11,8 +11,7 @@ from keras_rbm import random, units
 from keras_rbm.units.bernoulli import BernoulliParameters
 from keras_rbm.units.double_rectified import DoubleRectifiedParameters
 from keras_rbm.units.gaussian import GaussianParameters
-from keras_rbm.units.rectified import RectifiedParameters
-from keras_rbm.units.truncated import HalfGaussian
+from keras_rbm.units.rectified import HalfGaussian, RectifiedParameters
 from keras_rbm.units.unit import shrunk
 
 BIAS, LOG_PRECISION = tf.constant([0.3, -0.2]), tf.constant([0.4, -0.5])
