@@ -1,13 +1,12 @@
 """Stochastic spectral descent."""
 
 import math
-import numbers
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-#: Singular values up to this share of the largest count as zero.
+#: Singular values up to about this share of the largest count as zero.
 DROP_TOLERANCE = 1e-4
 #: A step multiplies small singular values by 15/8. More steps would raise dropped ones.
 MAX_STEPS = int(math.log(DROP_TOLERANCE) / math.log(8 / 15))
@@ -33,31 +32,19 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
     once, a third of each. As for SGD, useful rates are far higher. On small data sets
     and with small batches the method was seen to diverge [2].
 
-    Methods. A batch of B gives an RBM's kernel a gradient of rank ≤ 2B, so the polar
-    factor is that of its numerical range: `"svd"` drops singular values up to 1e-4 of
-    the largest. `"newton_schulz"` iterates `X ← (15 X - 10 XX'X + 3 (XX')²X) / 8`
-    from a scaled G until `‖X_{k+1} - X_k‖ ≤ 1e-3`, with matrix products only. It ends
-    after 14 steps, which bring a singular value of 1e-4 of the largest half-way to 1.
-    Values above about 1e-3 reach 1, those below 1e-5 stay near 0; between them, where
-    `"svd"` drops all or nothing, the factor is gradual. XLA compiles it. XLA's own SVD
-    takes seconds where TensorFlow's takes milliseconds, so `"svd"` needs
-    `compile(jit_compile=False)`; on a CPU it is the faster of the two.
+    The polar factor. A batch of B gives an RBM's kernel a gradient of rank ≤ 2B, so the
+    factor is that of its numerical range: singular values up to about 1e-4 of the
+    largest count as zero. It is found by matrix products only (`polar_factor`).
 
     Args:
-        learning_rate: float ≥ 0 or `keras.optimizers.schedules.LearningRateSchedule`;
-            the rate of all variables but matrices, and of `weight_decay` for all.
-        matrix_learning_rate: float ≥ 0, schedule or `None`. A float can be set again
-            at any time, like `learning_rate`.
-        method: str, `"newton_schulz"` or `"svd"`. Both compute in float32, or in
-            float64 for float64 gradients.
+        learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`; the
+            rate of all variables but matrices, and of `weight_decay` for all.
+        matrix_learning_rate: float ≥ 0 or `None`.
         **kwargs: as for every Keras optimizer: `weight_decay`, `clipnorm`, `use_ema`,
             `gradient_accumulation_steps`, `name` and so on.
 
     Raises:
-        TypeError: if a rate is neither a number nor a schedule; if a rate is assigned
-            although `matrix_learning_rate` was not created as a float.
-        ValueError: if a rate is negative or not finite, or the method is unknown; at
-            the first step, if XLA would compile `"svd"`.
+        ValueError: if `matrix_learning_rate` is negative or not finite.
 
     Example:
 
@@ -78,49 +65,17 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
     def __init__(
         self,
         learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 0.01,
-        matrix_learning_rate: float
-        | keras.optimizers.schedules.LearningRateSchedule
-        | None = None,
-        method: str = "newton_schulz",
+        matrix_learning_rate: float | None = None,
         **kwargs: Any,
     ) -> None:
-        learning_rate = _checked_rate("learning_rate", learning_rate)
-        if matrix_learning_rate is not None:
-            matrix_learning_rate = _checked_rate(
-                "matrix_learning_rate", matrix_learning_rate
-            )
-        if method not in list(_POLAR_FACTORS):
+        rate = matrix_learning_rate
+        if rate is not None and not 0 <= rate < math.inf:
             raise ValueError(
-                f"Expected a method among {sorted(_POLAR_FACTORS)}. Received: "
-                f"method={method!r}."
+                f"Expected a finite rate ≥ 0. Received: matrix_learning_rate={rate!r}. "
+                "Pass for example matrix_learning_rate=0.01."
             )
         super().__init__(learning_rate, **kwargs)
-        self.method = method
-        if isinstance(matrix_learning_rate, float):
-            matrix_learning_rate = self.add_variable(
-                shape=(),
-                initializer=keras.initializers.Constant(matrix_learning_rate),
-                aggregation="only_first_replica",
-                name="matrix_learning_rate",
-            )
-        self._matrix_learning_rate = matrix_learning_rate
-
-    @property
-    def matrix_learning_rate(self) -> keras.Variable | tf.Tensor | None:
-        """The rate of matrices: a variable, a schedule's current value, or `None`."""
-        rate = self._matrix_learning_rate
-        return rate(self._iterations) if _is_schedule(rate) else rate
-
-    @matrix_learning_rate.setter
-    def matrix_learning_rate(self, rate: float) -> None:
-        made_as_float = isinstance(self._matrix_learning_rate, keras.Variable)
-        if not made_as_float or _is_schedule(rate):
-            raise TypeError(
-                "Expected a float, for an optimizer made with a float "
-                f"matrix_learning_rate. Received: {rate!r} for one made with "
-                f"{self._matrix_learning_rate!r}. Make a new optimizer."
-            )
-        self._matrix_learning_rate.assign(_checked_rate("matrix_learning_rate", rate))
+        self.matrix_learning_rate = rate
 
     def update_step(
         self, gradient: tf.Tensor, variable: keras.Variable, learning_rate: tf.Tensor
@@ -138,58 +93,22 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         rate = self.matrix_learning_rate
         if rate is None:
             rate = learning_rate / min(gradient.shape)
-        polar = _POLAR_FACTORS[self.method](gradient)
+        polar = polar_factor(gradient)
         nuclear_norm = tf.reduce_sum(gradient * polar)
         return tf.cast(rate, gradient.dtype) * nuclear_norm * polar
 
     def get_config(self) -> dict[str, Any]:
-        rate = self._matrix_learning_rate
-        if _is_schedule(rate):
-            rate = keras.optimizers.schedules.serialize(rate)
-        elif rate is not None:
-            rate = float(rate.numpy())
-        own = {"matrix_learning_rate": rate, "method": self.method}
-        return super().get_config() | own
-
-    @classmethod
-    def from_config(
-        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
-    ) -> "StochasticSpectralDescent":
-        rate = config.get("matrix_learning_rate")
-        if isinstance(rate, dict):
-            rate = keras.optimizers.schedules.deserialize(rate, custom_objects)
-            config = config | {"matrix_learning_rate": rate}
-        return super().from_config(config, custom_objects)
+        rate = {"matrix_learning_rate": self.matrix_learning_rate}
+        return super().get_config() | rate
 
 
-def polar_factor_by_svd(matrix):
-    """Returns `U V'` of a matrix `U S V'`, without the directions that are dropped.
+def polar_factor(matrix):
+    """Approximates `U V'` of a matrix `U S V'`, by Newton-Schulz iterations.
 
-    Args:
-        matrix: float tensor (rows, columns), of zeros or of any rank.
-
-    Returns:
-        tensor (rows, columns); zeros for zeros.
-
-    Raises:
-        ValueError: if XLA would compile it.
-    """
-    # TensorFlow's only way to say whether XLA compiles what is being traced.
-    from tensorflow.python.ops import control_flow_util
-
-    if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
-        raise ValueError(
-            "Expected a step that XLA does not compile for method='svd'. Received: "
-            f"jit_compile on a matrix of shape {tuple(matrix.shape)}. Use "
-            "method='newton_schulz', or compile(jit_compile=False)."
-        )
-    s, u, v = tf.linalg.svd(matrix)
-    kept = tf.cast(s > DROP_TOLERANCE * s[0], matrix.dtype)
-    return tf.matmul(kept * u, v, transpose_b=True)
-
-
-def polar_factor_by_newton_schulz(matrix):
-    """Approximates `polar_factor_by_svd` by matrix products.
+    It iterates `X ← (15 X - 10 XX'X + 3 (XX')²X) / 8` from a scaled matrix until
+    `‖X_{k+1} - X_k‖ ≤ 1e-3`, and ends after 14 steps, which bring a singular value of
+    1e-4 of the largest half-way to 1. Values above about 1e-3 reach 1, those below 1e-5
+    stay near 0; between them the factor is gradual. It computes in the matrix' type.
 
     Args:
         matrix: float tensor (rows, columns) of known shape, of zeros or of any rank.
@@ -198,7 +117,7 @@ def polar_factor_by_newton_schulz(matrix):
         tensor (rows, columns); zeros for zeros.
     """
     if matrix.shape[0] > matrix.shape[1]:
-        return tf.transpose(polar_factor_by_newton_schulz(tf.transpose(matrix)))
+        return tf.transpose(polar_factor(tf.transpose(matrix)))
 
     def step(_, x):
         gram = tf.matmul(x, x, transpose_b=True)
@@ -218,30 +137,3 @@ def polar_factor_by_newton_schulz(matrix):
         (tf.constant(math.inf, x.dtype), x),
         maximum_iterations=MAX_STEPS,
     )[1]
-
-
-_POLAR_FACTORS = {
-    "newton_schulz": polar_factor_by_newton_schulz,
-    "svd": polar_factor_by_svd,
-}
-
-
-def _is_schedule(rate):
-    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
-
-
-def _checked_rate(name, rate):
-    """Returns a rate as float or schedule, or raises."""
-    if _is_schedule(rate):
-        return rate
-    if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
-        raise TypeError(
-            "Expected a float or a keras.optimizers.schedules.LearningRateSchedule. "
-            f"Received: {name}={rate!r}. Pass for example {name}=0.01."
-        )
-    if not 0 <= rate < math.inf:
-        raise ValueError(
-            f"Expected a finite rate ≥ 0. Received: {name}={rate!r}. Pass for example "
-            f"{name}=0.01."
-        )
-    return float(rate)

@@ -112,27 +112,6 @@ def cut(*args):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("last", "sentence"),
-    [
-        (-3.0, "still rose at 40, where growing was ended; the gap was -5.0 with 20, "),
-        (-6.0, "is largest at 20 units of 40, the running one at 20; the gap was "),
-    ],
-)
-def test_the_size_that_validation_data_ask_for(page_of, tmp_path, last, sentence):
-    names = ("validation", "validation_running", "test", "lower", "upper", "gap")
-    points = [
-        {"size": units, "units": units} | dict.fromkeys(names, value)
-        for units, value in ((20, -5.0), (40, last))
-    ]
-    settings = {"batch_size": 9, "samples": 9, "l2": 1, "halving": 9}
-    points[0]["seconds"] = points[1]["seconds"] = 60.0
-    run = {"set": "mnist", "start": "grow", "begin": 0, "points": points} | settings
-    record = json.dumps(run | {"temperatures": 9})
-    (tmp_path / "mnist.grow.0.json").write_text(record)
-    assert sentence in page_of("frank_wolfe", tmp_path)
-
-
 def test_what_is_done_and_what_is_missing(script, tmp_path, capsys):
     settings = {"set": "mnist", "start": "fw", "size": 2, "rate": 0.05, "epochs": 2}
     settings |= {"last_rate": 0.0, "batch_size": 50, "temperatures": 20}
@@ -154,11 +133,3 @@ def test_a_stage_ends_where_the_next_begins(script):
     stages = script.results.stages([second, {"start": "fw"}, first])
     sizes = [[point["size"] for point in stage["points"]] for stage in stages]
     assert sizes == [[20, 40], [60, 80]]
-
-
-def test_report_without_points(page_of, tmp_path):
-    records = tmp_path / "frank_wolfe"
-    records.mkdir()
-    empty = {"set": "mnist", "start": "grow", "begin": 0, "points": []}
-    (records / "mnist.grow.0.json").write_text(json.dumps(empty))
-    assert "## MNIST" in page_of("frank_wolfe", records)

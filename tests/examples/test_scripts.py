@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-import sklearn.datasets
 
 import keras_rbm as kr
 
@@ -87,7 +86,6 @@ def test_restore(run, tmp_path, task):
         ("belief_propagation", "--batch-size 2 --sweeps 1 --repeats 1"),
         ("gibbs_training", "--steps 24 --repeats 1"),
         ("sparse_rows", "--rows 300 --batch-size 50 --density 0.2"),
-        ("spectral_descent", "--batch_sizes 2 --repeats 1"),
     ],
 )
 def test_benchmarks_print_a_table(run_script, name, options):
@@ -213,20 +211,13 @@ def test_words(run_script, tmp_path):
     assert len(re.findall(r"^\| [ab]\d", shown, re.M)) == 2
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=SLOW)])
-def test_sklearn_pipeline(run_script, monkeypatch, request, whole):
-    load = sklearn.datasets.load_digits
-    if whole:
-        request.getfixturevalue("as_users_run")
-    else:
-        few = lambda **kwargs: tuple(part[:200] for part in load(**kwargs))  # noqa: E731
-        monkeypatch.setattr(sklearn.datasets, "load_digits", few)
-    options = "--search" if whole else "--components 8 --epochs 1"
-    shown = run_script("sklearn_pipeline.py", options)
+@SLOW
+@pytest.mark.usefixtures("as_users_run")
+def test_sklearn_pipeline(run_script):
+    shown = run_script("sklearn_pipeline.py", "--search")
     rows = re.findall(r"\| (\w[\w ]+) \| (0\.\d+) \| [\d.]+ \|", shown)
     raw, theirs, ours = (float(accuracy) for _, accuracy in rows)
     assert [name for name, _ in rows] == ["raw pixels", "BernoulliRBM", "RBMEstimator"]
-    if whole:
-        assert shown.count("rbm__rule") == 6
-        assert ours > raw + 0.1
-        assert ours > theirs - 0.02  # two standard errors of 360 digits are 0.026
+    assert shown.count("rbm__rule") == 6
+    assert ours > raw + 0.1
+    assert ours > theirs - 0.02  # two standard errors of 360 digits are 0.026

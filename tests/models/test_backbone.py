@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_test_case import run_file_test, two_cpus
+from model_test_case import run_file_test
 from same import assert_descends, assert_same, state, unchanged
-from small_models import batches, binary, compiled, fitted, randomized, slow
+from small_models import batches, binary, compiled, fitted, randomized
 
 import keras_rbm as kr
 from keras_rbm.units.bernoulli import BernoulliParameters
@@ -34,20 +34,6 @@ def with_dropout():
 
 def flat_dense(**options):
     return keras.Sequential([LAYERS.Flatten(), LAYERS.Dense(5, **options)])
-
-
-def same_name():
-    """Returns a network of two layers of one name."""
-
-    def tower(index):
-        inputs = keras.Input((4,))
-        layer = LAYERS.Dense(2, activation="tanh", name="kernel")
-        return keras.Model(inputs, layer(inputs), name=f"tower_{index}")
-
-    inputs = keras.Input((3, 3, 1))
-    flat = LAYERS.Flatten()(inputs)
-    parts = [tower(0)(flat[:, :4]), tower(1)(flat[:, 4:8])]
-    return keras.Model(inputs, LAYERS.Concatenate()(parts))
 
 
 def made(backbone=None, **kwargs):
@@ -88,14 +74,12 @@ def exact_gradients(crbm, x, y):
     [
         (network, 9),
         (lambda: network(pair=True), 10),
-        (same_name, 9),
         (lambda: flat_dense(kernel_regularizer=keras.regularizers.L2(1.0)), 7),
         (lambda: flat_dense(activity_regularizer="l2"), 7),
     ],
-    ids=["features", "pair", "layers of one name", "penalties", "losses of layers"],
+    ids=["features", "pair", "penalties", "losses of layers"],
 )
 def test_a_step_follows_the_exact_gradient(backbone, count):
-    """Gradients were found by the variables' paths, which were once equal."""
     crbm = compiled(random_crbm(backbone()), keras.optimizers.SGD(1.0))
     assert len(crbm.trainable_variables) == count
     assert_descends(crbm, exact_gradients(crbm, X, Y), X, Y, atol=1e-5)
@@ -123,17 +107,6 @@ def test_the_file_has_statistics_and_random_states_of_the_backbone(tmp_path):
     run_file_test(compiled(made(with_dropout())), X, Y, folder=tmp_path)
 
 
-@pytest.mark.slow
-def test_weights_have_them_too(tmp_path):
-    models = [made(with_dropout(), num_visible=4) for _ in range(2)]
-    for crbm in models:
-        crbm.build(X.shape)
-        compiled(crbm)
-    fitted(models[0], X, Y, epochs=2).save_weights(tmp_path / "crbm.weights.h5")
-    models[1].load_weights(tmp_path / "crbm.weights.h5")
-    assert_same(*[fitted(m, X, Y, epochs=3, initial_epoch=2) for m in models])
-
-
 def test_training_and_prediction_are_two_modes():
     crbm = made(with_dropout())
     fitted(compiled(crbm, keras.optimizers.SGD(0.0)), X, Y)
@@ -152,10 +125,7 @@ def test_a_frozen_backbone_stays():
     assert len(crbm.trainable_variables) == 5
 
 
-@pytest.mark.parametrize("mode", [None, slow("as_users_run")])
-def test_scores_samples_and_export(mode, tmp_path, request):
-    if mode:
-        request.getfixturevalue(mode)
+def test_scores_samples_and_export(tmp_path):
     crbm = fitted(compiled(made()), X, Y, validation_data=(X, Y), epochs=2)
     pipeline = batches(X, Y)
     fitted(crbm, pipeline)
@@ -191,17 +161,6 @@ def test_a_network_that_is_not_finite_changes_nothing():
     assert all(np.isfinite(v.numpy()).all() for v in crbm.trainable_variables)
 
 
-@pytest.mark.slow
-def test_two_replicas_learn_what_one_does():
-    weights = []
-    for strategy in (tf.distribute.get_strategy(), two_cpus()):
-        with strategy.scope():
-            crbm = compiled(made(num_visible=4), keras.optimizers.SGD(0.1))
-        fitted(crbm, X, Y, batch_size=20, shuffle=False)
-        weights.append([v.numpy() for v in crbm.trainable_variables])
-    assert_same(*weights, atol=1e-5)
-
-
 def test_metrics_change_no_weight():
     """They ran the network once more, with another mask and new statistics."""
     weights = []
@@ -228,15 +187,6 @@ def test_a_last_batch_is_not_filled():
 
 
 @pytest.mark.slow
-def test_reports_and_any_size():
-    crbm = made(LAYERS.GlobalAveragePooling2D(), num_visible=4)
-    crbm.build((None, None, None, 1))
-    assert "exact" in str(kr.score_report(crbm, X, Y))
-    for size in (3, 5):
-        assert crbm.predict(np.zeros((2, size, size, 1)), verbose=0).shape == (2, 4)
-
-
-@pytest.mark.slow
 def test_targets_may_be_pictures():
     """They are flattened wherever they are taken; datasets with either are alike."""
     x, y = X, Y.reshape(-1, 2, 2, 1)
@@ -248,14 +198,6 @@ def test_targets_may_be_pictures():
     flat, pictures = models
     assert_same(flat.weights, pictures.weights)
     assert flat.evaluate(x, Y, verbose=0) == pictures.evaluate(x, y, verbose=0)
-    crbm = fitted(compiled(made(), "sgd"), x, y, validation_data=(x, Y))
-    unknown = tf.data.Dataset.from_generator(
-        lambda: zip([x[:20], x[20:]], [y[:20], y[20:]], strict=True),
-        output_signature=tuple(
-            tf.TensorSpec((None, *shape)) for shape in ((3, 3, 1), (None, None, 1))
-        ),
-    )
-    fitted(crbm, unknown, steps_per_epoch=2)
     # Keras traces the two ranks as one.
     assert flat.evaluate(x, Y, verbose=0) == flat.evaluate(x, y, verbose=0)
     for method in ("free_energy", "log_likelihood"):

@@ -1,16 +1,13 @@
 """The conditional RBM against enumeration, and where its inference comes from."""
 
-import keras
 import numpy as np
 import pytest
 from brute_force import Enumerated
 from same import refused
 from small_models import binary, compiled, fitted, randomized
 
-import keras_rbm
 from keras_rbm import CRBM, inference
 
-RNG = np.random.default_rng(0)
 X, Y = binary(34, 5), binary(34, 6, seed=1)
 
 
@@ -131,38 +128,12 @@ def test_each_inference_as_users_run_it(name):
         np.testing.assert_allclose(crbm.predict(X, verbose=0), means, atol=tolerance)
 
 
-def test_metrics_see_the_prediction():
-    noisy = RNG.integers(0, 2, Y.shape).astype("float32")
-    metrics = [keras_rbm.metrics.PixelError()]
-    crbm = CRBM(4, seed=0)
-    compiled(
-        crbm, keras.optimizers.SGD(0.1), rule="maximum_likelihood", metrics=metrics
-    )
-    history = crbm.fit(noisy, Y, epochs=2, validation_data=(noisy, Y), verbose=0)
-    wrong = (crbm.predict(noisy, verbose=0) > 0.5) != Y
-    logs = crbm.evaluate(noisy, Y, return_dict=True, verbose=0)
-    assert logs["pixel_error"] == pytest.approx(100 * wrong.mean(), abs=1e-3)
-    assert history.history["val_pixel_error"][-1] == pytest.approx(100 * wrong.mean())
-
-
 def test_kernels_start_from_numbers_of_their_own():
     crbm = CRBM(6, num_visible=6, num_features=6, seed=0)
     kernels = [crbm.kernel, crbm.visible_kernel, crbm.hidden_kernel]
     flat = np.stack([kernel.numpy().ravel() for kernel in kernels])
     assert (np.abs(np.corrcoef(flat) - np.eye(3)) < 0.5).all()
     assert len(np.unique(flat)) == flat.size
-
-
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [(X, 0.3 + 0.4 * Y), (RNG.normal(0, 3, (34, 9)), Y)],
-    ids=["targets are probabilities", "features of any width and sign"],
-)
-def test_other_numbers(x, y):
-    crbm = by_likelihood(CRBM(4, seed=0))
-    history = crbm.fit(x, y, validation_data=[x, y], verbose=0).history
-    assert np.isfinite(history["loss"] + history["val_loss"]).all()
-    assert crbm.predict(x, verbose=0).shape == y.shape
 
 
 def test_inference_can_be_exchanged_after_training():

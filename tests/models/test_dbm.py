@@ -1,22 +1,17 @@
-import itertools
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states
-from model_test_case import two_cpus
 from same import assert_same, refused, unchanged
 from small_models import binary, compiled, fitted, quick, randomized, reloaded
-from steps import gradients_of, step_of
+from steps import step_of
 
 import keras_rbm
 from keras_rbm import DBM, inference, rules
 from keras_rbm.models.deep.dbm_layers import (
     TiedRBM,
     both_sides,
-    connections,
-    joint_kernel,
 )
 from keras_rbm.rules.forward_pass import ForwardPass
 
@@ -66,21 +61,6 @@ def number_of(rows):
 
 def mean_bound(dbm, data):
     return np.mean(dbm.log_likelihood_bound(data, "exact"))
-
-
-@pytest.mark.parametrize("sizes", SIZES)
-def test_joint_kernel_and_layers_are_inverse(sizes):
-    rng = np.random.default_rng(0)
-    pairs = itertools.pairwise(sizes)
-    kernels = [tf.constant(rng.normal(size=pair), tf.float32) for pair in pairs]
-    joint = joint_kernel(kernels)
-    assert joint.shape == (sum(sizes[0::2]), sum(sizes[1::2]))
-    assert_same(kernels, layer_kernels(joint, sizes))
-    mask = connections(sizes)
-    if len(sizes) == 3:
-        assert mask is None
-    else:
-        np.testing.assert_array_equal(mask != 0, joint != 0)
 
 
 @SOME_SIZES
@@ -189,34 +169,6 @@ def test_training_climbs_the_likelihood(centered):
     assert history["loss"][-1] < 0.5 * history["loss"][0]
 
 
-def test_exact_gradient_is_the_likelihoods():
-    dbm = random_dbm(5, 1, 3, inference=BELIEF_PROPAGATION)
-    potentials = dbm.potentials()
-    _, positive = positive_phase(dbm, tf.fill([34], 1 / 34))
-    states = tf.constant(binary_states(potentials.num_visible), tf.float32)
-    p = tf.nn.softmax(-potentials.free_energy(states))
-    negative = inference.conditional_moments(potentials, states, p)
-    variables = dbm.trainable_variables
-    before = [variable.numpy() for variable in variables]
-    compiled(dbm, keras.optimizers.SGD(1.0), rule="pcd")._build_training()
-    dbm.learner.descend([*gradients_of(dbm, positive, negative).values()])
-    after = [variable.numpy() for variable in variables]
-    for variable, old in zip(variables, before, strict=True):
-        variable.assign(old)
-    for variable, old, new in zip(variables, before, after, strict=True):
-        place = tuple(size - 1 for size in variable.shape)
-        likelihoods = []
-        for change in (1e-2, -1e-2):
-            value = old.copy()
-            value[place] += change
-            variable.assign(value)
-            likelihoods.append(exact_log_likelihood(dbm)[1][number_of(DATA)].mean())
-        variable.assign(old)
-        want = (likelihoods[0] - likelihoods[1]) / 2e-2
-        step = new[place] - old[place]
-        assert step == pytest.approx(want, abs=2e-4), variable.name
-
-
 def test_samples_have_the_models_distribution():
     dbm = random_dbm(3, 2, 2)
     _, truth = exact_log_likelihood(dbm)
@@ -282,7 +234,7 @@ def test_centered_gradient_is_that_of_each_layer():
         np.testing.assert_allclose(got, want, atol=1e-5)
 
 
-def test_library_callbacks_and_plots():
+def test_callbacks_score_the_bound():
     dbm = compiled(DBM([4, 3], num_visible=9, seed=0), "sgd", rule="pcd")
     data = np.eye(9, dtype="float32")
     score = keras_rbm.callbacks.LogLikelihood(data)
@@ -290,8 +242,6 @@ def test_library_callbacks_and_plots():
     z = dbm.log_partition("bidirectional")
     bound = np.mean(dbm.log_likelihood_bound(data, z))
     assert history["log_likelihood"][0] == pytest.approx(bound, abs=1e-5)
-    title = keras_rbm.plots.filters(dbm).axes[0].get_title()
-    assert title == "Filters of 4 hidden units"
 
 
 def test_unconnected_layers_stay_so():
@@ -387,28 +337,6 @@ def test_saved_layer_of_pretraining_keeps_its_copies(tmp_path):
     assert rbm.sample is None and rbm.log_partition is None
 
 
-@pytest.mark.slow
-def test_pretraining_under_a_strategy():
-    with two_cpus().scope():
-        dbm = compiled(DBM([4, 3], num_visible=5), "sgd", rule="pcd")
-    dbm.pretrain(DATA, verbose=0)
-    for variable in dbm.trainable_variables:
-        first, second = (v.numpy() for v in variable.value.values)
-        np.testing.assert_array_equal(first, second)
-
-
-def test_inference_is_exchanged():
-    dbm = random_dbm(5, 4, 3)
-    before = dbm.predict(DATA, verbose=0)
-    dbm.inference = "sum_product"
-    after = dbm.predict(DATA, verbose=0)
-    assert (abs(after - before) > 1e-4).any()
-    with refused("yields marginals"):
-        dbm.inference = "max_product"
-    assert isinstance(dbm.inference, inference.BeliefPropagation)
-    np.testing.assert_allclose(after, dbm(DATA), atol=1e-6)
-
-
 def test_initializer_may_be_a_function():
     dbm = DBM([4, 3], num_visible=5, kernel_initializer=lambda shape, dtype: 2.0)
     assert all((np.asarray(kernel) == 2.0).all() for kernel in dbm.kernels)
@@ -422,9 +350,6 @@ def test_classifier_starts_with_the_model(sizes):
     top = keras.Model(network.inputs, network.layers[-1].input)
     features = dbm.predict(DATA, verbose=0)[:, -sizes[-1] :]
     np.testing.assert_allclose(top.predict(DATA, verbose=0), features, atol=1e-4)
-    loss = "sparse_categorical_crossentropy"
-    compiled(network, keras.optimizers.Adam(0.03), loss)
+    compiled(network, "sgd", "sparse_categorical_crossentropy")
     with unchanged(dbm):
-        history = network.fit(DATA, DATA[:, 0].astype(int), epochs=20, verbose=0)
-    losses = history.history["loss"]
-    assert losses[-1] < 0.8 * losses[0]
+        network.fit(DATA, DATA[:, 0].astype(int), verbose=0)

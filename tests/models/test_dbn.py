@@ -169,8 +169,8 @@ def test_first_rbm_trained_on_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [batches(DATA), DATA], ids=["dataset", "array"])
-def test_two_replicas(data):
+def test_two_replicas():
+    data = batches(DATA)
     with two_cpus().scope():
         dbn = by_sgd(5, 4)
     histories = dbn.pretrain(data, epochs=2, validation_data=data, verbose=0)
@@ -259,20 +259,6 @@ def test_each_rbm_has_its_own_rule_optimizer_and_callbacks():
     assert seen == [0, 1, 1]
 
 
-@pytest.mark.slow
-def test_classifier_starts_with_the_stack():
-    dbn = fitted(by_sgd(5, 4), DATA)
-    network = dbn.to_classifier(3, dropout=0.1)
-    features = keras.Sequential(network.layers[:-2])(DATA)
-    np.testing.assert_allclose(features, dbn.predict(DATA, verbose=0), atol=1e-6)
-    labels, loss = DATA[:, 0].astype(int), "sparse_categorical_crossentropy"
-    compiled(network, keras.optimizers.Adam(0.1), loss, metrics=["accuracy"])
-    before = dbn.rbms[0].kernel.numpy()
-    fitted(network, DATA, labels, epochs=25)
-    assert network.evaluate(DATA, labels, verbose=0)[1] > 0.9
-    np.testing.assert_array_equal(before, dbn.rbms[0].kernel)
-
-
 @pytest.mark.parametrize(
     "visible", ["gaussian", units.Gaussian(standardize=True)], ids=["plain", "scaled"]
 )
@@ -285,7 +271,9 @@ def test_gaussian_data(visible):
     assert np.isfinite(dbn.log_likelihood_bound(data, "exact")).all()
     for rbm in dbn.rbms:
         rbm.kernel.assign(np.random.default_rng(0).normal(0, 1, rbm.kernel.shape))
-    features = keras.Sequential(dbn.to_classifier(2).layers[:-1])(data)
+    *layers, last, _ = dbn.to_classifier(2, dropout=0.1).layers
+    assert [layer.rate for layer in (*layers[::2], last)] == [0.1] * 3
+    features = keras.Sequential(layers)(data)
     np.testing.assert_allclose(features, dbn.predict(data, verbose=0), atol=1e-5)
 
 
@@ -301,15 +289,6 @@ def test_many_rows_are_scored_in_parts():
     assert abs(np.mean(bounds[1000:] - again)) < 5 * error
     whole, part = dbn.reconstruct(rows)[1000:], dbn.reconstruct(rows[1000:])
     np.testing.assert_allclose(whole, part, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_validation_split_is_the_end_of_the_data():
-    dbn, same = by_sgd(5, 4), by_sgd(5, 4)
-    split = dbn.fit(DATA, validation_split=0.25, verbose=0).history
-    whole = same.fit(DATA[:30], validation_data=DATA[30:], verbose=0).history
-    assert split["val_loss"] == pytest.approx(whole["val_loss"])
-    assert len(split["val_loss"]) == 2
 
 
 def test_history_of_all_layers():

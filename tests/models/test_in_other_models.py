@@ -19,25 +19,6 @@ LAYERS = {
 }
 
 
-@keras.saving.register_keras_serializable("tests")
-class Network(keras.Model):
-    """A subclassed model with a layer of its own choice."""
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(**kwargs)
-        self.layer, self.dense = layer, keras.layers.Dense(1, "linear", True, "ones")
-
-    def call(self, inputs):
-        return self.dense(self.layer(inputs))
-
-    def get_config(self):
-        return {"layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(keras.saving.deserialize_keras_object(config["layer"]))
-
-
 def sequential(*layers):
     dense = keras.layers.Dense(1, kernel_initializer="ones")
     return keras.Sequential([*layers, dense])
@@ -45,9 +26,7 @@ def sequential(*layers):
 
 OUTER = {
     "sequential": sequential,
-    "subclass": Network,
     "flatten": lambda layer: sequential(keras.layers.Flatten(), layer),
-    "rescaling": lambda layer: sequential(keras.layers.Rescaling(1.0), layer),
 }
 PAIRS = itertools.product(LAYERS, OUTER)
 
@@ -70,30 +49,6 @@ def test_built_by_the_first_fit_of_another_model(pair, tmp_path):
         losses.append(history["loss"])
     np.testing.assert_allclose(*losses, rtol=1e-5)
     np.testing.assert_array_equal(reloaded(model, tmp_path)(x), model(x))
-
-
-def test_in_every_step_of_a_sequence():
-    steps = np.stack([X, 1.0 - X], 1)
-    distributed = keras.layers.TimeDistributed(kr.RBM(4, seed=0))
-    model = sequential(distributed, keras.layers.Flatten())
-    fitted(compiled(model, "adam", "mse"), steps, Y)
-    features = distributed(steps)
-    np.testing.assert_allclose(features[:, 1], distributed.layer(1.0 - X), rtol=1e-6)
-
-
-def test_frozen_shared_and_cloned():
-    rbm = kr.RBM(4, num_visible=6, seed=0)
-    rbm.trainable = False
-    one, two = keras.Input((6,)), keras.Input((6,))
-    outputs = keras.layers.Dense(1)(keras.layers.Concatenate()([rbm(one), rbm(two)]))
-    model = compiled(keras.Model([one, two], outputs), "adam", "mse")
-    kernel = rbm.kernel.numpy()
-    fitted(model, [X, 1.0 - X], Y)
-    np.testing.assert_array_equal(rbm.kernel, kernel)
-    assert len(model.trainable_variables) == 2
-    clone = keras.models.clone_model(model)
-    clone.set_weights(model.get_weights())
-    np.testing.assert_array_equal(clone([X, X]), model([X, X]))
 
 
 def grown(units):

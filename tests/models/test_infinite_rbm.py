@@ -73,18 +73,6 @@ def test_a_new_model_is_independent_pixels():
     assert model.hidden_units == 1
 
 
-def test_to_rbm():
-    model = made()
-    model.adapt(DATA)
-    rbm = model.to_rbm()
-    assert isinstance(rbm, keras_rbm.RBM) and rbm.hidden_units == 2
-    energies = [each.free_energy(DATA) for each in (rbm, model)]
-    np.testing.assert_allclose(*energies, rtol=1e-5)
-    z = [each.log_partition("exact").value for each in (rbm, model)]
-    np.testing.assert_allclose(*z, rtol=1e-6)
-    np.testing.assert_array_equal(rbm.base_rate, model.base_rate)
-
-
 def test_from_rbm_and_back():
     rbm = keras_rbm.RBM(3, num_visible=6, seed=2)
     rbm.adapt(DATA)
@@ -124,16 +112,6 @@ def test_capacity_costs_nothing_but_memory():
     np.testing.assert_array_equal(in_graph, [6, 2])
     assert isinstance(model.potentials().hidden, BernoulliParameters)
     assert inference.exact_moments(model.potentials()).kernel.shape == (6, 2)
-
-
-def test_files_and_configs(tmp_path):
-    model = made()
-    again = reloaded(model, tmp_path)
-    assert again.hidden_units == 2
-    np.testing.assert_array_equal(again.free_energy(DATA), model.free_energy(DATA))
-    new = InfiniteRBM(5, seed=1)
-    again = InfiniteRBM.from_config(new.get_config())
-    assert not again.built and again.get_config() == new.get_config()
 
 
 def test_each_rule_has_its_own_samples(tmp_path):

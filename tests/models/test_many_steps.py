@@ -68,14 +68,6 @@ def test_weights_do_not_depend_on_how_many_steps_a_program_takes(name):
         assert_same(variables_of(MODELS[name], **options), many)
 
 
-@pytest.mark.slow
-def test_weights_do_not_depend_on_it_with_xla(as_users_run):
-    weights = np.random.default_rng(1).random(75).astype("float32")
-    many = variables_of(rbm, weights=weights)
-    assert_same(variables_of(rbm, weights=weights, callbacks=[Look()]), many)
-    assert (variables_of(rbm)[0] != many[0]).any()
-
-
 def test_a_callback_gets_each_batch_it_asks_for():
     look = Look()
     variables_of(rbm, callbacks=[look])
@@ -193,9 +185,3 @@ class OwnFunction(kr.RBM):
 def test_a_subclass_with_a_step_of_its_own(cls):
     model = fitted(rbm(cls=cls), ROWS, batch_size=10)
     assert int(model.optimizer.iterations) == 8
-
-
-def test_fit_in_the_scope_of_a_strategy_of_one_device():
-    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        model = fitted(rbm(), ROWS, batch_size=10)
-    assert int(model.optimizer.iterations.numpy()) == 8

@@ -287,6 +287,9 @@ def test_samples_keep_what_is_given():
     samples = rbm.sample(400, initial_visible=rows, steps=20).numpy()
     assert (samples[:200, [0, 2]] == [1, 0]).all()
     assert 0.0 < samples[:200, 1].mean() < 1.0
+    options = {"initial_visible": rows, "steps": 20, "seed": 1}
+    traced = tf.function(lambda: rbm.sample(400, **options))
+    np.testing.assert_array_equal(traced(), rbm.sample(400, **options))
     assert (samples[200:] == 1.0).all()  # known, as the rest of the others
     moved = rbm.sample(400, initial_visible=np.ones((400, 4)), steps=20).numpy()
     assert moved.min() == 0.0  # nothing was NaN, so these are states to start from

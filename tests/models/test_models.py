@@ -40,6 +40,14 @@ class ExactGradient(rules.LearningRule):
         return inference.conditional_moments(step.potentials, states, p / total)
 
 
+class ExactFast(rules.FastPersistentContrastiveDivergence):
+    """Moves its chains, and learns by the exact negative phase."""
+
+    def negative_phase(self, step):
+        super().negative_phase(step)
+        return ExactGradient.negative_phase(self, step)
+
+
 #: Rules of an RBM of binary units.
 RULES = {
     "cd": rules.ContrastiveDivergence,
@@ -50,6 +58,10 @@ RULES = {
     "centered-cd": lambda: rules.ContrastiveDivergence(centered=True),
     "centered-sdcp": lambda: rules.SDCP(2, 1, centered=True),
     "fpcd": lambda: rules.FastPersistentContrastiveDivergence(num_chains=7),
+    "maximum likelihood": lambda: rules.MaximumLikelihood("exact"),
+    "tempering": lambda: rules.ParallelTempering(
+        2, num_chains=7, num_replicas=4, num_ladders=3
+    ),
 }
 #: Rules of a conditional model, by inference, and whether they draw.
 CONDITIONAL = {
@@ -65,6 +77,7 @@ CONDITIONAL = {
         True,
     ),
     "SDCP": ("mean_field", lambda: rules.SDCP(2, 1), True),
+    "marginal loss": ("exact", rules.MarginalLoss, False),
 }
 
 
@@ -116,13 +129,15 @@ EXACT = {
     )
     for centered in (False, True)
 }
+EXACT["fast"] = EXACT["centered=True"][0], lambda: ExactFast(1, 7, 0.3, 0.8), BINARY
 EXACT["MLE-MF"] = conditional("mean_field"), rules.MaximumLikelihood, NARROW, BINARY
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_model_with_a_rule_that_draws_nothing(name):
-    with keras.saving.custom_object_scope({"ExactGradient": ExactGradient}):
+    own = {cls.__name__: cls for cls in (ExactGradient, ExactFast)}
+    with keras.saving.custom_object_scope(own):
         run_model_test(*EXACT[name], stochastic=False, weights_everywhere=True)
 
 
@@ -171,6 +186,7 @@ def test_model_with_its_defaults(name, tmp_path):
     np.testing.assert_array_equal(*predictions)
 
 
+LABELED = units.Joined([("bernoulli", 5), (units.Categorical(2), 1)])
 FILES = {
     "RBM": (lambda: RBM(4, seed=1), rules.PersistentContrastiveDivergence),
     "RBM without a seed": (lambda: RBM(4), rules.PersistentContrastiveDivergence),
@@ -182,6 +198,10 @@ FILES = {
         lambda: DBM([4, 3, 2], inference="belief_propagation", seed=1),
         rules.PersistentContrastiveDivergence,
     ),
+    "label": (
+        lambda: RBM(4, visible=LABELED, seed=1),
+        lambda: rules.HybridDiscriminative(0.1, "pcd"),
+    ),
     "growing": (
         lambda: InfiniteRBM(8, seed=0),
         lambda: rules.FrankWolfe(num_samples=50),
@@ -189,7 +209,8 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", quick(FILES, "RBM without a seed", "DBN"))
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
+@pytest.mark.parametrize("name", quick(FILES, "RBM without a seed", "DBN", "label"))
 def test_a_file_goes_on_as_the_model(name, tmp_path):
     """The random state of the file counts, not that of the new process."""
     make, rule = FILES[name]
@@ -200,15 +221,21 @@ def test_a_file_goes_on_as_the_model(name, tmp_path):
     assert not any(part.compiled for part in getattr(bare, "rbms", [bare]))
 
 
-@pytest.mark.parametrize("name", ["CRBM", "DBM"])
+@pytest.mark.parametrize("name", ["RBM", "CRBM", "DBM"])
 def test_half_precision(name):
-    """Variables stay float32, and outputs are near those of full precision."""
+    """Variables stay float32, and outputs are near those of full precision.
+
+    Scores are of the weights, so they are the same.
+    """
     model = compiled(MODELS[name](seed=0, dtype="mixed_bfloat16"), metrics=["mse"])
     history = model.fit(*pairs(name), batch_size=200, verbose=0).history
     assert np.isfinite(history["loss"] + history["mse"]).all()
     assert model.kernel.dtype == "float32"
     whole = type(model).from_config(model.get_config() | {"dtype": "float32"})
     whole.set_weights(model.get_weights())
+    if name == "RBM":
+        energies = [each.free_energy(DATA) for each in (model, whole)]
+        np.testing.assert_array_equal(*energies)
     method = "predict_on_batch" if name == "CRBM" else "reconstruct"
     found = [np.float32(getattr(each, method)(DATA)) for each in (model, whole)]
     np.testing.assert_allclose(*found, atol=0.02)

@@ -6,14 +6,12 @@ import pytest
 import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
 from same import state
-from sklearn.datasets import load_digits
-from small_models import binary, compiled, fitted, reloaded, slow
+from small_models import binary, compiled, fitted, slow
 from steps import gradients_of, step_of
 
 import keras_rbm
-from keras_rbm import RBM, inference, units
+from keras_rbm import RBM, inference
 
-RNG = np.random.default_rng(0)
 DATA = binary(34)
 
 
@@ -90,35 +88,6 @@ def test_sample():
     np.testing.assert_array_equal(*again)
     start = model.sample(34, steps=0, initial_visible=DATA)
     np.testing.assert_array_equal(start, DATA)
-    options = {"steps": 20, "seed": 1}
-    gaps = np.where(np.arange(6) < 3, DATA, np.nan)
-    completed = model.sample(34, initial_visible=gaps, **options)
-    np.testing.assert_array_equal(completed[:, :3], DATA[:, :3])
-    assert set(np.unique(completed)) == {0.0, 1.0}
-    traced = tf.function(lambda x: model.sample(34, initial_visible=x, **options))
-    np.testing.assert_array_equal(traced(gaps.astype("float32")), completed)
-
-
-def test_as_a_layer_it_fine_tunes(recwarn, tmp_path):
-    digits = load_digits()
-    x, y = (digits.data / 16).astype("float32")[:600], digits.target[:600]
-    model = RBM(32, seed=0)
-    model.adapt(x)
-    fitted(compiled(model, keras.optimizers.SGD(0.1)), x, epochs=3)
-    before = [weight.numpy() for weight in model.weights]
-    classifier = keras.Sequential([model, keras.layers.Dense(10, "softmax")])
-    loss = "sparse_categorical_crossentropy"
-    compiled(classifier, keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
-    history = classifier.fit(x, y, epochs=8, verbose=0).history
-    assert history["accuracy"][-1] > 0.85
-    kernel, visible_bias, hidden_bias, *_ = model.weights
-    assert (kernel.numpy() != before[0]).any()
-    assert (hidden_bias.numpy() != before[2]).any()
-    np.testing.assert_array_equal(visible_bias, before[1])
-    assert not [w for w in recwarn if "radients" in str(w.message)]
-    again = reloaded(classifier, tmp_path)
-    found = [network.predict(x, verbose=0) for network in (classifier, again)]
-    np.testing.assert_allclose(*found, rtol=1e-6)
 
 
 def mean_likelihood(model, data):
@@ -160,30 +129,6 @@ def test_validation_split_takes_the_last_rows():
     np.testing.assert_allclose(history.history["val_loss"], loss, rtol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("visible", ["bernoulli", "gaussian"])
-def test_mixed_precision_trains_without_nan(policy, visible):
-    keras.config.set_dtype_policy(policy)
-    data = DATA if visible == "bernoulli" else DATA - 0.5
-    model = RBM(8, visible=visible, seed=0)
-    model.adapt(data)
-    jit = visible == "gaussian"
-    compiled(model, keras.optimizers.SGD(0.01), rule="pcd", jit_compile=jit)
-    history = model.fit(data, epochs=20, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-    assert model.kernel.dtype == "float32"
-    assert model.predict(data, verbose=0).dtype == policy.removeprefix("mixed_")
-    assert np.isfinite(model.free_energy(data)).all()
-    # Scores are of the weights, which are float32.
-    full = RBM(8, visible=visible, num_visible=6, dtype="float32")
-    full.set_weights(model.get_weights())
-    for method in ("exact", "ais"):
-        z, expected = (m.log_partition(method, precision=9.0) for m in (model, full))
-        np.testing.assert_array_equal(z.value, expected.value)
-    np.testing.assert_array_equal(model.free_energy(data), full.free_energy(data))
-
-
 @pytest.mark.filterwarnings("ignore:Training has diverged")  # it began so
 @pytest.mark.parametrize(
     ("weight", "fill"), [(50.0, 0.0), (-50.0, 1.0), slow(0.0, 1.0)]
@@ -203,18 +148,3 @@ def test_extreme_weights_and_data_stay_finite(weight, fill):
     negative = model.rule.negative_phase(step)
     gradients = gradients_of(model, positive, negative).values()
     assert all(np.isfinite(gradient).all() for gradient in gradients)
-
-
-def test_gaussian_units_learn_correlated_data():
-    mixing = RNG.normal(size=(3, 3))
-    data = (RNG.normal(size=(2000, 3)) @ mixing + [5.0, -3.0, 0.0]).astype("float32")
-    model = RBM(6, visible=units.Gaussian(standardize=True), seed=0)
-    model.adapt(data)
-    before = mean_likelihood(model, data)
-    schedule = keras.optimizers.schedules.CosineDecay(0.02, 600)
-    compiled(model, keras.optimizers.Adam(schedule), rule="pcd")
-    fitted(model, data, epochs=30, batch_size=100)
-    assert mean_likelihood(model, data) > before + 0.2
-    samples = model.sample(4000, steps=200, seed=1).numpy()
-    np.testing.assert_allclose(samples.mean(0), data.mean(0), atol=0.3)
-    np.testing.assert_allclose(np.cov(samples.T), np.cov(data.T), atol=1.0)

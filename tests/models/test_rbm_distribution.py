@@ -2,13 +2,11 @@
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
 from brute_force import binary_states
 from small_models import randomized
 
 import keras_rbm as kr
 
-tfd = tfp.distributions
 STATES = binary_states(5).astype("float32")
 
 
@@ -63,19 +61,3 @@ def test_real_units():
         tape.watch(samples)
         scores = distribution.log_prob(samples)
     assert np.isfinite(tape.gradient(scores, samples)).all()
-
-
-def test_in_other_distributions():
-    distribution, states = made().distribution("exact", steps=5), STATES[:4]
-    scores = distribution.log_prob(states)
-    several = tfd.Independent(tfd.BatchBroadcast(distribution, [4]), 1)
-    np.testing.assert_allclose(several.log_prob(states), np.sum(scores), rtol=1e-6)
-    parts = tfd.Categorical(probs=[0.2, 0.8]), tfd.BatchBroadcast(distribution, [2])
-    mixture = tfd.MixtureSameFamily(*parts)
-    np.testing.assert_allclose(mixture.log_prob(states), scores, rtol=1e-5)
-    joint = tfd.JointDistributionSequential(
-        [distribution, lambda v: tfd.Normal(tf.reduce_sum(v, -1), 1.0)]
-    )
-    v, y = joint.sample(6, seed=0)
-    assert v.shape == (6, 5) and y.shape == (6,)
-    assert joint.log_prob([v, y]).shape == (6,)

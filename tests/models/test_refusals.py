@@ -20,7 +20,6 @@ NAN = np.where(np.eye(20, 6) == 1, np.nan, D)
 GAPS = np.float32([[0, np.nan, 1]])
 LABELS = np.arange(20) % 3
 PICTURES = np.random.default_rng(0).normal(size=(20, 3, 3, 1)).astype("float32")
-CENTERED = rules.ContrastiveDivergence(centered=True)
 ADAM_OF_TWO = keras.optimizers.Adam(gradient_accumulation_steps=2)
 
 
@@ -187,10 +186,8 @@ REFUSALS = {
         (lambda m: m.fit(D, class_weight={0: 1.0}), "class_weight"),
         (lambda m: m.fit(D, batch_size=0), "batch_size ≥ 1. Received: batch_size=0"),
         (lambda m: m.fit((D, D[:, 0])), "x as one array.*as x and y"),
-        (lambda m: m.fit(iter(())), "at least one batch"),
         (lambda m: m.fit(NAN), "missing='latent'"),
         (lambda m: m.sample(0), "num_samples ≥ 1. Received: num_samples=0"),
-        (lambda m: m.sample(2.5), "int num_samples ≥ 1"),
         (lambda m: m.sample(2, steps=-1), "steps ≥ 0. Received: steps=-1"),
         (lambda m: m.sample(3, initial_visible=D), r"of shape \(3, 6\).*\(20, 6\)"),
         (lambda m: m.sample(2, seed="a"), "seed to be an int.*seed='a'"),
@@ -202,7 +199,6 @@ REFUSALS = {
         (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
         (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
         (lambda m: m.compile("sgd", rule="max_margin"), "Use a CRBM"),
-        (lambda m: m.compile("sgd", rule="cd_perceptron"), "Use a CRBM"),
         (lambda m: m.compile(rule=rbm().rule), "new rule object for each model"),
         (lambda m: m(D[:, :3]), r"have value 6.*\(20, 3\)"),
         (lambda m: m.predict(dataset(D[:, :3])), r"x of shape \(examples, 6\)"),
@@ -219,22 +215,17 @@ REFUSALS = {
         (lambda m: m.fit(D, shuffle=D), EXPECTED),
         (lambda m: m.fit(tf.sparse.from_dense(D[0])), EXPECTED),
         (lambda m: m.fit(tf.ragged.constant([[0.0], [0.0, 1.0]])), EXPECTED),
-        (lambda m: m.evaluate(D, batch_size="10"), EXPECTED),
         (lambda m: m.evaluate(dataset(D), D), EXPECTED),
-        (lambda m: m.predict(D, batch_size=0), EXPECTED),
         (lambda m: m.predict(batches(D).take(0)), EXPECTED),
-        (lambda m: m.predict({1, 2}), EXPECTED),
         (lambda m: m.predict_on_batch(iter([D])), EXPECTED),
         (lambda m: m.free_energy(dataset({"x": D})), EXPECTED),
         (lambda m: m.log_likelihood(D, {"value": 1.0}), EXPECTED),
         (lambda m: m.sample(2, steps=tf.constant([1, 2])), EXPECTED),
-        (lambda m: m.sample(tf.constant(2.5)), EXPECTED),
         (lambda m: m.sample(2, method=D), EXPECTED),
         (lambda m: m.compile(metrics="mse"), EXPECTED),
         (lambda m: m.compile("steepest"), EXPECTED),
         (lambda m: m.compile(run_eagerly=D), EXPECTED),
         (lambda m: m.compile(jit_compile="yes"), EXPECTED),
-        (lambda m: m.export(3), EXPECTED),
         (lambda m: m.export(""), EXPECTED),
         (lambda m: m.load_weights("text"), EXPECTED),
         (lambda m: m.build(6), EXPECTED),
@@ -269,10 +260,8 @@ REFUSALS = {
         (lambda _: RBM(3, visible="softmax"), "Expected a unit type.*'softmax'"),
         (lambda _: RBM(3, dtype="float64"), "float32 variables.*'float64'"),
         (lambda _: RBM(2, missing="gone"), "Received: missing='gone'"),
-        (lambda _: CRBM(0), "Received: hidden_units=0"),
         (lambda _: CRBM(4, inference="magic"), "Received: 'magic'"),
         (lambda _: CRBM(4, num_features=0), "Received: num_features=0"),
-        (lambda _: CRBM(4).predict(X), "built model in predict"),
         (lambda _: CRBM(4).build((None, 5)), "num_visible="),
         (lambda _: CRBM(4, num_visible=6).build((None, 2, 2)), "Flatten"),
         (
@@ -282,20 +271,12 @@ REFUSALS = {
         (lambda _: CRBM(2, visible="rectified"), "hidden"),
         (lambda _: CRBM(8).compile("adam", "cd"), "which is a learning rule"),
         (lambda _: CRBM(8).compile("adam", rules.SDCP()), "which is a learning rule"),
-        (lambda _: crbm(inference="max_product"), "yields marginals"),
-        (lambda _: CRBM(2).compile(rule=CENTERED), "centered=True"),
         (lambda _: DBM([3]), "at least two"),
         (lambda _: DBM(3), "at least two"),
         (lambda _: DBM([3, 0]), "int hidden_units ≥ 1"),
         (lambda _: dbm(inference=BeliefPropagation("max_product")), "yields marginals"),
         (lambda _: dbm(inference=MeanField(starts=["input"])), "starts at the input"),
-        (
-            lambda _: dbm(hidden="spin", inference="sum_product"),
-            "'mean_field' for units",
-        ),
         (lambda _: dbm(hidden=["spin"]), "one hidden, or a list of 2"),
-        (lambda _: DBM([3, 2]).sample(2), "built model in sample"),
-        (lambda _: DBM([3, 2]).export("no"), "built model in export"),
         (lambda _: DBN([REAL_FEATURES]).to_classifier(2), "binary hidden units"),
         (lambda _: DBN([]), "at least one RBM"),
         (lambda _: DBN([RBM(3)] * 2), "each only once"),
@@ -315,11 +296,9 @@ REFUSALS = {
         (lambda _: CRBM(3, backbone=lambda x: x), "backbone"),
         (lambda _: DBN([RBM(3), LAYERS.Dense(3)]), "list of RBM"),
         (lambda _: DBN(RBM(3)), "list of RBM"),
-        (lambda _: DBN(None), "list of RBM"),
         (lambda _: InfiniteRBM(5, visible="spin"), "visible"),
         (lambda _: InfiniteRBM(5, hidden="spin"), "hidden"),
         (lambda _: InfiniteRBM.from_rbm(None, 5), "Expected an RBM or InfiniteRBM"),
-        (lambda _: InfiniteRBM.from_rbm(LAYERS.Dense(2), 5), "Expected an RBM or Inf"),
     ],
     (latent, ValueError): [
         (lambda m: m.fit(np.float32([[0, np.nan, 1]] * 2)), r"columns \[1\]"),
@@ -351,7 +330,6 @@ REFUSALS = {
         (lambda m: m.fit(X, D, validation_data=(X, D[:, :3])), "y of shape"),
         (lambda m: m.fit(X, D, validation_data=dataset(X, 2 * D)), "y, states"),
         (lambda m: m.fit(X, D, sample_weight=D), "each example"),
-        (lambda m: m.fit(X, D, sample_weight=2.0), "each example"),
         (lambda m: m.evaluate(X[:, :3], D), r"x of shape \(examples, 5\)"),
         (lambda m: m.evaluate(X), "fit\\(x, y\\)"),
         (lambda m: m.evaluate(dataset(X, D[:, :3])), "y of shape"),
@@ -367,11 +345,7 @@ REFUSALS = {
             TF_FUNCTION,
         ),
         (lambda m: m.sample(X, steps=-1), "Received: steps=-1"),
-        (lambda m: m.compile("sgd", rule="max_margin"), "mixed_product"),
-        (lambda m: m.compile("sgd", rule="pcd"), "its own model"),
-        (lambda m: m.compile("sgd", rule="magic"), "Received: 'magic'"),
         (lambda m: m.potentials(), "features=None"),
-        (lambda m: setattr(m, "inference", "max_product"), "marginals"),
     ],
     (crbm, TypeError): [
         (lambda m: m.fit(X.astype(str), D), "dtype <U"),
@@ -400,7 +374,6 @@ REFUSALS = {
     (without_finite_z, ValueError): [
         (lambda m: m.predict(X, verbose=0), "positive definite"),
         (lambda m: m.predict_map(X), "positive definite"),
-        (lambda m: m.predict_on_batch(X), "positive definite"),
         (lambda m: m.sample(X, steps=5), "positive definite"),
         (lambda m: m.log_partition(X, "mean_field"), "positive definite"),
     ],
@@ -429,7 +402,6 @@ REFUSALS = {
         (lambda m: m.compile(rule="maximum_likelihood"), "DBM"),
         (lambda m: m.compile(rule="max_margin"), "input"),
         (lambda m: m.compile(rule=sparse_rule()), "deep model"),
-        (lambda m: setattr(m, "inference", "max_product"), "yields marginals"),
     ],
     (categories, ValueError): [
         (lambda m: m.pretrain(D), "binary units in pretrain"),
@@ -466,12 +438,6 @@ REFUSALS = {
     ],
     (grown, EITHER): [
         *each(EXPECTED, lambda m, unit: m.insert_unit(*unit), BAD_UNITS),
-    ],
-    (lambda: grown(2), ValueError): [
-        (
-            lambda m: m.insert_unit(np.ones(6), 0.0),
-            "room for a unit.*from_rbm",
-        ),
     ],
     (of_new_units, ValueError): [
         *each("Expected", lambda m, x: m.fit(x), [X, D * 3, D * np.nan, D[0]]),

@@ -1,8 +1,6 @@
 """Programs of training steps that models of one kind share."""
 
 import functools
-import gc
-import weakref
 
 import keras
 import numpy as np
@@ -160,14 +158,6 @@ def test_rules_and_models_of_others_are_traced_each_time(counted):
             model, rule = make()
             fitted(model, rule=rule)
             assert len(counted) > number
-
-
-def test_a_program_keeps_no_model():
-    model = fitted(rbm())
-    kept = weakref.ref(model)
-    del model
-    gc.collect()
-    assert kept() is None
 
 
 def test_few_programs_are_kept(monkeypatch):

@@ -4,14 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import Enumerated
 from comparisons import assert_equal, assert_same_weights
-from model_test_case import run_rule_test
 from random_models import randomize
 
 import keras_rbm as kr
-from keras_rbm.inference import BeliefPropagation, MeanField, Potentials
-from keras_rbm.rules import MarginalLoss
+from keras_rbm.inference import BeliefPropagation, MeanField
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3)).astype("float32")
@@ -35,24 +32,6 @@ def made(inference="exact", backbone=None, **compiled):
     return crbm
 
 
-def test_the_loss_is_the_exact_cross_entropy():
-    """By enumerating each example's model."""
-    crbm = made()
-    kernel, visible_kernel, hidden_kernel, b, c = (
-        getattr(crbm, name).numpy().astype("float64")
-        for name in ("kernel", "visible_kernel", "hidden_kernel")
-        + ("visible_bias", "hidden_bias")
-    )
-    losses = []
-    for x, y in zip(X[:10], Y[:10], strict=True):
-        parts = kernel, x @ visible_kernel + b, x @ hidden_kernel + c
-        model = Enumerated(Potentials(*map(tf.constant, parts)))
-        p = model.p_visible @ model.v
-        losses.append(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)))
-    loss = crbm.train_on_batch(X[:10], Y[:10])
-    assert loss == pytest.approx(np.mean(losses), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     "inference",
     [BeliefPropagation(max_iterations=3), MeanField(max_iterations=3), "exact"],
@@ -72,17 +51,6 @@ def test_a_step_is_that_of_the_model_as_a_layer(inference):
     variables = layer.trainable_variables
     keras.optimizers.SGD(RATE).apply(tape.gradient(loss, variables), variables)
     assert_equal(crbm.trainable_variables, variables, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_rule():
-    run_rule_test(
-        lambda: kr.CRBM(3, inference="exact", num_visible=4, num_features=3, seed=0),
-        MarginalLoss,
-        X,
-        Y,
-        stochastic=False,
-    )
 
 
 @keras.saving.register_keras_serializable("tests")

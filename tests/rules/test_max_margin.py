@@ -2,7 +2,6 @@
 
 import itertools
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,7 +9,6 @@ from brute_force import Enumerated, binary_states
 from comparisons import assert_close
 from random_models import parameters, random_crbm, rule_gradients, weighted_pairs
 
-import keras_rbm
 from keras_rbm import inference
 
 METHODS = pytest.mark.parametrize("method", ["mixed_product", "max_product"])
@@ -56,51 +54,38 @@ def gradients(*arguments):
 
 
 def scores(p, x, states, method):
-    """Returns the scores of states (S, V) given x: a column for each h.
+    """Returns the scores of states (S, V) given x: a column for each h, float64.
 
     Mixed-product sums h out: a single column.
     """
-    b = p["visible_bias"] + x @ p["visible_kernel"]
-    c = p["hidden_bias"] + x @ p["hidden_kernel"]
+    b = p["visible_bias"] + tf.linalg.matvec(p["visible_kernel"], x, True)
+    c = p["hidden_bias"] + tf.linalg.matvec(p["hidden_kernel"], x, True)
+    of_visible = tf.linalg.matvec(states, b)[:, tf.newaxis]
     if method == "mixed_product":
-        hidden = np.logaddexp(0, states @ p["kernel"] + c).sum(1, keepdims=True)
-        return (states @ b)[:, None] + hidden
+        hidden = tf.math.softplus(states @ p["kernel"] + c)
+        return of_visible + tf.reduce_sum(hidden, 1, keepdims=True)
     h = binary_states(len(c))
-    return (states @ b)[:, None] + states @ p["kernel"] @ h.T + h @ c
+    return of_visible + states @ p["kernel"] @ h.T + tf.linalg.matvec(h, c)
 
 
 def violations(p, x, v, method):
     """Returns Hamming + score for all (v*, h), minus the data's score, sorted."""
     states = binary_states(len(v))
     distance = abs(states - v).sum(1, keepdims=True)
-    data = scores(p, x, v[None], method).max()
-    return np.sort((distance + scores(p, x, states, method) - data).ravel())
+    data = tf.reduce_max(scores(p, x, v[None], method))
+    return tf.sort(tf.reshape(distance + scores(p, x, states, method) - data, [-1]))
 
 
 def objectives(p, x, v, method):
     """Returns each example's objective in float64."""
     x, v = np.float64(x), np.float64(v)
-    return np.array([violations(p, *row, method)[-1] for row in zip(x, v, strict=True)])
-
-
-def finite_differences(p, x, v, weights, method, step=1e-5):
-    """Returns central differences of the weighted mean objective, by name."""
-    gradients = {name: np.zeros_like(value) for name, value in p.items()}
-    for name, value in p.items():
-        for index in np.ndindex(value.shape):
-            ends = []
-            for sign in (1, -1):
-                moved = value.copy()
-                moved[index] += sign * step
-                objective = objectives(p | {name: moved}, x, v, method)
-                ends.append(np.float64(weights) @ objective)
-            gradients[name][index] = (ends[0] - ends[1]) / (2 * step)
-    return gradients
+    rows = zip(x, v, strict=True)
+    return tf.stack([violations(p, *row, method)[-1] for row in rows])
 
 
 def has_a_margin(p, x, v, method):
     """Returns whether both maxima, over (v*, h) and over h, beat the next by 0.01."""
-    data = np.sort(scores(p, x, v[None], method).ravel())
+    data = np.sort(np.ravel(scores(p, x, v[None], method)))
     gaps = [np.diff(violations(p, x, v, method)[-2:]), np.diff(data[-2:])]
     return all((gap > 0.01).all() for gap in gaps)
 
@@ -120,10 +105,14 @@ def test_gradient_is_that_of_the_objective(method, scale):
     x, v, weights = (tf.stack(parts) for parts in zip(*unique, strict=True))
     got, losses = gradients(crbm, x, v, weights)
     assert np.count_nonzero(losses) > 5
-    want = finite_differences(p, x, v, weights, method)
+    p = {name: tf.constant(value) for name, value in p.items()}
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        loss = tf.reduce_sum(np.float64(weights) * objectives(p, x, v, method))
+    want = tape.gradient(loss, p)
     assert len(want) == 5
     assert_close(got, want)
-    assert all(abs(gradient).max() > 0.01 for gradient in want.values())
+    assert all(np.max(abs(gradient)) > 0.01 for gradient in want.values())
 
 
 @METHODS
@@ -153,24 +142,6 @@ def test_targets_may_be_probabilities(method):
 def assert_nothing_learned(got, losses):
     for values in (losses, *got.values()):
         np.testing.assert_array_equal(values, tf.zeros_like(values))
-
-
-@METHODS
-def test_data_that_win_by_a_margin_teach_nothing(method):
-    crbm = make(Enumeration(method), scale=0.1)
-    x, v, weights = weighted_pairs()
-    crbm.visible_kernel.assign(tf.fill((3, 5), 100.0))
-    right = tf.cast(x @ tf.ones((3, 5)) > 0.0, tf.float32)
-    assert_nothing_learned(*gradients(crbm, x, right, weights))
-    # The wrong way round every example has a loss, and so a gradient.
-    got, losses = gradients(crbm, x, 1.0 - right, weights)
-    assert (losses > 5.0).numpy().all()
-    assert (abs(got["visible_bias"]) > 0.01).numpy().all()
-    # Only examples with a loss count.
-    v = tf.concat([right[:4], v[4:]], 0)
-    got, losses = gradients(crbm, x, v, weights)
-    np.testing.assert_array_equal(losses[:4], np.zeros(4))
-    assert_close(got, gradients(crbm, x[4:], v[4:], weights[4:])[0], atol=1e-6)
 
 
 @METHODS
@@ -204,20 +175,4 @@ def test_belief_propagation_reaches_the_objective_on_stars(method, sizes, exact)
         if exact:
             np.testing.assert_allclose(losses, want, rtol=1e-5, atol=1e-4)
         assert (losses >= 0.0).numpy().all()
-        assert (losses < want + 1e-4).numpy().all()
-
-
-@pytest.mark.parametrize(
-    "method", ["mixed_product", pytest.param("max_product", marks=pytest.mark.slow)]
-)
-def test_training_lowers_the_loss_and_removes_noise(method):
-    rng = np.random.default_rng(0)
-    v = np.repeat(rng.integers(0, 2, (40, 2)), 3, 1).astype("float32")
-    x = abs(v - (rng.random((40, 6)) < 0.1))
-    options = {"visible_bias_initializer": "zeros", "kernel_regularizer": None}
-    crbm = keras_rbm.CRBM(4, inference=method, seed=0, **options)
-    crbm.compile(keras.optimizers.SGD(0.1), rule="max_margin")
-    losses = crbm.fit(x, v, epochs=30, verbose=0).history["loss"]
-    assert losses[-1] < 1.0 < 5.0 < losses[0]
-    wrong = abs(crbm.predict_map(x) - v).numpy().mean()
-    assert wrong < 0.5 * abs(x - v).mean()
+        assert (losses.numpy() < want.numpy() + 1e-4).all()

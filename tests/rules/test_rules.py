@@ -55,19 +55,14 @@ def test_names_and_configs(name, options):
     assert isinstance(rules.get(rules.serialize(rule)), kind)
 
 
-@pytest.mark.parametrize(
-    "infer",
-    [
-        "exact",
-        inference.MeanField(max_iterations=3, tolerance=0.01),
-        inference.BeliefPropagation(max_iterations=7, damping=0.1),
-    ],
-    ids=repr,
-)
-def test_configs_hold_inference(infer):
-    rule = rules.MaximumLikelihood(infer)
-    again = assert_restored(rules, rule).inference
-    assert type(again) is type(rule.inference) and repr(again) == repr(rule.inference)
+def test_configs_hold_inference():
+    mean_field = inference.MeanField(max_iterations=3, tolerance=0.01)
+    propagation = inference.BeliefPropagation(max_iterations=7, damping=0.1)
+    for infer in ("exact", mean_field, propagation):
+        rule = rules.MaximumLikelihood(infer)
+        again = assert_restored(rules, rule).inference
+        assert type(again) is type(rule.inference)
+        assert repr(again) == repr(rule.inference)
 
 
 COUNTS = [
@@ -142,13 +137,6 @@ def test_unknown_rules(identifier):
         rules.get(identifier)
 
 
-def test_numbers_of_other_types_become_floats():
-    rule = rules.FastPersistentContrastiveDivergence(
-        fast_learning_rate=np.float32(0.5), fast_decay=np.float64(0.5)
-    )
-    assert type(rule.fast_decay) is type(rule.fast_learning_rate) is float
-
-
 CENTERED = {"centered": True}
 #: Model and its options, rule and its options, what is said when it is compiled.
 UNSUITED = [
@@ -188,15 +176,6 @@ def test_a_model_that_refused_a_rule_takes_another():
     assert crbm.rule is before
     # What the rule learns by counts, not what the model predicts by.
     crbm.compile("sgd", rule=rules.MaximumLikelihood("sum_product"))
-
-
-def test_a_rule_belongs_to_one_model():
-    rule = rules.ContrastiveDivergence()
-    fitted(rule).compile("adam", rule=rule)
-    second = RBM(4, num_visible=6, name="second")
-    word = "new rule object for each model.*belongs to"
-    refused(second, lambda: second.compile(rule=rule), word)
-    assert second.rule is None
 
 
 def test_variables_of_a_rule_have_names_of_their_own():
@@ -265,45 +244,19 @@ def test_steps_and_evaluation_are_those_of_the_phases(rule, infer, predicts):
 
 
 def test_sparsity():
-    """The stated term lowers activation."""
     rbm = RBM(4, num_visible=6, seed=0)
     rule = rules.ContrastiveDivergence(sparsity_target=0.2, sparsity_cost=3.0)
     positive = step_of(rbm.potentials(), DATA, tf.fill([40], 1 / 40)).positive
     got = rule._sparse({"hidden_bias": tf.zeros(4)}, positive)["hidden_bias"]
     mean = rbm.predict(DATA, verbose=0).mean(0)
     np.testing.assert_allclose(-got, 3.0 * (0.2 - mean), rtol=1e-5)
-    rule = rules.ContrastiveDivergence(sparsity_target=0.05, sparsity_cost=2.0)
-    models = [fitted(r, keras.optimizers.SGD(0.1), epochs=30) for r in ("cd", rule)]
-    activation = [np.mean(m.predict(DATA, verbose=0)) for m in models]
-    assert activation[1] < 0.15 < activation[0]
-
-
-def test_chains_move_and_are_not_weights():
-    rule = rules.PersistentContrastiveDivergence(num_chains=9)
-    rbm = fitted(rule, epochs=0)
-    before = rule.chains.numpy()
-    rbm.fit(DATA, epochs=2, verbose=0)
-    assert (rule.chains.numpy() != before).any()
-    assert set(np.unique(rule.chains)) <= {0.0, 1.0}
-    names = ["kernel", "visible_bias", "hidden_bias", "base_rate", "examples_seen"]
-    assert [weight.name for weight in rbm.weights] == names
 
 
 @pytest.mark.parametrize(
     "optimizer",
     [
         keras.optimizers.AdamW(0.01, weight_decay=0.1, clipnorm=1.0),
-        keras.optimizers.SGD(0.1, gradient_accumulation_steps=2),
-        *(
-            pytest.param(optimizer, marks=pytest.mark.slow)
-            for optimizer in (
-                keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
-                keras.optimizers.Adam(0.01),
-                keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(0.1, 100)),
-                keras.optimizers.SGD(0.1, use_ema=True),
-                keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1)),
-            )
-        ),
+        keras.optimizers.SGD(0.1, gradient_accumulation_steps=2, use_ema=True),
     ],
     ids=lambda optimizer: type(optimizer).__name__,
 )

@@ -1,7 +1,5 @@
 """S-DCP and CS-DCP: against CD, against exact answers, and against the listings."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -78,31 +76,6 @@ def test_inner_steps_are_updates_of_the_optimizer():
     assert int(fitted(rules.SDCP(3, 2), 2).optimizer.iterations) == 2 * 4 * 3
 
 
-def backed_up(folder, epochs):
-    backup = keras.callbacks.BackupAndRestore(
-        folder, double_checkpoint=True, delete_checkpoint=False
-    )
-    rbm = fitted(rules.SDCP(2, 1), epochs=0)
-    rbm.fit(DATA, batch_size=10, epochs=epochs, callbacks=[backup], verbose=0)
-    return rbm
-
-
-def test_resume_counts_epochs_not_updates(tmp_path):
-    """Two updates a batch look like an epoch too many where they are counted as one."""
-    backed_up(tmp_path, epochs=1)
-    resumed = backed_up(tmp_path, epochs=4)  # a warning would be an error
-    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
-
-
-def test_resume_from_a_backup_interrupted_between_its_two_files(tmp_path):
-    backed_up(tmp_path, epochs=3)
-    record = tmp_path / "training_metadata.json"
-    record.write_text(json.dumps({"epoch": 2, "batch": 0}))
-    with pytest.warns(UserWarning, match="weights are of epoch 3, its record says 2"):
-        resumed = backed_up(tmp_path, epochs=4)
-    assert_same_state(resumed, fitted(rules.SDCP(2, 1), epochs=4))
-
-
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SLOW)])
 def test_a_step_solves_the_convex_problem(seed):
     """The gradient of f at the end equals that of g at the start, eq. 8."""
@@ -119,25 +92,6 @@ def test_a_step_solves_the_convex_problem(seed):
     for begin, end, want in zip(before, after, wanted, strict=True):
         np.testing.assert_allclose(end, want, atol=1e-4)
         assert np.max(abs(begin - want)) > 1e-2
-
-
-@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=SLOW)])
-def test_steps_never_lower_the_likelihood(seed):
-    """The rate is safe: each of 14 statistics has a variance of at most 1/4."""
-    rng = np.random.default_rng(seed)
-    rbm = rbm_like(random_potentials(4, 2, seed, scale=2.0))
-    rule = ExactSDCP(inner_steps=8)
-    rbm.compile(keras.optimizers.SGD(4 / 14), rule=rule)
-    visible = tf.constant(rng.integers(0, 2, (6, 4)), tf.float32)
-    weights = tf.fill([6], 1 / 6)
-    curve = []
-    for _ in range(8):
-        take_step(rbm, visible, weights)
-        truth = Enumerated(rbm.potentials())
-        index = [np.flatnonzero((truth.v == v).all(1))[0] for v in visible.numpy()]
-        curve.append(np.log(truth.p_visible[index]).mean())
-    assert (np.diff(curve) > -1e-6).all()
-    assert curve[-1] > curve[0] + 0.1
 
 
 class Listing:

@@ -1,19 +1,12 @@
-"""Missing values in estimators: scikit-learn's checks, features, scores, gaps."""
-
-import pickle
+"""Missing values in estimators: features, scores, gaps."""
 
 import numpy as np
 import pytest
 from brute_force import binary_states
 from comparisons import assert_equal
-from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import keras_rbm
 from keras_rbm.sklearn import RBMEstimator, RBMImputer
@@ -34,13 +27,6 @@ def brief(**kwargs):
 
 def estimator(**kwargs):
     return RBMEstimator(**{"n_components": 4, "n_iter": 2, "random_state": 0, **kwargs})
-
-
-@pytest.mark.slow
-@parametrize_with_checks([brief()])
-def test_checks_of_scikit_learn(estimator, check):
-    """None is excepted."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
@@ -108,29 +94,6 @@ def test_names_and_frames():
     assert list(full.columns) == list("abcdef") and full.notna().all(axis=None)
     assert list(imputer.get_feature_names_out()) == list("abcdef")
     assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
-
-
-def test_words_become_numbers_by_from_dataframe():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"size": [1.0, np.nan, 3.0], "kind": ["a", "b", None]})
-    with pytest.raises(ValueError, match="from_dataframe"):
-        brief().fit(frame)
-    rows, visible = keras_rbm.units.from_dataframe(frame)
-    full = brief(visible=visible).fit_transform(rows)
-    assert keras_rbm.units.to_dataframe(full, frame).notna().all(axis=None)
-
-
-@pytest.mark.slow
-def test_in_a_pipeline_and_a_search():
-    y = SIDE[:, 0]
-    pipeline = make_pipeline(brief(n_iter=20, batch_size=32), LogisticRegression())
-    assert pipeline.fit(HOLED, y).score(HOLED, y) > 0.8
-    grid = {"learning_rate": [1e-9, 0.05]}
-    search = GridSearchCV(brief(n_iter=20, batch_size=32), grid, cv=2).fit(HOLED)
-    assert search.best_params_ == {"learning_rate": 0.05}
-    copied = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert np.isfinite(copied.transform(HOLED)).all()
-    assert clone(brief(method="mode", steps=7)).get_params()["steps"] == 7
 
 
 def test_type_of_units_is_that_of_known_values():

@@ -35,18 +35,6 @@ def test_columns_become_units():
     pandas.testing.assert_frame_equal(units.to_dataframe(rows, table()), table())
 
 
-def test_samples_are_rows_of_the_table():
-    frame = pandas.concat([table()] * 10, ignore_index=True)
-    rows, visible = units.from_dataframe(frame, counts=["siblings"])
-    rbm = RBM(3, visible=visible, seed=0)
-    rbm.compile(rule="pcd")
-    rbm.fit(rows, epochs=2, verbose=0)
-    new = units.to_dataframe(rbm.sample(5, steps=3, seed=0), frame)
-    assert list(new.columns) == list(frame.columns)
-    assert set(new["port"]) <= {"C", "Q", "S"}
-    assert new.dtypes.equals(frame.dtypes)
-
-
 def table_with_gaps():
     """Returns columns of every type that has missing values, one unknown in each."""
     return pandas.DataFrame(
@@ -161,9 +149,6 @@ def test_names_of_counts_in_any_collection(names):
     frame = pandas.DataFrame({"count": [0, 3, 1], "price": [1.5, 2.0, 3.0]})
     _, visible = units.from_dataframe(frame, counts=names(["count"]))
     assert repr(visible.parts[0][0]) == "Binomial(num_trials=3)"
-    assert repr(units.from_dataframe(frame, counts=None)[1]) == repr(
-        units.from_dataframe(frame)[1]
-    )
 
 
 def test_a_frame_with_words_is_told_where_to_go():

@@ -157,42 +157,6 @@ def test_conditional_model():
     assert sparse.sample(ROWS, steps=1, seed=0).shape == TARGETS.shape
 
 
-@pytest.mark.slow
-def test_deep_models():
-    dbn = compiled(kr.DBN([kr.RBM(4, seed=0), kr.RBM(3, seed=0)]), **EAGER)
-    dbn.fit(ROWS, batch_size=20, verbose=0)
-    for method in ("__call__", "predict", "evaluate"):
-        call = getattr(dbn, method)
-        results = [call(rows, **METHODS[method]) for rows in (ROWS, DATA)]
-        np.testing.assert_array_equal(*results)
-    assert_same(*[fitted(kr.DBM([4, 3], seed=0), rows) for rows in (ROWS, DATA)])
-
-
-@pytest.mark.slow
-def test_growing_model():
-    rows = np.repeat(DATA[:4], 25, axis=0)  # four kinds, so that a unit gains
-    grown = []
-    for data in (CSR(rows), rows):
-        model = kr.InfiniteRBM(3, seed=0)
-        compiled(model, rule=kr.rules.FrankWolfe(num_samples=500), **EAGER)
-        model.fit(data, batch_size=len(rows), verbose=0)
-        assert model.hidden_units == 1
-        grown.append(np.asarray(model.kernel))
-    np.testing.assert_array_equal(*grown)
-
-
-def test_callbacks_and_report():
-    logs = []
-    for rows in (DATA, ROWS):
-        model = rbm()
-        gap = kr.callbacks.FreeEnergyGap(rows[:50], rows[50:])
-        score = kr.callbacks.LogLikelihood(rows[50:], method="exact")
-        logs.append(fitted(model, rows, callbacks=[gap, score]))
-        logs.append([*kr.score_report(model, rows, methods="exact").scores.values()])
-    assert_same(logs[0], logs[2])
-    assert logs[1] == logs[3]
-
-
 def test_estimator():
     options = {"n_iter": 1, "batch_size": 50, "random_state": 0}
     dense, sparse = RBMEstimator(4, **options), RBMEstimator(4, **options)

@@ -10,7 +10,6 @@ import tensorflow as tf
 from same import refused
 from small_models import binary, compiled, fitted, quick
 
-import keras_rbm
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM
 
 X, V = binary(30), binary(30, 5, seed=1)
@@ -103,22 +102,6 @@ def test_served_values_are_the_live_models(name, tmp_path):
     np.testing.assert_array_equal(again.sample_stateful(*arguments)["visible"], first)
 
 
-@pytest.mark.parametrize("name", quick(["fitted_rbm", "dbn", "dbm"], "fitted_rbm"))
-def test_layer_of_an_exported_model(name, tmp_path):
-    """It is what the model is as a layer, as of what Keras itself exports."""
-    model = MODELS[name]()
-    model.export(tmp_path / "model")
-    for endpoint in ("serving_default", "transform"):
-        layer = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint=endpoint)
-        for rows in (1, 30):
-            features = layer(X[:rows])["features"]
-            np.testing.assert_allclose(features, model(X[:rows]), atol=1e-6)
-    layer = keras.layers.TFSMLayer(tmp_path / "model")
-    np.testing.assert_allclose(layer(X), model(X), atol=1e-6)
-    network = keras.Sequential([layer, keras.layers.Dense(2)])
-    assert network(X).shape == (len(X), 2)
-
-
 SCRIPT = """
 import sys
 sys.modules["keras_rbm"] = None  # to import it is an error
@@ -160,18 +143,6 @@ def test_export_comes_before_any_call(tmp_path):
     with refused("format=pmml"):
         fitted_rbm().export(tmp_path / "no", "pmml")
     assert not (tmp_path / "no").exists()
-
-
-@pytest.mark.slow
-def test_loaded_file_can_be_exported(tmp_path):
-    fitted_crbm().save(tmp_path / "crbm.keras")
-    model = keras.saving.load_model(tmp_path / "crbm.keras")
-    model.inference = keras_rbm.inference.MeanField(max_iterations=3)
-    model.export(tmp_path / "model")
-    served = tf.saved_model.load(tmp_path / "model")
-    np.testing.assert_allclose(
-        served.predict(X)["marginals"], model.predict(X, verbose=0), atol=1e-6
-    )
 
 
 @pytest.mark.filterwarnings("ignore")  # of the converter, about itself

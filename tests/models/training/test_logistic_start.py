@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from same import assert_same
 from sklearn.linear_model import LogisticRegression
-from small_models import batches, compiled, fitted, quick, reloaded
+from small_models import batches, compiled, fitted, reloaded
 
 from keras_rbm import CRBM
 from keras_rbm.models.data.rows import some_rows
@@ -165,27 +165,3 @@ def test_the_first_fit_chooses_the_prior_of_a_new_model(tmp_path):
     assert loaded.kernel.regularizer.stddev == first
     assert started(x, y.astype(bool)).kernel.regularizer.stddev > 0.55
     assert with_prior(x, y).kernel.regularizer.stddev == 0.55  # as the user has chosen
-
-
-@pytest.mark.parametrize("suffix", quick([".keras", ".weights.h5"], ".keras"))
-def test_a_resumed_model_has_the_prior_that_was_chosen(suffix, tmp_path):
-    """Weights alone left 0.55, so a resumed run differed."""
-    x, y = related(3.0)
-
-    def made():
-        return compiled(CRBM(2, num_visible=4, num_features=8, seed=0))
-
-    crbm, cut = fitted(made(), x, y, epochs=2), made()
-    path, whole = tmp_path / f"crbm{suffix}", suffix == ".keras"
-    save = keras.callbacks.ModelCheckpoint(path, save_weights_only=not whole)
-    stop = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: setattr(cut, "stop_training", True)
-    )
-    fitted(cut, x, y, epochs=2, callbacks=[save, stop])
-    again = keras.saving.load_model(path) if whole else made()
-    if not whole:
-        again.load_weights(path)
-    fitted(again, x, y, epochs=2, initial_epoch=1)
-    assert_same(again.weights, crbm.weights)
-    priors = [model.get_config()["kernel_regularizer"] for model in (again, crbm)]
-    assert priors[0] == priors[1]

@@ -1,12 +1,13 @@
 """An interrupted and resumed run equals an uninterrupted one, bit for bit."""
 
 import copy
+import json
 
 import keras
 import numpy as np
 import pytest
 from same import assert_same, refused
-from small_models import binary, compiled, fitted, reloaded
+from small_models import binary, compiled, fitted, quick, reloaded
 
 import keras_rbm
 
@@ -63,7 +64,7 @@ def test_training_before_the_backed_up_fit_is_no_interruption(tmp_path):
     assert history == [2, 3, 0, 1]
 
 
-class Stopped(keras.callbacks.Callback):
+class Cut(keras.callbacks.Callback):
     """Interrupts training before the fourth epoch."""
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -71,24 +72,68 @@ class Stopped(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("accumulated", "first", "then"), [(8, 10, 10), (None, 5, 7)])
-def test_resume_counts_batches(tmp_path, accumulated, first, then):
-    """With accumulated gradients, which are no updates, and another batch size."""
-    data = binary(20, 4)
+def by_sgd(rule="pcd", **options):
+    model = keras_rbm.RBM(3, num_visible=6, seed=0)
+    return compiled(model, keras.optimizers.SGD(0.1, **options), rule=rule)
 
-    def fit(batch_size, *callbacks):
-        rbm = keras_rbm.RBM(3, num_visible=4, seed=0)
-        optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=accumulated)
-        compiled(rbm, optimizer, run_eagerly=True)
-        options = {"epochs": 5, "verbose": 0, "callbacks": list(callbacks)}
-        return rbm, rbm.fit(data, batch_size=batch_size, **options).epoch
 
+X = np.random.default_rng(0).normal(size=(300, 6)).astype("float32")
+HALVES = np.repeat(np.float32([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]), 25, 0)
+#: Models whose steps are counted in several ways, or whose prior is chosen by data.
+RUNS = {
+    "accumulated gradients": lambda: by_sgd(gradient_accumulation_steps=8),
+    "chosen prior": lambda: compiled(keras_rbm.CRBM(2, seed=0)),
+    "inner steps": lambda: by_sgd(keras_rbm.rules.SDCP(2, 1), momentum=0.5),
+    "falling rate": lambda: compiled(keras_rbm.RBM(3, num_visible=6, seed=0)),
+    "growing": lambda: compiled(
+        keras_rbm.InfiniteRBM(20, seed=0),
+        rule=keras_rbm.rules.FrankWolfe(num_samples=200),
+        run_eagerly=True,
+    ),
+}
+
+
+def resumable(name, folder, *callbacks, **options):
+    """Returns a model after five epochs with a backup, and which of them it ran."""
+    model = RUNS[name]()
+    backup = keras.callbacks.BackupAndRestore(folder, double_checkpoint=True)
+    options = {"batch_size": 10, "epochs": 5, "verbose": 0} | options
+    data = {"chosen prior": (X, X[:, :2] > 0.0), "growing": (HALVES,)}.get(
+        name, (DATA,)
+    )
+    return model, model.fit(*data, callbacks=[backup, *callbacks], **options).epoch
+
+
+@pytest.mark.usefixtures("traced")
+@pytest.mark.filterwarnings("ignore:Expected units that gain")
+@pytest.mark.parametrize("name", quick(RUNS, *[*RUNS][:4]))
+def test_a_resumed_run_is_the_same(name, tmp_path):
+    """Batches count, neither updates nor gradients."""
+    whole, _ = resumable(name, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        fit(first, keras.callbacks.BackupAndRestore(tmp_path), Stopped())
-    rbm, epochs = fit(then, keras.callbacks.BackupAndRestore(tmp_path))
+        resumable(name, tmp_path / "part", Cut())
+    part, epochs = resumable(name, tmp_path / "part")
     assert epochs == [3, 4]
-    if first == then:
-        assert_same([rbm.kernel], [fit(first)[0].kernel])
+    assert_same(whole, part)
+    if name == "chosen prior":
+        priors = [model.kernel.regularizer.stddev for model in (whole, part)]
+        assert priors[0] == priors[1] > 0.55
+
+
+def test_a_resumed_run_may_have_other_batches(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        resumable("inner steps", tmp_path, Cut(), batch_size=5)
+    assert resumable("inner steps", tmp_path, batch_size=7)[1] == [3, 4]
+
+
+def test_a_backup_interrupted_between_its_two_files(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        resumable("inner steps", tmp_path, Cut())
+    record = tmp_path / "training_metadata.json"
+    record.write_text(json.dumps({"epoch": 2, "batch": 0}))
+    with pytest.warns(UserWarning, match="weights are of epoch 3, its record says 2"):
+        resumed, _ = resumable("inner steps", tmp_path)
+    assert_same(resumed, resumable("inner steps", tmp_path / "whole")[0])
 
 
 def test_a_file_is_whole_whatever_the_default_of_floats(tmp_path):

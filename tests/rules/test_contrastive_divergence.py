@@ -1,20 +1,60 @@
-"""FPCD: against PCD, its recursion and exact moments."""
-
-import contextlib
+"""CD and FPCD: against PCD, a recursion and exact moments."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from brute_force import random_potentials, rbm_like
-from comparisons import assert_close, assert_equal
-from model_test_case import assert_same_state, two_cpus
-from steps import step_of, take_step
+from brute_force import Enumerated, random_potentials, rbm_like
+from comparisons import assert_equal, assert_mean, assert_moments
+from model_test_case import assert_same_state
+from steps import gradients_of, step_of, take_step
 
 import keras_rbm
 from keras_rbm import inference, random, rules
-from keras_rbm._replicas import num_replicas
 from keras_rbm.inference.gibbs import hidden_chain
+
+MANY = 4000
+
+
+def moments_of_cd(potentials, start, gibbs_steps, seed):
+    rule = rules.ContrastiveDivergence(gibbs_steps)
+    rows = np.broadcast_to(start, (MANY, np.shape(start)[-1]))
+    weights = tf.fill([MANY], 1.0 / MANY)
+    step = step_of(potentials, tf.constant(rows, tf.float32), weights, seed)
+    return rule.negative_phase(step)
+
+
+def test_cd_has_the_exact_moments_after_many_steps():
+    potentials = random_potentials(5, 3)
+    moments = moments_of_cd(potentials, np.zeros(5), 60, tf.constant([1, 2]))
+    assert_moments(moments, Enumerated(potentials).moments())
+    potentials = random_potentials(5, 3, scale=2.0)
+    moments = moments_of_cd(potentials, np.zeros(5), 1, tf.constant([1, 2]))
+    with pytest.raises(AssertionError):
+        assert_moments(moments, Enumerated(potentials).moments())
+
+
+def test_cd_1_is_one_sweep_from_the_data():
+    potentials = random_potentials(4, 3)
+    truth = Enumerated(potentials)
+    start = tf.constant(truth.v[[5]], tf.float32)
+    up = np.asarray(tf.sigmoid(potentials.hidden_natural(start)))[0]
+    p_h = np.prod(np.where(truth.h == 1, up, 1 - up), 1)
+    hidden = tf.constant(truth.h, tf.float32)
+    expected = p_h @ tf.sigmoid(potentials.visible_natural(hidden)).numpy()
+    moments = moments_of_cd(potentials, start, 1, tf.constant([3, 4]))
+    assert_mean(moments.visible.bias, expected)
+
+
+def test_phases_are_averaged_separately():
+    potentials = random_potentials(5, 3)
+    short, many = (
+        inference.conditional_moments(potentials, tf.ones((n, 5)), tf.fill([n], 1 / n))
+        for n in (1, 70)
+    )
+    for gradient in gradients_of(rbm_like(potentials), short, many).values():
+        np.testing.assert_allclose(gradient, 0, atol=1e-6)
+
 
 DATA = np.random.default_rng(0).integers(0, 2, (34, 6)).astype("float32")
 NAMES = ("kernel", "visible_bias", "hidden_bias")
@@ -63,33 +103,6 @@ def test_fast_weights_follow_the_recursion(decay, centered):
             fast[name] = decay * fast[name] + 0.3 * gradient
             np.testing.assert_allclose(rule.fast[name], fast[name], atol=1e-6)
             assert np.max(abs(fast[name])) > 1e-2
-
-
-class ExactFast(FPCD):
-    """FPCD with the model's exact moments instead of those of its chains."""
-
-    def negative_phase(self, step):
-        exact = inference.exact_moments(step.potentials)
-        share = 1.0 / num_replicas()
-        exact = tf.nest.map_structure(lambda t: tf.cast(t, tf.float32)[None], exact)
-        return exact._replace(
-            kernel=exact.kernel[0] * share, weights=exact.weights * share
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("centered", [False, True])
-def test_fast_weights_of_replicas_are_those_of_one_device(centered):
-    fast = []
-    for scope in (contextlib.nullcontext(), two_cpus().scope()):
-        with scope:
-            rbm = rbm_like(random_potentials(6, 4))
-            rule = ExactFast(1, 7, 0.3, 0.8, centered=centered)
-            rbm.compile(keras.optimizers.SGD(0.5), rule=rule)
-        rbm.fit(DATA[:32], batch_size=16, epochs=2, shuffle=False, verbose=0)
-        fast.append({name: variable.numpy() for name, variable in rule.fast.items()})
-    assert_close(fast[1], fast[0], rtol=1e-4, atol=1e-6)
-    assert all(np.max(abs(alone)) > 1e-2 for alone in fast[0].values())
 
 
 def test_chains_move_under_the_sum_of_the_weights():

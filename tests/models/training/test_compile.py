@@ -1,6 +1,9 @@
+"""What `compile` chooses: rates, momentum, priors, and what XLA compiles."""
+
 import keras
 import numpy as np
 import pytest
+from model_test_case import two_cpus
 from small_models import compiled, fitted
 
 from keras_rbm import CRBM, DBM, RBM, InfiniteRBM
@@ -79,3 +82,26 @@ def test_the_prior_of_each_model():
     grown = InfiniteRBM(2, num_visible=3)
     assert grown.kernel.regularizer is None  # which the rule penalizes
     assert RBM(2, num_visible=3, kernel_regularizer=None).kernel.regularizer is None
+
+
+def by_cd(**kwargs):
+    model = RBM(4, num_visible=6, seed=1)
+    return compiled(model, keras.optimizers.SGD(0.1), rule="cd", **kwargs)
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_what_cannot_be_compiled_is_left_alone():
+    """Belief propagation compiles itself."""
+    assert not by_cd(run_eagerly=True).jit_compile
+    with two_cpus().scope():
+        assert not by_cd().jit_compile
+    assert not compiled(InfiniteRBM(4, num_visible=6)).jit_compile
+    crbm = CRBM(4, num_visible=6, num_features=6, inference="sum_product")
+    assert not compiled(crbm, rule="maximum_likelihood").jit_compile
+    crbm.inference = "mean_field"
+    assert crbm.jit_compile
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_deep_models_are_compiled():
+    assert compiled(DBM([4, 3], num_visible=6, seed=1), rule="pcd").jit_compile
