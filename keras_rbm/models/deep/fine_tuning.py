@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_rbm._checks import check_counts
+from keras_rbm._checks import check_counts, check_numbers
 from keras_rbm.units.bernoulli import are_binary
 
 
@@ -17,6 +17,7 @@ def classifier(rbms, num_classes, dropout):
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
+    check_numbers(dropout=dropout)
     for rbm in rbms:
         if not are_binary(rbm.hidden):
             raise ValueError(
@@ -56,6 +57,7 @@ def joint_classifier(model, num_classes, dropout):
         dropout: float in [0, 1).
     """
     check_counts(2, num_classes=num_classes)
+    check_numbers(dropout=dropout)
     copy = type(model).from_config(model.get_config() | {"name": "features"})
     copy.build((None, model.kernel.shape[0]))
     copy.set_weights(model.get_weights())
