@@ -18,6 +18,9 @@ from keras_rbm.inference.messages.mean_field import mean_field_bound
 from keras_rbm.inference.traces import full_precision
 
 _ANNEALED = ("ais", "bidirectional", "reverse_ais")
+#: Intervals of a ladder this many times as wide as those that are narrow enough are
+#: annealed, too, if no precision is asked for: mostly that takes longer for no less.
+_WIDE = 3.0
 METHODS = ("exact", "bethe", "mean_field", *_ANNEALED, "tempering")
 
 
@@ -65,7 +68,8 @@ def _by_chains(potentials, methods, options, ladder):
     if ladder is not None and {None, "tempering"} & names.keys():
         of_ladder = from_ladder(potentials, ladder, options)
     if of_ladder is not None:
-        known = {"tempering"} | ({None} if options.is_narrow(of_ladder) else set())
+        most = _WIDE if options.precision is None else 1.0
+        known = {"tempering"} | ({None} if options.excess(of_ladder) <= most else set())
         estimates = dict.fromkeys(known & names.keys(), of_ladder)
     rest = {m: name for m, name in names.items() if m not in estimates}
     if not rest:

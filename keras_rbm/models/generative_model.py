@@ -321,7 +321,7 @@ class GenerativeModel(BoltzmannMachine):
             num_chains: int ≥ 2; with fewer than 10 the interval is infinite.
             precision: float > 0, nats. More work is done until the interval is within ±
                 this: chains are annealed at 100, 1000 or 10,000 temperatures. By
-                default at 100, or at 1000 if it is then not within ± 0.05. Where most
+                default at 100, or at 1000 if it is then not within ± 0.1. Where most
                 of the error comes from the states annealed back, more chains help.
             seed: int or integer tensor of shape (2,).
             observed: array (N, V), NaN where a state is not known, or `None`. For each

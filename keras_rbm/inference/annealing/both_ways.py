@@ -109,7 +109,7 @@ def anneal(
         num_chains: int ≥ 2, M; with fewer than 10 intervals are infinite.
         precision: float > 0, nats. Chains are annealed at 100, 1000 or 10,000
             temperatures, until the interval of `bidirectional` is within ± this; by
-            default at 100, or at 1000 if it is then not within ± 0.05.
+            default at 100, or at 1000 if it is then not within ± 0.1.
         seed: int or integer tensor of shape (2,).
 
     Returns:

@@ -11,7 +11,7 @@ from keras_rbm._checks import check_counts, check_numbers
 from keras_rbm.inference.arguments import check_proper, checked_base, checked_states
 
 #: Half of the width at which an interval is narrow enough, nats, if none is asked for.
-_PRECISION = 0.05
+_PRECISION = 0.1
 _STREAMS = "start", "forward", "backward", "tempering"
 
 
@@ -49,7 +49,11 @@ class Options(NamedTuple):
         """Returns how much work to try, the most only if a precision is asked for."""
         return counts[:-1] if self.precision is None else counts
 
+    def excess(self, estimate):
+        """Returns by which factor the widest interval is too wide."""
+        most = 2.0 * (_PRECISION if self.precision is None else self.precision)
+        return float(np.max(estimate.upper - estimate.lower)) / most
+
     def is_narrow(self, estimate):
         """Returns whether the intervals are narrow enough, and no more work is due."""
-        most = 2.0 * (_PRECISION if self.precision is None else self.precision)
-        return bool(np.max(estimate.upper - estimate.lower) <= most)
+        return self.excess(estimate) <= 1.0

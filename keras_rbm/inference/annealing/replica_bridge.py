@@ -28,11 +28,13 @@ from keras_rbm.inference.traces import full_precision
 _REPLICAS = 20
 #: Sweeps of these replicas that space their temperatures, four times.
 _SPACING = 15, 25, 55, 105
-#: Sweeps that count, and how many if the interval is then too wide; the last only if a
-#: precision is asked for.
-_STEPS = 200, 800, 8000
+#: Sweeps that count at first, and the most of all if the interval is then too wide; the
+#: last if a precision is asked for.
+_STEPS = 200, 1000, 9000
 #: The same of the ladder that training has left, and sweeps before.
-_STEPS_OF_LADDER, _BEFORE = (100, 400, 4000), 50
+_STEPS_OF_LADDER, _BEFORE = (100, 300, 4500), 50
+#: Sweeps for more than what the first ones say of the error, which is a guess.
+_RESERVE = 1.2
 #: Least number of independent states of each of a chain's replicas. With fewer, the
 #: estimate depends on where the chains started.
 _LEAST_STATES = 10.0
@@ -106,7 +108,7 @@ def tempered(potentials, start, options):
     seed = options.seed_of("tempering")
     chains = spaced_replicas(path, chains, random.fold_in(seed, -1))
     ancestors = start.ancestors[:, 0]
-    result = bridged(path, chains, options.tries(_STEPS), options, seed, ancestors)
+    result = bridged(path, chains, _STEPS, options, seed, ancestors)
     result = result.without_refuted_upper_end(start.lower_bound)
     return start.explained(result, "tempering")
 
@@ -140,36 +142,40 @@ def from_ladder(potentials, ladder, options):
     # Not so if a state is not finite, either.
     if not abs(means[0] - means[1]) <= _MOST_CHANGE * error:
         return None
-    result = bridged(path, chains, options.tries(_STEPS_OF_LADDER), options, seed)
+    result = bridged(path, chains, _STEPS_OF_LADDER, options, seed)
     return result if result.is_finite else None
 
 
-def bridged(path, chains, tries, options, seed, ancestors=None):
-    """Returns the estimate from replicas, after ever more steps until it is precise.
+def bridged(path, chains, steps, options, seed, ancestors=None):
+    """Returns the estimate from replicas, after as many steps as make it precise.
 
     Args:
-        tries: list of int, S, of steps.
+        steps: ints, how many at first, and at most in all.
         ancestors: int array (C,), equal for chains that are not independent.
     """
     log_z0 = chains.along(path).log_partition_of_base()[0]
     count = chains.visible.shape[1]
-    for steps in tries:
-        chains = chains._replace(journeys=tf.zeros_like(chains.journeys))
-        own_seed = random.fold_in(seed, steps)
-        low, high, chains = _gains_of_neighbors(
-            path, chains, tf.constant(steps), own_seed
+    first, *_, most = options.tries(steps)
+    parts, done, more = [], 0, first
+    while True:
+        *new, chains = _gains_of_neighbors(
+            path, chains, tf.constant(more), random.fold_in(seed, done + more)
         )
-        ratios, parts = bridge(low, high)
+        parts.append(new)
+        done += more
+        low, high = (tf.concat(part, 0) for part in zip(*parts, strict=True))
+        ratios, shares = bridge(low, high)
         log_z = log_z0 + tf.reduce_sum(ratios)
-        parts = tf.reduce_sum(parts, 0)
+        shares = tf.reduce_sum(shares, 0)
         ess = _effective(high)
         mixed = chains.mix & (ess >= _LEAST_STATES * count)
-        stderr = _between_families(parts, ancestors)
+        stderr = _between_families(shares, ancestors)
         stderr = tf.where(mixed, stderr, tf.constant(math.inf, tf.float64))
-        result = LogPartition.of_error(log_z, stderr, ess, log_z + parts)
-        if options.is_narrow(result):
-            break
-    return result
+        result = LogPartition.of_error(log_z, stderr, ess, log_z + shares)
+        if done >= most or options.is_narrow(result):
+            return result
+        wanted = _RESERVE * done * options.excess(result) ** 2
+        more = int(min(max(wanted, 2.0 * done), most)) - done
 
 
 def _between_families(parts, ancestors):

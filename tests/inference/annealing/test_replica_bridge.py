@@ -36,8 +36,8 @@ def bridged(
         replicas = moved_replicas(path, replicas, fresh, max(1, steps // 15))
         rates = replicas.betas, replicas.swap_rates
         replicas = replicas._replace(betas=replica_bridge.equalized_betas(*rates))
-    tries, options = [steps - steps // 5], Options(chains)
-    return replica_bridge.bridged(path, replicas, tries, options, seed, ancestors)
+    counts, options = [steps - steps // 5] * 3, Options(chains)
+    return replica_bridge.bridged(path, replicas, counts, options, seed, ancestors)
 
 
 @pytest.mark.parametrize(
