@@ -175,7 +175,7 @@ def bridged(path, chains, steps, options, seed, ancestors=None):
         if done >= most or options.is_narrow(result):
             return result
         wanted = _RESERVE * done * options.excess(result) ** 2
-        more = int(min(max(wanted, 2.0 * done), most)) - done
+        more = int(min(max(2.0 * done, wanted), most)) - done  # of NaN the former
 
 
 def _between_families(parts, ancestors):
