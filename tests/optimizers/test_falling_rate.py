@@ -40,6 +40,14 @@ def rates_of(rbm, *args, epochs=4, **kwargs):
     return rates.rates
 
 
+def test_falls_to_zero_and_stays_within_its_ends():
+    rate = FallingRate(0.5)
+    rate.fall(end=40, length=20)
+    np.testing.assert_allclose(
+        [rate(step) for step in (10, 30, 39, 40, 50)], [0.5, 0.25, 0.025, 0.0, 0.0]
+    )
+
+
 def test_falls_in_a_straight_line_and_begins_again():
     rbm = model()
     for _ in range(2):
