@@ -162,9 +162,9 @@ def enumerated(potentials, weights, read, pairwise, dtype):
     def gradient(*upstream):
         rows, total = upstream[: len(results)], upstream[len(results) :]
 
-        def chunk(*parts):
-            own, (weights, *rows) = parts[: len(of_each)], parts[len(of_each) :]
-            return backward(own, weights, [*rows, *total])
+        def chunk(*arrays):
+            biases, (weights, *rows) = arrays[: len(parts)], arrays[len(parts) :]
+            return backward(biases, weights, [*rows, *total])
 
         specs = [tf.TensorSpec(leaf.shape[1:], dtype) for leaf in parts]
         zeros = [tf.zeros_like(leaves[i]) for i in of_all]

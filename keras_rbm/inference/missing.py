@@ -36,14 +36,6 @@ def filled(values, fill=0.0):
     return np.where(is_known(values), values, fill)
 
 
-#: What of a layer does not depend on which of its units are there.
-_AS_OF_UNITS = (
-    *("num_rows", "num_units", "unit_of_row", "ends", "curvature", "natural", "mean"),
-    *("mode", "sample", "encode", "state_like"),
-    *("natural_for_mean", "natural_for_expected"),
-)
-
-
 class _PartialFields(NamedTuple):
     units: LayerParameters
     columns: tf.Tensor
@@ -109,7 +101,12 @@ class PartialParameters(LayerParameters, _PartialFields):
         )
 
 
-for _name in _AS_OF_UNITS:
+# What of a layer does not depend on which of its units are there.
+for _name in (
+    *("num_rows", "num_units", "unit_of_row", "ends", "curvature"),
+    *("natural", "mean", "mode", "sample", "encode", "state_like"),
+    *("natural_for_mean", "natural_for_expected"),
+):
     setattr(PartialParameters, _name, property(operator.attrgetter(f"units.{_name}")))
 
 

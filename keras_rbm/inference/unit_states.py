@@ -49,13 +49,15 @@ class UnitStates(NamedTuple):
         first = units.first_of(states)
         numbers = tf.stack([tf.gather(first[k], rows[:, k]) for k in range(most)], 1)
         base = tf.transpose(units.base_measure(states))
-        energies = tf.gather(units.bias, rows, axis=-1) * numbers + base
+        log_weights = tf.gather(units.bias, rows, axis=-1) * numbers + base
         is_real = np.arange(most) < counts[:, np.newaxis]
-        energies = tf.where(is_real, energies, -float("inf"))
+        log_weights = tf.where(is_real, log_weights, -float("inf"))
         if units.num_rows == units.num_units:
             rows = rows[:, 0]
         rows, is_real = tf.constant(rows, tf.int32), tf.constant(is_real)
-        return cls(kernel, tf.constant(values, dtype), rows, numbers, energies, is_real)
+        return cls(
+            kernel, tf.constant(values, dtype), rows, numbers, log_weights, is_real
+        )
 
     @property
     def count(self):
@@ -124,13 +126,13 @@ def conditional_log_weights(potentials, table, visible, natural, unit):
     shares = table.shares(tf.gather(visible, unit, batch_dims=1), unit)
     inputs = table.inputs(unit)
     other = natural - tf.reduce_sum(shares[..., tf.newaxis] * inputs, 1)
-    energies = table.own
-    if energies.shape.rank == 3:
-        energies = tf.gather(energies, unit, batch_dims=1)
+    log_weights = table.own
+    if log_weights.shape.rank == 3:
+        log_weights = tf.gather(log_weights, unit, batch_dims=1)
     else:
-        energies = tf.gather(energies, unit)
+        log_weights = tf.gather(log_weights, unit)
     hidden = [
         tf.reduce_sum(potentials.hidden.log_partition(other + inputs[:, k]), -1)
         for k in range(table.count)
     ]
-    return energies + tf.stack(hidden, -1), shares
+    return log_weights + tf.stack(hidden, -1), shares

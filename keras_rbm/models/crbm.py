@@ -28,6 +28,7 @@ from keras_rbm.models.layer_variables import (
     normal,
     reseeded,
     unit_types,
+    visible_parameters,
 )
 from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
@@ -194,22 +195,25 @@ class CRBM(WithInference, WithBackbone):
         if self._shift_shape is not None:
             check_shifts(self._shift_shape, visible)
         hidden = self.hidden.num_rows(self.hidden_units)
-        initial, self.visible_kernel = self._feature_initializer, None
+        initial = self._feature_initializer
+        self.visible_kernel = None
         kernels = [("kernel", (visible, hidden), self._kernel_initializer)]
         if self._shift_shape is None:
             kernels.append(("visible_kernel", (width, visible), initial))
         kernels.append(("hidden_kernel", (width, hidden), reseeded(initial)))
-        options = {"regularizer": self.kernel_regularizer}
         for name, shape, initializer in kernels:
-            setattr(
-                self, name, self.add_weight(shape, initializer, name=name, **options)
+            weight = self.add_weight(
+                shape, initializer, name=name, regularizer=self.kernel_regularizer
             )
+            setattr(self, name, weight)
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, self.num_visible, start)
         add_units(self, "hidden_{}", self.hidden, self.hidden_units)
         if self._awaits_inference:
-            units = {"visible_{}": self.visible, "hidden_{}": self.hidden}
-            layers = (layer_parameters(self, *layer) for layer in units.items())
+            layers = (
+                visible_parameters(self),
+                layer_parameters(self, "hidden_{}", self.hidden),
+            )
             if any(map(has_few_states, layers)):
                 self.inference = inference_module.Exact()
             self._awaits_inference = False

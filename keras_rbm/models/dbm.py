@@ -146,7 +146,7 @@ class DBM(WithInference, GenerativeModel):
         self.hidden_biases = [
             getattr(self, f"hidden_bias_{layer}") for layer in range(1, len(types))
         ]
-        self._add_record(self._each_layer()[0].mean(tf.zeros(self._rows[0])))
+        self._add_record(visible_parameters(self).mean(tf.zeros(self._rows[0])))
         self._kernel_mask = dbm_layers.connections(self._rows)
 
     def _each_layer(self):

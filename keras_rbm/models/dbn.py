@@ -368,8 +368,7 @@ class DBN(keras.Model):
         check_counts(num_samples=num_samples)
         values = self.rbms[0]._visible_states(x, "log_likelihood_bound")
         top = self.rbms[-1]
-        if log_partition is None or isinstance(log_partition, str):
-            log_partition = top.log_partition(log_partition)
+        log_partition = top._log_partition_value(log_partition)
         bounds = []
         for part, visible in enumerate(row_chunks(values)):
             fresh = random.fold_in(seed, -part) if part else seed

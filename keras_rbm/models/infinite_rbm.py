@@ -1,6 +1,5 @@
 """The infinite restricted Boltzmann machine, whose hidden layer grows."""
 
-import warnings
 from typing import Any
 
 import keras
@@ -14,14 +13,13 @@ from keras_rbm.inference.arguments import as_floats
 from keras_rbm.inference.growing.growth import GrowingSamples, grow
 from keras_rbm.inference.growing.resample_move import FractionalParameters
 from keras_rbm.models.rbm import RBM
+from keras_rbm.models.training.growing import Growing, SampleVariables
 from keras_rbm.rules import FrankWolfe
 from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.units.bernoulli import BernoulliParameters, are_binary
 
 #: Bias of a unit that is never on: the only one of a model that has none yet.
 _OFF = -1e4
-#: Standard error of log Z, in nats, from which it is estimated again by annealing.
-_LARGEST_ERROR = 0.2
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -108,8 +106,8 @@ class InfiniteRBM(RBM):
         if not variables:
             size = self.rule.num_samples, self.num_visible
             samples = GrowingSamples.new(*size, self._next_seed())
-            variables += _Samples.variables_for(samples)
-        self._samples = _Samples(variables)
+            variables += SampleVariables.variables_for(samples)
+        self._samples = SampleVariables(variables)
         super()._build_training()
 
     @property
@@ -256,7 +254,7 @@ class InfiniteRBM(RBM):
             steps -= 1
 
     def _fit_callbacks(self, start, is_all):
-        return [_Growing()]
+        return [Growing(self._samples)]
 
     def _grow(self, step):
         """Takes the step of `keras_rbm.inference.growing.growth.grow` with a batch."""
@@ -415,101 +413,3 @@ class InfiniteRBM(RBM):
             "max_hidden_units": self.max_hidden_units,
             "hidden_units": self.hidden_units if self.built else self._first_units,
         }
-
-
-class _Samples:
-    """The variables of a rule that hold the `GrowingSamples` of its model.
-
-    Args:
-        variables: list that `variables_for` has made.
-    """
-
-    def __init__(self, variables):
-        self.variables = variables
-
-    @staticmethod
-    def variables_for(samples):
-        """Returns new variables with these values."""
-        made = samples._asdict() | {"left_at": tf.zeros(4)}
-        return [
-            keras.Variable(value, dtype=value.dtype.name, trainable=False, name=name)
-            for name, value in made.items()
-        ]
-
-    def read(self):
-        """Returns the `GrowingSamples`."""
-        return GrowingSamples(*map(tf.convert_to_tensor, self.variables[:-1]))
-
-    def assign(self, samples, model):
-        """Takes over the `GrowingSamples` of a model."""
-        values = *samples, _fingerprint(model)
-        for variable, value in zip(self.variables, values, strict=True):
-            variable.assign(value)
-
-    def replace(self, **values):
-        """Changes some of the values."""
-        for variable in self.variables:
-            if variable.name in values:
-                variable.assign(values[variable.name])
-
-    def belong_to(self, model):
-        """Returns whether they are samples of the model as it is now, a bool."""
-        *_, started, left_at = self.variables
-        same = np.allclose(left_at.numpy(), _fingerprint(model), rtol=1e-5)
-        return bool(started.numpy()) and same
-
-
-def _fingerprint(model):
-    """Returns numbers (4,) that reveal a change of the model."""
-    squares = [
-        tf.reduce_sum(tf.square(variable))
-        for variable in (model.kernel, model.visible_bias, model.hidden_bias)
-    ]
-    return tf.stack([*squares, tf.cast(model._in_use, tf.float32)])
-
-
-class _Growing(keras.callbacks.Callback):
-    """Prepares the samples when `fit` begins, and ends it if there is no more room.
-
-    Warns if no unit was added.
-    """
-
-    def on_train_begin(self, logs=None):
-        model, samples = self.model, self.model._samples
-        self._before = model.hidden_units, int(model.optimizer.iterations)
-        known = samples.read().log_partition
-        if not samples.belong_to(model):
-            samples.replace(started=False)
-            known = np.nan
-        if not np.isfinite(known) and model.hidden_units:
-            self._anneal()
-
-    def on_epoch_end(self, epoch, logs=None):
-        model = self.model
-        if model._samples.read().log_partition_error > _LARGEST_ERROR:
-            self._anneal()
-            samples = model._samples.read()
-            for name in ("log_partition", "log_partition_error"):
-                logs[name] = float(getattr(samples, name))
-        if model.is_full:
-            model.stop_training = True
-
-    def on_train_end(self, logs=None):
-        model, (before, steps) = self.model, self._before
-        units = model.hidden_units
-        if units == before and int(model.optimizer.iterations) > steps:
-            penalty = float(model.rule.penalty(units))
-            warnings.warn(
-                "Expected units that gain more than their penalty costs. Received: "
-                f"none in this fit, with l2={penalty:g}; the model has {units} units. "
-                "If it should have more, use a smaller l2=, or a larger num_samples= "
-                "if the logs count rejected units.",
-                stacklevel=2,
-            )
-
-    def _anneal(self):
-        """Estimates log Z again, unless the running estimate is as good."""
-        samples = self.model._samples
-        z = self.model.log_partition("bidirectional")
-        if np.isnan(samples.read().log_partition) or z.stderr < 1.0:
-            samples.replace(log_partition=z.value, log_partition_error=z.stderr)

@@ -82,7 +82,7 @@ class Latent:
         potentials = model.potentials()
         units = potentials.visible
         encoded, rows = units.encode(states), missing.known_rows(units, known)
-        means = tf.where(rows, encoded, units.mean(_base(model, potentials)))
+        means = tf.where(rows, encoded, units.mean(model._base_natural(potentials)))
         for _ in range(_MEAN_FIELD_UPDATES):
             hidden = potentials.hidden.mean(potentials.hidden_natural_of_mean(means))
             expected = units.mean(potentials.visible_natural_of_mean(hidden))
@@ -145,7 +145,7 @@ class Latent:
         """
         check_sizes(steps=steps)
         potentials = model.potentials(dtype=model.variable_dtype)
-        base = _base(model, potentials)
+        base = model._base_natural(potentials)
         means = np.zeros((len(values), int(potentials.visible.num_rows)), np.float32)
         with full_precision():
             few = missing.rows_with_few_unknown(potentials, values)
@@ -164,13 +164,13 @@ class Latent:
         check_sizes(steps=steps)
         potentials = model.potentials(dtype=model.variable_dtype)
         with full_precision():
-            base = _base(model, potentials)
+            base = model._base_natural(potentials)
             return draws_by_chains(potentials, values, base, steps, seed)
 
     def imputed(self, model, visible):
         """Returns what `impute` does by chains, for an exported model."""
         potentials = model.potentials(dtype=model.variable_dtype)
-        chains = _chains(visible, _base(model, potentials), _EXPORTED_STEPS, 0)
+        chains = _chains(visible, model._base_natural(potentials), _EXPORTED_STEPS, 0)
         means, _ = missing.chain_means(potentials, *chains)
         return filled(visible, potentials.visible.state_like(means))
 
@@ -279,12 +279,6 @@ def kind_of(name):
             f"of the example), or None. Received: missing={name!r}."
         )
     return _KINDS[name]()
-
-
-def _base(model, potentials):
-    """Returns natural parameters, without coupling, of units with the data's mean."""
-    mean = tf.cast(model.base_rate, model.variable_dtype)
-    return potentials.visible.natural_for_mean(mean)
 
 
 def _default_method(potentials):

@@ -288,9 +288,9 @@ class RBM(GenerativeModel):
                 cost of a chain for each temperature, see
                 `keras_rbm.inference.parallel_tempering`.
             betas: inverse temperatures of `"tempering"`, as for
-                `keras_rbm.inference.temperatures`. By default the ladder of the rule
-                `ParallelTempering` goes on from where training has left it, or there
-                are 11, equally spaced.
+                `keras_rbm.inference.parallel_tempering`. By default the ladder of the
+                rule `ParallelTempering` goes on from where training has left it, or
+                there are 11, equally spaced.
             initial_visible: array (num_samples, V) to start from; by default drawn
                 from the base rate, or the states of the rule's ladder. If some of it is
                 NaN, all that is not keeps its value, and the rest is drawn given it

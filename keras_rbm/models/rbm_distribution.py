@@ -103,7 +103,7 @@ class RBMDistribution(tfp.distributions.Distribution):
     def _chains(self, count, seed):
         potentials = self._potentials()
         shape = count, self._rbm.num_visible
-        base = potentials.visible.natural_for_mean(self._rbm.base_rate)
+        base = self._rbm._base_natural(potentials)
         return draw(self._rbm, potentials, base, shape, self._steps, None, seed)
 
     def _mean(self):

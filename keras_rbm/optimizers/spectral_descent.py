@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_rbm._checks import check_numbers
+
 #: Singular values up to about this share of the largest count as zero.
 DROP_TOLERANCE = 1e-4
 #: A step multiplies small singular values by 15/8. More steps would raise dropped ones.
@@ -44,7 +46,7 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
             `gradient_accumulation_steps`, `name` and so on.
 
     Raises:
-        ValueError: if `matrix_learning_rate` is negative or not finite.
+        TypeError, ValueError: if `matrix_learning_rate` is no finite number ≥ 0.
 
     Example:
 
@@ -69,11 +71,12 @@ class StochasticSpectralDescent(keras.optimizers.Optimizer):
         **kwargs: Any,
     ) -> None:
         rate = matrix_learning_rate
-        if rate is not None and not 0 <= rate < math.inf:
-            raise ValueError(
-                f"Expected a finite rate ≥ 0. Received: matrix_learning_rate={rate!r}. "
-                "Pass for example matrix_learning_rate=0.01."
-            )
+        if rate is not None:
+            check_numbers(matrix_learning_rate=rate)
+            if rate < 0:
+                raise ValueError(
+                    f"Expected a rate ≥ 0. Received: matrix_learning_rate={rate!r}."
+                )
         super().__init__(learning_rate, **kwargs)
         self.matrix_learning_rate = rate
 

@@ -62,18 +62,20 @@ class MarginalLoss(LearningRule):
     ) -> None:
         super().__init__()
         try:
-            part = keras.losses.get(loss)
+            instance = keras.losses.get(loss)
         except (TypeError, ValueError) as error:
             raise ValueError(_UNKNOWN.format(loss)) from error
-        if part is None:
+        if instance is None:
             raise ValueError(_UNKNOWN.format(loss))
-        config = part.get_config() if isinstance(part, keras.losses.Loss) else {}
+        config = (
+            instance.get_config() if isinstance(instance, keras.losses.Loss) else {}
+        )
         if config.get("from_logits"):
             raise ValueError(
                 "Expected a loss of probabilities. Received: a loss with "
                 "from_logits=True. Leave that out: marginals are probabilities."
             )
-        self.loss = part
+        self.loss = instance
 
     def check(self, learner: Learner) -> None:
         super().check(learner)

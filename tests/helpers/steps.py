@@ -1,8 +1,19 @@
-"""Steps of learning rules without a fit."""
+"""Learning rules: a short fit, and steps without one."""
 
-from keras_rbm import random
+import keras
+
+from keras_rbm import RBM, random
 from keras_rbm.rules import Step
 from keras_rbm.rules.forward_pass import ForwardPass
+
+
+def fitted_by(rule, data, epochs=3):
+    """Returns an RBM that has learned by a rule, with a momentum."""
+    rbm = RBM(4, num_visible=data.shape[1], seed=1)
+    rbm.adapt(data)
+    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule)
+    rbm.fit(data, batch_size=10, epochs=epochs, verbose=0)
+    return rbm
 
 
 def step_of(potentials, visible, weights=None, seed=0, model=None, features=None):

@@ -328,6 +328,19 @@ def test_deep_model_fills_gaps():
     assert float(known) == pytest.approx(logsumexp(log_weights), abs=1e-5)
 
 
+def test_chains_of_a_deep_model_fill_many_gaps():
+    """Their base has the layers above, too."""
+    dbm = randomized(kr.DBM([2, 2], num_visible=12, seed=0), 0.3, seed=0)
+    row = np.full((1, 12), NAN, "float32")
+    row[0, 0] = 1.0
+    joint, states = dbm.potentials(), all_states(*[2] * 14)
+    states = states[states[:, 0] == 1.0]
+    shares = shares_of(-joint.free_energy(states))
+    exact = shares @ states[:, :12]
+    np.testing.assert_allclose(dbm.marginals(row, steps=3000)[0], exact, atol=0.05)
+    assert dbm.impute(row, "sample").shape == (1, 12)
+
+
 def test_absent_categories_are_learned_centered():
     """Of rows that lack nothing, a centered step changes the model as without gaps."""
     unit = units.Categorical(3)

@@ -7,9 +7,8 @@ import tensorflow as tf
 from brute_force import Enumerated, random_potentials, rbm_like
 from comparisons import assert_equal, assert_mean, assert_moments
 from model_test_case import assert_same_state
-from steps import gradients_of, step_of, take_step
+from steps import fitted_by, gradients_of, step_of, take_step
 
-import keras_rbm
 from keras_rbm import inference, random, rules
 from keras_rbm.inference.gibbs import hidden_chain
 
@@ -64,26 +63,20 @@ SEED = tf.constant([5, 6])
 SLOW = pytest.mark.slow
 
 
-def fitted(rule, epochs=3):
-    rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
-    rbm.adapt(DATA)
-    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule)
-    rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
-    return rbm
-
-
 def even(count):
     return tf.fill([count], 1.0 / count)
 
 
 @pytest.mark.parametrize("centered", [pytest.param(None, marks=SLOW), True])
 def test_fpcd_without_fast_learning_is_pcd_bit_for_bit(centered):
-    pcd = fitted(rules.PersistentContrastiveDivergence(2, 7, centered=centered))
-    fpcd = fitted(FPCD(2, 7, 0.0, centered=centered))
+    pcd = fitted_by(
+        rules.PersistentContrastiveDivergence(2, 7, centered=centered), DATA
+    )
+    fpcd = fitted_by(FPCD(2, 7, 0.0, centered=centered), DATA)
     assert not any(fast.numpy().any() for fast in fpcd.rule.fast.values())
     del fpcd.learner.variables[-3:]
     assert_same_state(pcd, fpcd)
-    fpcd = fitted(FPCD(2, 7, 1.0, centered=centered))
+    fpcd = fitted_by(FPCD(2, 7, 1.0, centered=centered), DATA)
     assert np.max(abs(pcd.kernel - fpcd.kernel)) > 1e-3
 
 

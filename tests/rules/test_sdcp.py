@@ -8,7 +8,7 @@ from brute_force import Enumerated, binary_states, random_potentials, rbm_like
 from comparisons import assert_close, assert_equal
 from model_test_case import assert_same_state
 from random_models import parameters
-from steps import step_of, take_step
+from steps import fitted_by, step_of, take_step
 
 import keras_rbm
 from keras_rbm import rules
@@ -44,14 +44,6 @@ class Recorded(rules.SDCP):
         return after, moments
 
 
-def fitted(rule, epochs=3):
-    rbm = keras_rbm.RBM(4, num_visible=6, seed=1)
-    rbm.adapt(DATA)
-    rbm.compile(keras.optimizers.SGD(0.1, momentum=0.5), rule=rule)
-    rbm.fit(DATA, batch_size=10, epochs=epochs, verbose=0)
-    return rbm
-
-
 def every_state(num_visible):
     """Returns all visible states with unequal weights: all moments can be matched."""
     visible = tf.constant(binary_states(num_visible), tf.float32)
@@ -67,13 +59,13 @@ SPARSE = {"sparsity_target": 0.1, "sparsity_cost": 0.1}
     [(1, {}), (3, {"centered": True}), pytest.param(3, SPARSE, marks=SLOW)],
 )
 def test_one_inner_step_is_cd_bit_for_bit(gibbs_steps, options):
-    cd = fitted(rules.ContrastiveDivergence(gibbs_steps, **options))
-    sdcp = fitted(rules.SDCP(1, gibbs_steps, **options))
+    cd = fitted_by(rules.ContrastiveDivergence(gibbs_steps, **options), DATA)
+    sdcp = fitted_by(rules.SDCP(1, gibbs_steps, **options), DATA)
     assert_same_state(cd, sdcp)
 
 
 def test_inner_steps_are_updates_of_the_optimizer():
-    assert int(fitted(rules.SDCP(3, 2), 2).optimizer.iterations) == 2 * 4 * 3
+    assert int(fitted_by(rules.SDCP(3, 2), DATA, 2).optimizer.iterations) == 2 * 4 * 3
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SLOW)])

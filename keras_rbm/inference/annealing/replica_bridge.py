@@ -33,8 +33,6 @@ _SPACING = 15, 25, 55, 105
 _STEPS = 200, 1000, 9000
 #: The same of the ladder that training has left, and sweeps before.
 _STEPS_OF_LADDER, _BEFORE = (100, 300, 4500), 50
-#: Sweeps for more than what the first ones say of the error, which is a guess.
-_RESERVE = 1.2
 #: Least number of independent states of each of a chain's replicas. With fewer, the
 #: estimate depends on where the chains started.
 _LEAST_STATES = 10.0
@@ -156,14 +154,19 @@ def bridged(path, chains, steps, options, seed, ancestors=None):
     log_z0 = chains.along(path).log_partition_of_base()[0]
     count = chains.visible.shape[1]
     first, *_, most = options.tries(steps)
-    parts, done, more = [], 0, first
+    gains, accepted, done, more = None, 0.0, 0, first
+    # What sweeps before have moved does not tell that these forget where they began.
+    chains = chains._replace(journeys=tf.zeros_like(chains.journeys))
     while True:
         *new, chains = _gains_of_neighbors(
             path, chains, tf.constant(more), random.fold_in(seed, done + more)
         )
-        parts.append(new)
+        if gains is not None:
+            new = [tf.concat(pair, 0) for pair in zip(gains, new, strict=True)]
+        low, high = gains = new
         done += more
-        low, high = (tf.concat(part, 0) for part in zip(*parts, strict=True))
+        accepted += more * chains.swap_rates
+        chains = chains._replace(swap_rates=accepted / done)
         ratios, shares = bridge(low, high)
         log_z = log_z0 + tf.reduce_sum(ratios)
         shares = tf.reduce_sum(shares, 0)
@@ -174,7 +177,7 @@ def bridged(path, chains, steps, options, seed, ancestors=None):
         result = LogPartition.of_error(log_z, stderr, ess, log_z + shares)
         if done >= most or options.is_narrow(result):
             return result
-        wanted = _RESERVE * done * options.excess(result) ** 2
+        wanted = done * options.excess(result) ** 2
         more = int(min(max(2.0 * done, wanted), most)) - done  # of NaN the former
 
 

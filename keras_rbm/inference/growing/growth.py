@@ -180,32 +180,35 @@ def grow(potentials, samples, visible, weights, seed, *, settings, l2, room):
 
     def attempt(tries, l2, least_ess, unvalidated, _):
         fresh = random.fold_in(seed, 3 + tries)
-        best = _candidate(potentials, samples, phases, mean, fresh, settings, l2)
-        l2 *= tf.where(best.validation_ess < _LOW_ESS, _STRONGER, 1.0)
-        least_ess = tf.minimum(least_ess, best.validation_ess)
-        unvalidated += tf.cast(~best.validated, tf.float32)
-        return tries + 1, l2, least_ess, unvalidated, best
+        candidate = _candidate(potentials, samples, phases, mean, fresh, settings, l2)
+        l2 *= tf.where(candidate.validation_ess < _LOW_ESS, _STRONGER, 1.0)
+        least_ess = tf.minimum(least_ess, candidate.validation_ess)
+        unvalidated += tf.cast(~candidate.validated, tf.float32)
+        return tries + 1, l2, least_ess, unvalidated, candidate
 
     start = tf.constant(0), l2, tf.constant(1.0), tf.constant(0.0)
-    tries, _, least_ess, unvalidated, best = tf.while_loop(
+    tries, _, least_ess, unvalidated, candidate = tf.while_loop(
         lambda tries, *rest: room & usable & ~rest[-1].accepted & (tries < _TRIES),
         attempt,
         (*start, Candidate.none(samples)),
     )
-    new = _with_unit(samples, best, mean)
-    bias, samples = _select(best.accepted, (best.visible_bias, new), (bias, samples))
+    new = _with_unit(samples, candidate, mean)
+    bias, samples = _select(
+        candidate.accepted, (candidate.visible_bias, new), (bias, samples)
+    )
     of_unit = {
-        name: tf.where(best.accepted, getattr(best, name), 0.0)
+        name: tf.where(candidate.accepted, getattr(candidate, name), 0.0)
         for name in ("gain", "gain_error", "search_ess")
     }
     logs = of_unit | {
-        "rejected": tf.cast(tries, tf.float32) - tf.cast(best.accepted, tf.float32),
+        "rejected": tf.cast(tries, tf.float32)
+        - tf.cast(candidate.accepted, tf.float32),
         "unvalidated": unvalidated,
         "validation_ess": least_ess,
         "log_partition": samples.log_partition,
         "log_partition_error": samples.log_partition_error,
     }
-    return Growth(best.accepted, best.unit, bias, samples, logs)
+    return Growth(candidate.accepted, candidate.unit, bias, samples, logs)
 
 
 def _select(condition, new, old):

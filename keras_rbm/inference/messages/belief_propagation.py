@@ -4,7 +4,6 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from keras_rbm.inference.messages import batches, blocks
-from keras_rbm.inference.messages.batches import in_chunks, with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     batch_of_models,
@@ -150,7 +149,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
         def chunk(b, c, *rows):
             return _chunk((first, b, c), *rows, max_iterations, tolerance, **kind)
 
-        return in_chunks(chunk, biases, [weights], results, totals, row_size)
+        return batches.in_chunks(chunk, biases, [weights], results, totals, row_size)
 
     def gradient(*upstream):
         means = upstream[3:] if pairwise == "mean" else []
@@ -164,7 +163,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
                 return _chunk_gradients((first, b, c), *of_chunk, **kind)
 
             # A chunk is a quarter as large, because it keeps some states.
-            of_biases, (of_first,) = in_chunks(
+            of_biases, (of_first,) = batches.in_chunks(
                 chunk, biases, rows, results[:2], [tf.zeros_like(kernel)], 4 * row_size
             )
             return [of_first * odds if block else of_first, *of_biases]
@@ -175,7 +174,7 @@ def _propagate(potentials, weights, max_iterations, tolerance, sums, damping, pa
     values = list(map(tf.stop_gradient, [*rows, *means]))
     iterations, residual = values.pop(3), values.pop(3)
     if sums:
-        values = with_gradient(values, model, gradient)
+        values = batches.with_gradient(values, model, gradient)
     visible, hidden, log_partition, *pairs = values
     visible, hidden, *pairs = layout.restored(visible, hidden, *pairs)
     pairs = pairs[0] if pairs else None

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from keras_rbm.inference.arguments import as_floats, check_normalizable
 from keras_rbm.inference.estimates import LogPartition
 from keras_rbm.inference.messages import batches
-from keras_rbm.inference.messages.batches import with_gradient
 from keras_rbm.inference.messages.beliefs import (
     Beliefs,
     batch_of_models,
@@ -193,7 +192,7 @@ def _iterate(potentials, weights, max_iterations, tolerance, damping, pairwise, 
         return tf.nest.flatten(gradients)
 
     values = _read(fixed, state, weights, pairwise)
-    values = with_gradient(values, tf.nest.flatten(models), gradient)
+    values = batches.with_gradient(values, tf.nest.flatten(models), gradient)
     pairs = values.pop() if pairwise else None
     visible, hidden, bound = values
     converged = residual < tolerance

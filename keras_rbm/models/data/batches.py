@@ -91,8 +91,8 @@ class TrainingData(NamedTuple):
         """Returns arrays as batches, in an order that depends on the epoch."""
         if not is_array(self.x):
             return self
-        options = {"seed": 0, "iterations": epoch_key}
-        batches = shuffled_batches(as_batch(*self.arrays), batch_size or 32, **options)
+        arrays, size = as_batch(*self.arrays), batch_size or 32
+        batches = shuffled_batches(arrays, size, seed=0, iterations=epoch_key)
         return self._replace(x=batches, y=None, sample_weight=None)
 
     def for_keras(self, batch_size):

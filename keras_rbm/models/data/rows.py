@@ -270,8 +270,8 @@ def weighted_chunks(data, weights=None, fill=None):
         data = _batched(data)
     check_source(data)
     for batch in data:
-        x, _, weights = unpack(batch)
-        yield as_rows(as_dense(x, fill)), weights
+        x, _, given = unpack(batch)
+        yield as_rows(as_dense(x, fill)), given
 
 
 def parts_of_rows(values, width=1):

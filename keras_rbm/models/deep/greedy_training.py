@@ -28,12 +28,12 @@ def compile_each(rbms, optimizer, rule, options):
         None if each is None else defaults.new_rule(each)
         for each in one_each(rule, "rule", len(rbms))
     ]
-    for rbm, optimizer_of, rule in zip(rbms, optimizers, copies, strict=True):
+    for rbm, identifier, rule in zip(rbms, optimizers, copies, strict=True):
         if rule is not None:
-            optimizer = defaults.optimizer_for(optimizer_of or "adam")
-            rbm._check_rule(rule, Learner(rbm, rule, optimizer))
-    for rbm, optimizer_of, rule in zip(rbms, optimizers, copies, strict=True):
-        rbm.compile(optimizer_of, rule=rule, **options)
+            default = defaults.optimizer_for(identifier or "adam")
+            rbm._check_rule(rule, Learner(rbm, rule, default))
+    for rbm, identifier, rule in zip(rbms, optimizers, copies, strict=True):
+        rbm.compile(identifier, rule=rule, **options)
 
 
 def fit_each(

@@ -15,7 +15,7 @@ from keras_rbm.models.data.rows import (
     parts_of_rows,
     some_rows,
 )
-from keras_rbm.models.layer_variables import layer_parameters
+from keras_rbm.models.layer_variables import visible_parameters
 from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
@@ -224,7 +224,7 @@ def _start_at_data(model, batches):
     for name in free:
         variables[name][0].assign(fitted[name])
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
-        parameters = layer_parameters(model, "visible_{}", unit)
+        parameters = visible_parameters(model)
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
     if not model.conditional:
         model.base_rate.assign(mean)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_rbm._replicas import add, all_sum, must_meet, num_replicas
 from keras_rbm.models.data.row_checks import all_within
-from keras_rbm.models.layer_variables import layer_parameters
+from keras_rbm.models.layer_variables import layer_parameters, visible_parameters
 from keras_rbm.models.training.progress import updates_of
 
 #: First bits of the reason: of the step's data, its loss and its gradients.
@@ -261,7 +261,7 @@ def stay_normalizable(model):
     """
     if isinstance(model.hidden, list):
         return  # of several layers, which `fit` only watches
-    visible = layer_parameters(model, "visible_{}", model.visible).curvature
+    visible = visible_parameters(model).curvature
     hidden = layer_parameters(model, "hidden_{}", model.hidden).curvature
     if model.kernel.trainable and _can_be_finite(visible) and _can_be_finite(hidden):
         kernel = tf.convert_to_tensor(model.kernel)

@@ -81,10 +81,10 @@ class ManySteps:
     def fits_model(self):
         """Whether it does what the model's steps would: they are the library's own."""
         model = self._model
-        strategy = model.distribute_strategy is not tf.distribute.get_strategy()
-        methods = type(model).train_step.__module__.startswith("keras_rbm.")
-        single = not (strategy or tf.distribute.has_strategy())
-        return methods and single and isinstance(model.rule, LearningRule)
+        is_ours = type(model).train_step.__module__.startswith("keras_rbm.")
+        default = model.distribute_strategy is tf.distribute.get_strategy()
+        is_single = default and not tf.distribute.has_strategy()
+        return is_ours and is_single and isinstance(model.rule, LearningRule)
 
     def train_function(self, many, one):
         """Returns the function that Keras calls for each step of `fit`.
@@ -147,10 +147,11 @@ class ManySteps:
         pad = ((0, most - count), (0, 0))
         rows, ones = np.pad(rows, pad), np.pad(ones.reshape(rows.shape), pad)
         x, y, weights = map_present(lambda part: _gathered(part, rows), self._parts)
-        methods = tf.constant(ones, self._model.variable_dtype)
+        row_weights = tf.constant(ones, self._model.variable_dtype)
         if weights is not None:
-            methods *= tf.reshape(tf.cast(weights, methods.dtype), methods.shape)
-        stack = x, () if y is None else y, methods
+            weights = tf.cast(weights, row_weights.dtype)
+            row_weights *= tf.reshape(weights, row_weights.shape)
+        stack = x, () if y is None else y, row_weights
         if self._model.run_eagerly:
             for number in range(count):
                 batch = map_present(lambda part, n=number: part[n], stack)

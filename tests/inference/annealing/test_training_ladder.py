@@ -6,6 +6,7 @@ from brute_force import random_potentials
 
 import keras_rbm
 from keras_rbm.inference import log_partition
+from keras_rbm.inference.annealing import options
 from keras_rbm.units import Gaussian
 
 
@@ -45,6 +46,20 @@ def test_a_model_just_trained_needs_no_search(searches, visible):
     assert same.value == z.value and not searches
     rbm.log_partition("ais")
     assert len(searches) == 1
+
+
+@pytest.mark.parametrize(("share", "annealed"), [(0.25, False), (0.1, True)])
+def test_a_ladder_not_quite_narrow_is_not_annealed(
+    searches, monkeypatch, share, annealed
+):
+    """That would take ten times as long for an interval that is seldom narrower."""
+    rbm = trained()
+    monkeypatch.setattr(options, "_PRECISION", 1e-9)
+    widest = rbm.log_partition("tempering")
+    monkeypatch.setattr(options, "_PRECISION", share * (widest.upper - widest.lower))
+    z = rbm.log_partition()
+    assert bool(searches) == annealed
+    assert z.upper - z.lower <= widest.upper - widest.lower
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0])
