@@ -270,6 +270,7 @@ class BoltzmannMachine(keras.Model):
     def _set_start(self, initializer, regularizer, visible_bias):
         """Sets the initializers of kernels and visible biases, and the regularizer."""
         get, regularizers = keras.initializers.get, keras.regularizers.get
+        self._chooses_kernel = initializer is None
         initializer = normal(self.seed) if initializer is None else initializer
         self._kernel_initializer = keras_part(get, "kernel_initializer", initializer)
         name = "visible_bias_initializer"
@@ -285,7 +286,9 @@ class BoltzmannMachine(keras.Model):
         serialize = keras.initializers.serialize
         bias = self._visible_bias_initializer
         return {
-            "kernel_initializer": serialize(self._kernel_initializer),
+            "kernel_initializer": None
+            if self._chooses_kernel
+            else serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
             "kernel_regularizer": "auto"
             if is_open(self)

@@ -193,6 +193,9 @@ class ParallelTempering(LearningRule):
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         return tf.convert_to_tensor(self.chains)
 
+    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
+        self.chains.assign(np.resize(states, self.chains.shape))
+
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "gibbs_steps": self.gibbs_steps,

@@ -3,12 +3,17 @@
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts, check_numbers
 from keras_rbm._replicas import all_sum
 from keras_rbm.inference import conditional_moments
-from keras_rbm.inference.gibbs import hidden_chain, sample_visible_given_hidden
+from keras_rbm.inference.gibbs import (
+    hidden_chain,
+    sample_hidden_given_visible,
+    sample_visible_given_hidden,
+)
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import LearningRule
@@ -87,6 +92,10 @@ class PersistentContrastiveDivergence(LearningRule):
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         hidden = tf.convert_to_tensor(self.chains)
         return sample_visible_given_hidden(potentials, hidden, seed=0)
+
+    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
+        states = np.resize(states, (self.num_chains, states.shape[1]))
+        self.chains.assign(sample_hidden_given_visible(potentials, states, seed=0))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

@@ -16,6 +16,7 @@ from keras_rbm.models.data.rows import (
     some_rows,
 )
 from keras_rbm.models.layer_variables import visible_parameters
+from keras_rbm.models.training.pair_start import start_at_pairs
 from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
@@ -231,6 +232,7 @@ def _start_at_data(model, batches):
     if regressions is not None:
         model.visible_kernel.assign(regressions[0])
         model.visible_bias.assign(regressions[1])
+    start_at_pairs(model, chunks, weights)
     model.learner.recenter()
 
 

@@ -1,0 +1,161 @@
+"""The strongest pairs of binary columns, which the hidden units of an RBM start at.
+
+Where rows are few, or columns follow sharp rules, an RBM that starts at random weights
+ends below the Chow-Liu tree; one that starts there goes on from it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from keras_rbm import random
+from keras_rbm.models.data.rows import as_rows
+from keras_rbm.units.bernoulli import Bernoulli, Spin
+
+#: Columns beyond which all pairs would take long.
+_MOST_COLUMNS = 2000
+#: Rows that are added to each of a pair's four counts.
+_PRIOR_ROWS = 0.5
+
+
+class Pairs(NamedTuple):
+    """Edges of a forest, the strongest first.
+
+    Attributes:
+        ends: array (E, 2), int, columns.
+        log_ratios: array (E, 2, 2), `log p(a, b) / (p(a) p(b))` of the states of both.
+    """
+
+    ends: np.ndarray
+    log_ratios: np.ndarray
+
+
+class PairStart(NamedTuple):
+    """What hidden units, one for each pair, add to an RBM of units 0 and 1.
+
+    Attributes:
+        kernel: array (V, E).
+        hidden_bias: array (E,).
+        visible_bias: array (V,), to add to that of independent units.
+    """
+
+    kernel: np.ndarray
+    hidden_bias: np.ndarray
+    visible_bias: np.ndarray
+
+
+def strongest_pairs(rows, weights):
+    """Returns the edges of the Chow-Liu tree [1], the strongest first, as `Pairs`.
+
+    Those are left out whose mutual information chance alone might give: N times it is
+    below the logarithm of the number of pairs.
+
+    Args:
+        rows: array (N, V), between 0 and 1, NaN where unknown.
+        weights: array (N,).
+
+    References:
+        1. Chow, Liu. Approximating discrete probability distributions with dependence
+           trees. IEEE Transactions on Information Theory, 1968.
+    """
+    states = np.nan_to_num(np.stack([1.0 - rows, rows]).astype(np.float32))
+    weighted = states * np.reshape(weights, (-1, 1)).astype(np.float32)
+    counts = np.stack([[one.T @ two for two in states] for one in weighted])
+    number = counts.sum((0, 1))  # of rows that know both
+    both = (counts + _PRIOR_ROWS) / (number + 4.0 * _PRIOR_ROWS)
+    first, second = both.sum(1)[:, np.newaxis], both.sum(0)[np.newaxis]
+    log_ratios = np.log(both / (first * second))
+    information = np.triu((both * log_ratios).sum((0, 1)), 1)
+    columns = len(information)
+    chance = np.log(max(2, columns * (columns - 1) // 2))
+    likely = np.nonzero(number * information > chance)
+    edges = coo_array((-information[likely], likely), information.shape)
+    forest = minimum_spanning_tree(edges).tocoo()
+    strongest = np.argsort(forest.data, kind="stable")
+    ends = np.stack([forest.row, forest.col], 1)[strongest]
+    first, second = ends.T
+    return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0))
+
+
+def pair_start(pairs, columns):
+    """Returns the RBM of which these pairs are the distribution, as `PairStart`.
+
+    A hidden unit with weights w and ±w adds `softplus(c + w (v_i ± v_j))` to the
+    log-probability, of which the part that belongs to both states is
+    `± 2 log cosh(w / 2)`; the rest goes into the visible biases.
+    """
+    count = len(pairs.ends)
+    ratios = pairs.log_ratios
+    joint = ratios[:, 1, 1] - ratios[:, 1, 0] - ratios[:, 0, 1] + ratios[:, 0, 0]
+    weight = 2.0 * np.arccosh(np.exp(np.abs(joint) / 2.0))
+    weights = np.stack([weight, np.where(joint > 0.0, weight, -weight)], 1)
+    hidden_bias = np.where(joint > 0.0, -weight, 0.0)
+    kernel, visible_bias = np.zeros((columns, count)), np.zeros(columns)
+    kernel[pairs.ends.T, np.arange(count)] = weights.T
+    off = np.logaddexp(0.0, hidden_bias)
+    alone = np.stack([ratios[:, 1, 0], ratios[:, 0, 1]], 1) - ratios[:, :1, 0]
+    added = np.logaddexp(0.0, hidden_bias[:, np.newaxis] + weights) - off[:, np.newaxis]
+    np.add.at(visible_bias, pairs.ends, alone - added)
+    return PairStart(kernel, hidden_bias, visible_bias)
+
+
+def start_at_pairs(model, chunks, weights):
+    """Starts an RBM at its visible units' strongest pairs, and its chains at rows.
+
+    It does if both layers have units of two states, nothing but the visible biases has
+    been chosen or set, and the hidden units suffice for half of the pairs: if they do
+    not, they are better spent otherwise.
+
+    Args:
+        model: a new model whose visible units are fitted to the data.
+        chunks, weights: lists of arrays (n, V) and (n,).
+    """
+    if not _takes_pairs(model):
+        return
+    rows = np.concatenate([np.asarray(as_rows(chunk)) for chunk in chunks])
+    (low, width), (hidden_low, hidden_width) = map(
+        _states, (model.visible, model.hidden)
+    )
+    pairs = strongest_pairs((rows - low) / width, np.concatenate(weights))
+    units = model.kernel.shape[1]
+    if not len(pairs.ends) or len(pairs.ends) > 2 * units:
+        return
+    pairs = Pairs(*(part[:units] for part in pairs))
+    start = pair_start(pairs, rows.shape[1])
+    kernel, hidden_bias = np.array(model.kernel), np.array(model.hidden_bias)
+    paired = slice(len(pairs.ends))
+    kernel[:, paired] = start.kernel / (width * hidden_width)
+    hidden_bias[paired] = start.hidden_bias / hidden_width
+    hidden_bias[paired] -= low * kernel[:, paired].sum(0)
+    visible_bias = start.visible_bias / width - hidden_low * kernel[:, paired].sum(1)
+    model.kernel.assign(kernel)
+    model.hidden_bias.assign(hidden_bias)
+    model.visible_bias.assign_add(visible_bias)
+    known = rows[np.isfinite(rows).all(1)]
+    if len(known):
+        seed = model._next_seed()
+        order = np.argsort(random.uniform((len(known),), random.fold_in(seed, 0)))
+        states = model.visible.drawn(known[order], random.uniform(known.shape, seed))
+        model.rule.start_chains(model.potentials(), states)
+
+
+def _takes_pairs(model):
+    free = model._chooses_kernel and model._visible_bias_initializer is None
+    if model.conditional or not free or isinstance(model.hidden, list):
+        return False
+    units = model.visible, model.hidden
+    variables = model.kernel, model.visible_bias, model.hidden_bias
+    return (
+        all(isinstance(unit, Bernoulli | Spin) for unit in units)
+        and all(variable.trainable for variable in variables)
+        and not np.any(model.hidden_bias)
+        and model.kernel.shape[0] <= _MOST_COLUMNS
+    )
+
+
+def _states(unit):
+    """Returns the lower state of a unit of two, and how far the other is from it."""
+    low, high = unit.parameters(0.0).states
+    return low, high - low
