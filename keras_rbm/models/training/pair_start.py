@@ -18,6 +18,8 @@ from keras_rbm.units.bernoulli import Bernoulli, Spin
 _MOST_COLUMNS = 2000
 #: Rows that are added to each of a pair's four counts.
 _PRIOR_ROWS = 0.5
+#: Largest logarithm of a pair's odds ratio; chains hardly ever change a sharper one.
+_LARGEST_RATIO = 8.0
 
 
 class Pairs(NamedTuple):
@@ -65,6 +67,7 @@ def strongest_pairs(rows, weights):
     counts = np.stack([[one.T @ two for two in states] for one in weighted])
     number = counts.sum((0, 1))  # of rows that know both
     both = (counts + _PRIOR_ROWS) / (number + 4.0 * _PRIOR_ROWS)
+    both = _blunted(both)
     first, second = both.sum(1)[:, np.newaxis], both.sum(0)[np.newaxis]
     log_ratios = np.log(both / (first * second))
     information = np.triu((both * log_ratios).sum((0, 1)), 1)
@@ -77,6 +80,25 @@ def strongest_pairs(rows, weights):
     ends = np.stack([forest.row, forest.col], 1)[strongest]
     first, second = ends.T
     return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0))
+
+
+def _blunted(both):
+    """Returns tables (2, 2, …) with the same marginals, whose odds ratio is limited.
+
+    With two marginals and a ratio r, the probability of both is the root of a quadratic
+    equation [1].
+
+    References:
+        1. Plackett. A class of bivariate distributions. JASA, 1965.
+    """
+    ratio = np.log(both[1, 1]) + np.log(both[0, 0]) - np.log(both[1, 0] * both[0, 1])
+    excess = np.expm1(np.clip(ratio, -_LARGEST_RATIO, _LARGEST_RATIO))
+    first, second = both[1].sum(0), both[:, 1].sum(0)
+    linear = 1.0 + (first + second) * excess
+    root = np.sqrt(linear**2 - 4.0 * (excess + 1.0) * excess * first * second)
+    joint = 2.0 * (excess + 1.0) * first * second / (linear + root)
+    limited = [[1.0 - first - second + joint, second - joint], [first - joint, joint]]
+    return np.where(np.abs(ratio) > _LARGEST_RATIO, limited, both)
 
 
 def pair_start(pairs, columns):
