@@ -1,11 +1,15 @@
 """Regularizers for any Keras model."""
 
+import math as _math
 from typing import Any as _Any
 
 import keras
 import tensorflow as tf
 
 from keras_rbm._checks import check_numbers as _check_numbers
+
+#: Rows of a kernel from which on a unit may have more weights, see `L1BlockPrior`.
+_SOME_ROWS = 150
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -39,27 +43,89 @@ class L1Block(keras.regularizers.Regularizer):
     """
 
     def __init__(self, strength: float) -> None:
-        _check_numbers(strength=strength)
-        if strength < 0:
-            raise ValueError(f"Expected strength ≥ 0. Received: strength={strength!r}.")
-        self.strength = float(strength)
+        self.strength = _checked_strength(strength)
 
     def __call__(self, x):
-        norms = tf.reduce_sum(tf.abs(x), list(range(len(x.shape) - 1)))
-        rows = tf.cast(tf.size(x) / tf.size(norms), norms.dtype)
-        return 0.5 * self.strength / rows * tf.reduce_sum(tf.square(norms))
+        rows, squares = _rows_and_squares(x)
+        return 0.5 * self.strength / rows * squares
+
+    def get_config(self) -> dict[str, _Any]:
+        return {"strength": self.strength}
+
+
+def _checked_strength(strength):
+    _check_numbers(strength=strength)
+    if strength < 0:
+        raise ValueError(f"Expected strength ≥ 0. Received: strength={strength!r}.")
+    return float(strength)
+
+
+def _rows_and_squares(kernel):
+    """Returns a kernel's number of rows, and the sum of its units' squared L1 norms."""
+    norms = tf.reduce_sum(tf.abs(kernel), list(range(len(kernel.shape) - 1)))
+    return _math.prod(kernel.shape[:-1]), tf.reduce_sum(tf.square(norms))
+
+
+class Prior(keras.regularizers.Regularizer):
+    """Minus the log-density of weights, for each of N training rows.
+
+    With it, `fit` maximizes the posterior density of the weights given the data. The
+    more rows there are, the less it matters, so one suits small data and large.
+    """
+
+    def __init__(self) -> None:
+        # A variable: a step that has been traced sees each new fit.
+        self._factor = tf.Variable(0.0, trainable=False)
+
+    def count(self, rows: float) -> None:
+        """Counts for so many rows from now on; for 0 of them it is no penalty."""
+        self._factor.assign(self._of_one_row() / rows if rows else 0.0)
+
+
+@keras.saving.register_keras_serializable("keras_rbm")
+class L1BlockPrior(Prior):
+    """`L1Block` for each of N training rows: units of few weights, where rows are few.
+
+    `strength / (2 N) min(1, 150 / R) sum_j (sum_r |w_rj|)²` of a kernel with R rows,
+    one column per unit. See `NormalPrior` for what N is. It is the default of `RBM`
+    and `DBM`: where a unit needs few of the columns it finds them, and where it needs
+    many it costs little. The strength, and the 150 rows from which on a unit may have
+    more weights, were chosen by the likelihood of held-out rows of binary tables of 16
+    to 1,058 columns.
+
+    Args:
+        strength: float ≥ 0.
+
+    Raises:
+        TypeError, ValueError: if `strength` is not a number ≥ 0.
+
+    Example:
+
+    >>> prior = keras_rbm.regularizers.L1BlockPrior(0.4)
+    >>> rbm = keras_rbm.RBM(8, kernel_regularizer=prior)
+    """
+
+    def __init__(self, strength: float = 0.1) -> None:
+        super().__init__()
+        self.strength = _checked_strength(strength)
+
+    def _of_one_row(self):
+        return 0.5 * self.strength
+
+    def __call__(self, x):
+        rows, squares = _rows_and_squares(x)
+        share = min(1.0, _SOME_ROWS / rows)
+        return tf.cast(self._factor, x.dtype) * share * squares
 
     def get_config(self) -> dict[str, _Any]:
         return {"strength": self.strength}
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
-class NormalPrior(keras.regularizers.Regularizer):
+class NormalPrior(Prior):
     """Minus the log-density of weights under N(0, s²), for each of N training rows.
 
-    `sum_ij w_ij² / (2 s² N)`: with it, `fit` maximizes the posterior density of the
-    weights given the data. The more rows there are, the less the prior matters, so one
-    deviation s suits small data and large. It is the penalty of logistic regression in
+    `sum_ij w_ij² / (2 s² N)`, which is the penalty of logistic regression in
     scikit-learn with `C = s²`. `fit` of this library's models says how many rows there
     are: of arrays the rows whose weight is not 0, of a pipeline the batches of an epoch
     times the rows of the first. If a pipeline does not say how many batches there are,
@@ -69,8 +135,7 @@ class NormalPrior(keras.regularizers.Regularizer):
     Args:
         stddev: float > 0, s. By default that with which a `CRBM` begins: C = 0.3,
             about the best of logistic regressions that restore 8×8 noisy digits, from
-            300 images to 1,200. `RBM` and `DBM` have 1, which leaves room for strong
-            couplings.
+            300 images to 1,200.
 
     Raises:
         TypeError, ValueError: if `stddev` is not a number > 0.
@@ -82,19 +147,17 @@ class NormalPrior(keras.regularizers.Regularizer):
     """
 
     def __init__(self, stddev: float = 0.55) -> None:
+        super().__init__()
         _check_numbers(stddev=stddev)
         if not stddev > 0:
             raise ValueError(f"Expected stddev > 0. Received: stddev={stddev!r}.")
         self.stddev = float(stddev)
-        # A variable: a step that has been traced sees each new fit.
-        self._l2 = tf.Variable(0.0, trainable=False)
 
-    def count(self, rows: float) -> None:
-        """Counts for so many rows from now on; for 0 of them it is no penalty."""
-        self._l2.assign(0.5 / (self.stddev**2 * rows) if rows else 0.0)
+    def _of_one_row(self):
+        return 0.5 / self.stddev**2
 
     def __call__(self, x):
-        return tf.cast(self._l2, x.dtype) * tf.reduce_sum(tf.square(x))
+        return tf.cast(self._factor, x.dtype) * tf.reduce_sum(tf.square(x))
 
     def get_config(self) -> dict[str, _Any]:
         return {"stddev": self.stddev}

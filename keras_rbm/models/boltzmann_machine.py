@@ -64,7 +64,7 @@ from keras_rbm.models.training.progress import (
     is_open,
 )
 from keras_rbm.models.with_inference import check_prediction
-from keras_rbm.regularizers import NormalPrior
+from keras_rbm.regularizers import L1BlockPrior, NormalPrior
 from keras_rbm.rules.forward_pass import ForwardPass, bias_changes
 from keras_rbm.rules.learner import Learner
 from keras_rbm.rules.learning_rule import Rule
@@ -277,7 +277,7 @@ class BoltzmannMachine(keras.Model):
         self._visible_bias_initializer = keras_part(get, name, visible_bias)
         self._chooses_prior = regularizer == "auto" and self.conditional
         if regularizer == "auto":
-            regularizer = NormalPrior() if self.conditional else NormalPrior(1.0)
+            regularizer = NormalPrior() if self.conditional else L1BlockPrior()
         name = "kernel_regularizer"
         self.kernel_regularizer = keras_part(regularizers, name, regularizer)
 

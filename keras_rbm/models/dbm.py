@@ -61,7 +61,7 @@ class DBM(WithInference, GenerativeModel):
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
-            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior(1)`.
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()`.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

@@ -48,7 +48,7 @@ class RBM(GenerativeModel):
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
-            of the reported loss. `"auto"` is `keras_rbm.regularizers.NormalPrior(1)`.
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()`.
         missing: what NaN in data stands for. `None`: an error. `"latent"`: a state that
             is there, but not known; the likelihood is that of the known ones (missing
             at random), and training draws the others given them. `"absent"`: a unit

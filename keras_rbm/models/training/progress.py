@@ -10,7 +10,7 @@ import keras
 from keras import tree
 
 from keras_rbm.optimizers.falling_rate import FallingRate
-from keras_rbm.regularizers import NormalPrior
+from keras_rbm.regularizers import NormalPrior, Prior
 
 
 class FitState(NamedTuple):
@@ -46,7 +46,7 @@ def schedule_of(optimizer):
 def priors_of(model):
     """Yields the priors of a model's weights."""
     for variable in model.trainable_variables:
-        if isinstance(variable.regularizer, NormalPrior):
+        if isinstance(variable.regularizer, Prior):
             yield variable.regularizer
 
 
