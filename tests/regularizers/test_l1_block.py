@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from comparisons import assert_restored
 
-from keras_rbm.regularizers import L1Block, NormalPrior
+from keras_rbm.regularizers import L1Block, L1BlockPrior, NormalPrior
 
 
 def test_l1_block_is_a_squared_norm_of_each_unit():
@@ -24,6 +24,7 @@ def test_l1_block_is_a_squared_norm_of_each_unit():
     ("kind", "number", "word"),
     [
         (L1Block, -1.0, "strength ≥ 0"),
+        (L1BlockPrior, -1.0, "strength ≥ 0"),
         (L1Block, "a", "number"),
         *((NormalPrior, number, "stddev") for number in (0.0, -1.0, "a", np.nan)),
     ],

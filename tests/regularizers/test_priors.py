@@ -5,7 +5,7 @@ import tensorflow as tf
 from comparisons import assert_restored
 
 import keras_rbm
-from keras_rbm.regularizers import NormalPrior
+from keras_rbm.regularizers import L1BlockPrior, NormalPrior
 
 ROWS = np.tile(np.eye(4, dtype="float32"), (3, 1))
 
@@ -44,6 +44,17 @@ def test_counts_each_row_once(data):
     # A fit of one epoch of unknown length keeps what is known.
     penalties(rbm, UNKNOWN)
     assert rbm.fit_state.rows == 12
+
+
+@pytest.mark.parametrize(("columns", "share"), [(4, 1.0), (300, 0.5)])
+def test_few_weights_a_unit(columns, share):
+    """Above 150 rows of a kernel a unit may have more of them."""
+    rbm = keras_rbm.RBM(2, seed=0, kernel_regularizer=L1BlockPrior(0.6))
+    rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    rows = np.zeros((7, columns), "float32")
+    penalty = penalties(rbm, rows)[-1]
+    norms = np.abs(rbm.kernel).sum(0)
+    np.testing.assert_allclose(penalty, share * 0.3 * (norms**2).sum() / 7, rtol=1e-5)
 
 
 def test_rows_of_a_last_batch_that_is_not_full():
@@ -90,3 +101,4 @@ def test_the_maximum_is_that_of_scikit_learn():
 
 def test_config_round_trip():
     assert assert_restored(keras.regularizers, NormalPrior(0.3)).stddev == 0.3
+    assert assert_restored(keras.regularizers, L1BlockPrior(0.3)).strength == 0.3
