@@ -108,7 +108,7 @@ def test_log_partition_is_estimated_once():
     z = rbm.estimate_log_partition()
     assert float(z.stderr) == 0.0 and rbm.estimate_log_partition() is z
     bound = rbm.set_params(log_partition="mean_field").estimate_log_partition()
-    assert float(bound.value) <= float(z.value) < float(bound.value) + 0.1
+    assert float(bound.value) <= float(z.value) < float(bound.value) + 0.5
     assert rbm.fit(DATA[:40]).set_params(log_partition="auto").score(DATA) != 0.0
     assert rbm.estimate_log_partition() is not z
 

@@ -19,6 +19,7 @@ from keras_rbm.models.data.rows import (
 from keras_rbm.models.layer_variables import potentials_of_any
 from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
+from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
 
 #: Nats per visible unit by which a loss may exceed that of independent units at once.
@@ -176,7 +177,11 @@ class Diagnosis(keras.callbacks.Callback):
         if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
             epoch = best + (length + 1) // 2
             prior = self.model.kernel_regularizer
-            stddev = 0.5 * getattr(prior, "stddev", 1.0)
+            if isinstance(prior, NormalPrior):
+                stronger = f"NormalPrior({0.5 * prior.stddev:.2g})"
+            else:
+                strength = getattr(prior, "strength", 0.1)
+                stronger = f"L1BlockPrior({4.0 * strength:.2g})"
             self._warn_once(
                 "overfits",
                 "The model overfits: the validation loss has risen from "
@@ -184,7 +189,7 @@ class Diagnosis(keras.callbacks.Callback):
                 "the training loss fell. Stop there, with "
                 "keras.callbacks.EarlyStopping(restore_best_weights=True), use fewer "
                 "hidden units, or a stronger penalty of the weights, such as "
-                f"kernel_regularizer=keras_rbm.regularizers.NormalPrior({stddev:.2g}).",
+                f"kernel_regularizer=keras_rbm.regularizers.{stronger}.",
             )
 
     def _check_units(self):

@@ -16,8 +16,8 @@ from keras_rbm.units.bernoulli import Bernoulli, Spin
 
 #: Columns beyond which all pairs would take long.
 _MOST_COLUMNS = 2000
-#: Rows that are added to each of a pair's four counts.
-_PRIOR_ROWS = 0.5
+#: Rows of independent columns that are added to the counts of a pair.
+_PRIOR_ROWS = 4.0
 #: Largest logarithm of a pair's odds ratio; chains hardly ever change a sharper one.
 _LARGEST_RATIO = 8.0
 
@@ -66,9 +66,10 @@ def strongest_pairs(rows, weights):
     weighted = states * np.reshape(weights, (-1, 1)).astype(np.float32)
     counts = np.stack([[one.T @ two for two in states] for one in weighted])
     number = counts.sum((0, 1))  # of rows that know both
-    both = (counts + _PRIOR_ROWS) / (number + 4.0 * _PRIOR_ROWS)
+    first, second = _marginals((counts + 0.5) / (number + 2.0))
+    both = (counts + _PRIOR_ROWS * first * second) / (number + _PRIOR_ROWS)
     both = _blunted(both)
-    first, second = both.sum(1)[:, np.newaxis], both.sum(0)[np.newaxis]
+    first, second = _marginals(both)
     log_ratios = np.log(both / (first * second))
     information = np.triu((both * log_ratios).sum((0, 1)), 1)
     columns = len(information)
@@ -80,6 +81,10 @@ def strongest_pairs(rows, weights):
     ends = np.stack([forest.row, forest.col], 1)[strongest]
     first, second = ends.T
     return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0))
+
+
+def _marginals(both):
+    return both.sum(1)[:, np.newaxis], both.sum(0)[np.newaxis]
 
 
 def _blunted(both):
