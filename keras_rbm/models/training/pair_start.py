@@ -14,8 +14,8 @@ from keras_rbm import random
 from keras_rbm.models.data.rows import as_rows
 from keras_rbm.units.bernoulli import Bernoulli, Spin
 
-#: Columns beyond which all pairs would take long.
-_MOST_COLUMNS = 2000
+#: Columns beyond which the tables of all pairs would be large.
+_MOST_COLUMNS = 1200
 #: Rows of independent columns that are added to the counts of a pair.
 _PRIOR_ROWS = 4.0
 #: Largest logarithm of a pair's odds ratio; chains hardly ever change a sharper one.
@@ -62,9 +62,7 @@ def strongest_pairs(rows, weights):
         1. Chow, Liu. Approximating discrete probability distributions with dependence
            trees. IEEE Transactions on Information Theory, 1968.
     """
-    states = np.nan_to_num(np.stack([1.0 - rows, rows]).astype(np.float32))
-    weighted = states * np.reshape(weights, (-1, 1)).astype(np.float32)
-    counts = np.stack([[one.T @ two for two in states] for one in weighted])
+    counts = _counts(rows, np.reshape(weights, (-1, 1)))
     number = counts.sum((0, 1))  # of rows that know both
     first, second = _marginals((counts + 0.5) / (number + 2.0))
     both = (counts + _PRIOR_ROWS * first * second) / (number + _PRIOR_ROWS)
@@ -81,6 +79,21 @@ def strongest_pairs(rows, weights):
     ends = np.stack([forest.row, forest.col], 1)[strongest]
     first, second = ends.T
     return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0))
+
+
+def _counts(rows, weights):
+    """Returns how many rows have two columns in each of two states, (2, 2, V, V)."""
+    known, on = np.isfinite(rows), np.nan_to_num(rows)
+    weighted = (on * weights).astype(np.float32)
+    both = np.float64(weighted.T @ on)
+    if known.all():
+        first, number = np.float64(weighted.sum(0))[:, np.newaxis], weights.sum()
+    else:
+        first = np.float64(weighted.T @ known.astype(np.float32))
+        number = (known * weights).T @ known.astype(np.float64)
+    second = first.T
+    off = number - first - second + both
+    return np.maximum([[off, second - both], [first - both, both]], 0.0)
 
 
 def _marginals(both):
