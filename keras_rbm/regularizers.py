@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_rbm._checks import check_numbers as _check_numbers
 
 #: Rows of a kernel from which on a unit may have more weights, see `L1BlockPrior`.
-_SOME_ROWS = 150
+_SOME_ROWS = 300
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -86,10 +86,10 @@ class Prior(keras.regularizers.Regularizer):
 class L1BlockPrior(Prior):
     """`L1Block` for each of N training rows: units of few weights, where rows are few.
 
-    `strength / (2 N) min(1, 150 / R) sum_j (sum_r |w_rj|)²` of a kernel with R rows,
+    `strength / (2 N) min(1, 300 / R) sum_j (sum_r |w_rj|)²` of a kernel with R rows,
     one column per unit. See `NormalPrior` for what N is. It is the default of `RBM`
     and `DBM`: where a unit needs few of the columns it finds them, and where it needs
-    many it costs little. The strength, and the 150 rows from which on a unit may have
+    many it costs little. The strength, and the 300 rows from which on a unit may have
     more weights, were chosen by the likelihood of held-out rows of binary tables of 16
     to 1,058 columns.
 
@@ -101,11 +101,11 @@ class L1BlockPrior(Prior):
 
     Example:
 
-    >>> prior = keras_rbm.regularizers.L1BlockPrior(0.4)
+    >>> prior = keras_rbm.regularizers.L1BlockPrior(0.2)
     >>> rbm = keras_rbm.RBM(8, kernel_regularizer=prior)
     """
 
-    def __init__(self, strength: float = 0.1) -> None:
+    def __init__(self, strength: float = 0.05) -> None:
         super().__init__()
         self.strength = _checked_strength(strength)
 

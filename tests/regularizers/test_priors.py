@@ -46,9 +46,9 @@ def test_counts_each_row_once(data):
     assert rbm.fit_state.rows == 12
 
 
-@pytest.mark.parametrize(("columns", "share"), [(4, 1.0), (300, 0.5)])
+@pytest.mark.parametrize(("columns", "share"), [(4, 1.0), (600, 0.5)])
 def test_few_weights_a_unit(columns, share):
-    """Above 150 rows of a kernel a unit may have more of them."""
+    """Above 300 rows of a kernel a unit may have more of them."""
     rbm = keras_rbm.RBM(2, seed=0, kernel_regularizer=L1BlockPrior(0.6))
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     rows = np.zeros((7, columns), "float32")

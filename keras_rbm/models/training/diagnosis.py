@@ -180,7 +180,7 @@ class Diagnosis(keras.callbacks.Callback):
             if isinstance(prior, NormalPrior):
                 stronger = f"NormalPrior({0.5 * prior.stddev:.2g})"
             else:
-                strength = getattr(prior, "strength", 0.1)
+                strength = getattr(prior, "strength", 0.05)
                 stronger = f"L1BlockPrior({4.0 * strength:.2g})"
             self._warn_once(
                 "overfits",

@@ -77,7 +77,7 @@ def test_less_momentum_where_gradients_are_of_samples(optimizer):
 
 
 def test_the_prior_of_each_model():
-    assert RBM(2, num_visible=3).kernel_regularizer.strength == 0.1
+    assert RBM(2, num_visible=3).kernel_regularizer.strength == 0.05
     assert CRBM(2).kernel_regularizer.stddev == 0.55
     grown = InfiniteRBM(2, num_visible=3)
     assert grown.kernel.regularizer is None  # which the rule penalizes
