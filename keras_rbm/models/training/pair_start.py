@@ -56,13 +56,13 @@ def strongest_pairs(rows, weights):
 
     Args:
         rows: array (N, V), between 0 and 1, NaN where unknown.
-        weights: array (N,).
+        weights: array (N,); only their ratios matter.
 
     References:
         1. Chow, Liu. Approximating discrete probability distributions with dependence
            trees. IEEE Transactions on Information Theory, 1968.
     """
-    counts = _counts(rows, np.reshape(weights, (-1, 1)))
+    counts = _counts(rows, np.reshape(weights / np.mean(weights), (-1, 1)))
     number = counts.sum((0, 1))  # of rows that know both
     first, second = _marginals((counts + 0.5) / (number + 2.0))
     both = (counts + _PRIOR_ROWS * first * second) / (number + _PRIOR_ROWS)

@@ -56,7 +56,7 @@ def test_gaps_and_weights_count():
     rows = chain(6000)
     gaps = np.where(np.random.default_rng(1).random(rows.shape) < 0.3, np.nan, rows)
     pairs = pair_start.strongest_pairs(
-        np.concatenate([gaps, 1.0 - rows[::-1]]), np.repeat([1.0, 0.0], 6000)
+        np.concatenate([gaps, 1.0 - rows[::-1]]), np.repeat([0.001, 0.0], 6000)
     )
     assert {tuple(sorted(ends)) for ends in pairs.ends} == {
         (column, column + 1) for column in range(5)
@@ -109,6 +109,18 @@ def test_chains_begin_at_rows(rule):
 def test_what_keeps_its_own_start(units, kwargs):
     rbm = started(chain(500), units, **kwargs)
     assert np.abs(rbm.kernel).max() < 0.1
+
+
+class Still(kr.rules.Rule):
+    """A rule of its own, without chains."""
+
+    def update(self, step, phases):
+        return {}
+
+
+def test_a_rule_without_chains():
+    rbm = started(chain(500), rule=Still())
+    assert np.abs(rbm.kernel).max() > 1.0
 
 
 def test_the_start_is_once():
