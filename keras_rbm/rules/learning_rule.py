@@ -75,14 +75,6 @@ class Rule(Serializable):
     def build(self, learner: Learner) -> None:
         """Creates the rule's variables; called once, when the model is built."""
 
-    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
-        """Lets the rule's chains, if it has any, begin at states (N, V) of data.
-
-        Args:
-            potentials: `Potentials` of the model.
-            states: tensor, in random order.
-        """
-
 
 class LearningRule(Rule):
     """A rule that estimates averages under the model, the negative phase.
@@ -244,6 +236,14 @@ class LearningRule(Rule):
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         """Returns states (C, V) that the rule's chains have reached, or `None`."""
         return None
+
+    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
+        """Lets the rule's chains, if it has any, begin at states (N, V) of data.
+
+        Args:
+            potentials: `Potentials` of the model.
+            states: tensor, in random order.
+        """
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

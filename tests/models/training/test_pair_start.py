@@ -111,18 +111,6 @@ def test_what_keeps_its_own_start(units, kwargs):
     assert np.abs(rbm.kernel).max() < 0.1
 
 
-class Still(kr.rules.Rule):
-    """A rule of its own, without chains."""
-
-    def update(self, step, phases):
-        return {}
-
-
-def test_a_rule_without_chains():
-    rbm = started(chain(500), rule=Still())
-    assert np.abs(rbm.kernel).max() > 1.0
-
-
 def test_the_start_is_once():
     """A model that goes on keeps its weights; one made from its config starts anew."""
     rbm = started(chain(500))
