@@ -46,7 +46,7 @@ from keras_rbm.models.training.defaults import (
     warn_of_rate,
 )
 from keras_rbm.models.training.diagnosis import Diagnosis
-from keras_rbm.models.training.first_fit import FirstFit, is_new
+from keras_rbm.models.training.first_fit import FirstFit, choose_rate_for, is_new
 from keras_rbm.models.training.guard import (
     DATA_BIT,
     GRADIENT_BIT,
@@ -157,10 +157,10 @@ class BoltzmannMachine(keras.Model):
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
                 by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
-                each `fit`: from 0.03 for 64 visible units, and less for more, on a
-                network from at most 0.003, or from 0.2 for `"sgd"`. Those like Adam
-                have `beta_1=0.5` if the model has no input. One that is an object has
-                its own settings.
+                each `fit`: from 0.03 for 64 visible units, and less for more (binary
+                ones count by their variance), on a network from at most 0.003, or
+                from 0.2 for `"sgd"`. Those like Adam have `beta_1=0.5` if the model
+                has no input. One that is an object has its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default `ParallelTempering`, with
                 `missing="latent"` of 10 sweeps a step instead of 3, or with
                 `missing="absent"` contrastive divergence. A rule object belongs to one
@@ -436,6 +436,7 @@ class BoltzmannMachine(keras.Model):
         if not self.built:
             self._build_from_batch(x, y)
         self._build_training()
+        choose_rate_for(self, data.start)
         is_all = is_array(data.x)
         if is_all:
             batch_size = self._batch_size_for(len(data.x), batch_size)

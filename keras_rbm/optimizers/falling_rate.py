@@ -27,7 +27,7 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
         initial_learning_rate: float > 0, or `None`: a model of this library chooses it
-            when it is built, see `RBM.compile`.
+            when it is built, and again at its first data, see `RBM.compile`.
 
     Raises:
         TypeError, ValueError: if it is not a number > 0.
@@ -50,6 +50,7 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
                 )
             initial_learning_rate = float(initial_learning_rate)
         self.initial_learning_rate = initial_learning_rate
+        self.settled = initial_learning_rate is not None
         # Variables: a step that has been traced sees each new fit.
         self._end, self._length = (tf.Variable(_LONG, trainable=False) for _ in "ab")
 
@@ -69,4 +70,5 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
         return (np.nan if initial is None else initial) * tf.clip_by_value(share, 0, 1)
 
     def get_config(self) -> dict[str, Any]:
-        return {"initial_learning_rate": self.initial_learning_rate}
+        initial = self.initial_learning_rate if self.settled else None
+        return {"initial_learning_rate": initial}

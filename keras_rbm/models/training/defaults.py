@@ -28,16 +28,25 @@ _LIKE_ADAM = (*_WITH_MOMENTUM, "rmsprop")
 def choose_rate(model, num_visible):
     """Sets the rate that a model's optimizer begins with, if it is left to the model.
 
+    It may be set again until training begins, when `settle_rate` ends the choice.
+
     Args:
         model: a model with a rule and an optimizer.
-        num_visible: int.
+        num_visible: float, see `default_rate`.
     """
     rate = schedule_of(model.optimizer)
-    if isinstance(rate, FallingRate) and rate.initial_learning_rate is None:
+    if isinstance(rate, FallingRate) and not rate.settled:
         name = type(model.optimizer).__name__
         has_network = bool(model.layers)
         initial = default_rate(name, num_visible, has_network) * model.rule.rate_share
         rate.initial_learning_rate = initial
+
+
+def settle_rate(model):
+    """Keeps the rate that a model's optimizer begins with."""
+    rate = schedule_of(model.optimizer)
+    if isinstance(rate, FallingRate):
+        rate.settled = True
 
 
 def default_rate(optimizer, num_visible, has_network=False):
@@ -48,7 +57,7 @@ def default_rate(optimizer, num_visible, has_network=False):
 
     Args:
         optimizer: str, a name for which `has_default_rate`.
-        num_visible: int.
+        num_visible: float, the number of visible units that vary as much as they can.
         has_network: bool, whether a network is trained with the model.
     """
     if optimizer.lower() == "sgd":

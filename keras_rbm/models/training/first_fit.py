@@ -16,7 +16,12 @@ from keras_rbm.models.data.rows import (
     some_rows,
 )
 from keras_rbm.models.layer_variables import visible_parameters
-from keras_rbm.models.training.pair_start import start_at_pairs
+from keras_rbm.models.training.defaults import choose_rate, settle_rate
+from keras_rbm.models.training.pair_start import (
+    has_two_states,
+    start_at_pairs,
+    states_of,
+)
 from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
@@ -35,6 +40,8 @@ _FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
 _LEAST_GAIN = 1e-3
 #: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
+#: Fewest columns, or all, for which a rate is chosen: higher ones lose sharp rules.
+_FEWEST_VARYING = 110
 
 
 def most_rows(num_features, num_targets):
@@ -195,7 +202,30 @@ class FirstFit(keras.callbacks.Callback):
         self._batches = batches
 
     def on_train_begin(self, logs=None):
+        settle_rate(self.model)
         _start_at_data(self.model, self._batches)
+
+
+def choose_rate_for(model, batches):
+    """Sets the rate of a model that has not been trained, see `choose_rate`.
+
+    Where columns are nearly constant, a step of Adam moves the input of a hidden unit
+    less than their number says: each counts by its variance, and a fair coin as 1.
+
+    Args:
+        model: a model with a rule and an optimizer.
+        batches: list of `(x, y, sample_weight)`, the first or all.
+    """
+    unit = model.visible
+    if model.conditional or not has_two_states(unit) or updates_of(model.optimizer):
+        return
+    mean = np.asarray(model.base_rate)
+    if not model._knows_data():
+        mean, _ = _moments(model, *_chunks(model, batches))
+    low, width = states_of(unit)
+    on = (mean - low) / width
+    varying = 4.0 * float(np.sum(on * (1.0 - on)))
+    choose_rate(model, max(varying, min(len(on), _FEWEST_VARYING)))
 
 
 def _start_at_data(model, batches):
@@ -214,8 +244,7 @@ def _start_at_data(model, batches):
             f"Expected states of {model.visible!r}. Received: {warned[0]}.",
             stacklevel=2,
         )
-    rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
-    mean, variance = moments(zip(rows, weights, strict=True), model.gaps.pooled(unit))
+    mean, variance = _moments(model, chunks, weights)
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
@@ -286,6 +315,13 @@ def _variables(model):
     if model._visible_bias_initializer is not None:
         free.pop("bias", None)
     return free
+
+
+def _moments(model, chunks, weights):
+    """Returns mean and variance of encoded visible states."""
+    unit = model.visible
+    rows = (encoded(unit, as_rows(chunk)) for chunk in chunks)
+    return moments(zip(rows, weights, strict=True), model.gaps.pooled(unit))
 
 
 def _chunks(model, batches):

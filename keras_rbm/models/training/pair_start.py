@@ -156,7 +156,7 @@ def start_at_pairs(model, chunks, weights):
         return
     rows = np.concatenate([np.asarray(as_rows(chunk)) for chunk in chunks])
     (low, width), (hidden_low, hidden_width) = map(
-        _states, (model.visible, model.hidden)
+        states_of, (model.visible, model.hidden)
     )
     pairs = strongest_pairs((rows - low) / width, np.concatenate(weights))
     units = model.kernel.shape[1]
@@ -188,14 +188,19 @@ def _takes_pairs(model):
     units = model.visible, model.hidden
     variables = model.kernel, model.visible_bias, model.hidden_bias
     return (
-        all(isinstance(unit, Bernoulli | Spin) for unit in units)
+        all(map(has_two_states, units))
         and all(variable.trainable for variable in variables)
         and not np.any(model.hidden_bias)
         and model.kernel.shape[0] <= _MOST_COLUMNS
     )
 
 
-def _states(unit):
+def has_two_states(unit):
+    """Returns whether units have two states, which are numbers."""
+    return isinstance(unit, Bernoulli | Spin)
+
+
+def states_of(unit):
     """Returns the lower state of a unit of two, and how far the other is from it."""
     low, high = unit.parameters(0.0).states
     return low, high - low
