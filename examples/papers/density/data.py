@@ -26,5 +26,7 @@ def load(folder, name):
 def names(folder):
     """Returns the names of all sets in a folder, sorted."""
     packed = {path.stem for path in folder.glob("*.npz")}
-    published = {path.name[: -len(".train.data")] for path in folder.glob("*.train.data")}
+    published = {
+        path.name[: -len(".train.data")] for path in folder.glob("*.train.data")
+    }
     return sorted(packed | published)

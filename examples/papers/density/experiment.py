@@ -1,0 +1,150 @@
+"""RBMs on the density-estimation benchmarks.
+
+    python -m examples.papers.density.experiment dna plants --data FOLDER
+
+One recipe for all sets, in which test rows choose nothing:
+
+1. `default`: `RBM(100)`, `compile()`, `fit(epochs=30)`.
+2. `small`: 23 units, whose log Z is enumerated.
+3. `tuned`: with 100 units, the strength of the prior that validation rows like best;
+   with it, more and more units as long as validation gains; then the neighboring
+   strengths again, and three times as many epochs.
+
+Each run is a record of its own, so a cut costs one run. The tuned model's log Z is
+estimated again by tempering from the ladder that training has left.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import time
+import warnings
+
+import keras
+import numpy as np
+
+import keras_rbm as kr
+from examples.papers.density.data import PARTS, load, names
+from examples.papers.records import write_record
+
+#: Numbers of hidden units, and strengths of `L1BlockPrior`.
+UNITS, STRENGTHS = (100, 200, 400, 1000), (0.02, 0.1, 0.5, 2.0)
+#: Updates of a tuned run, and epochs, at least; rows of a batch.
+UPDATES, EPOCHS, BATCH = 6000, 30, 32
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="all of the folder by default")
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    records = pathlib.Path("docs/results/density")
+    parser.add_argument("--records", type=pathlib.Path, default=records)
+    parser.add_argument("--models", type=pathlib.Path, default=".density")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    for folder in (args.records, args.models):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in args.names or names(args.data):
+        Study(name, args).run()
+
+
+class Study:
+    """All runs on one set.
+
+    Args:
+        name: str, of the set.
+        args: of the command line.
+    """
+
+    def __init__(self, name, args):
+        self.name, self.args = name, args
+        rows = (part.astype(np.float32) for part in load(args.data, name))
+        self.rows = dict(zip(PARTS, rows, strict=True))
+        steps = math.ceil(len(self.rows["train"]) / BATCH)
+        self.epochs = max(EPOCHS, math.ceil(UPDATES / steps))
+
+    def run(self):
+        self.trial("default", 100)
+        self.trial("small", 23, 0.02, 3 * self.epochs)
+        best = self.best([(100, strength, self.epochs) for strength in STRENGTHS])
+        for units in UNITS[1:]:
+            larger = units, best[1], self.epochs
+            if self.best([best, larger]) == best:
+                break
+            best = larger
+        place = STRENGTHS.index(best[1])
+        others = STRENGTHS[max(0, place - 1) : place + 2]
+        best = self.best([(best[0], strength, self.epochs) for strength in others])
+        best = self.best([best, (*best[:2], 3 * self.epochs)])
+        self.twice(best)
+
+    def best(self, settings):
+        """Returns the settings that validation rows like best."""
+        return max(settings, key=lambda each: self.trial("tuned", *each)["valid"])
+
+    def path(self, *parts):
+        return self.args.records / ".".join(map(str, (self.name, *parts, "json")))
+
+    def trial(self, kind, units, strength=None, epochs=EPOCHS):
+        """Returns the record of a run, which is made if there is none."""
+        path = self.path(kind, units, strength, epochs)
+        record = read(path)
+        if record is None:
+            record = {"set": self.name, "kind": kind, "units": units}
+            record |= {"strength": strength, "epochs": epochs}
+            record |= self.fitted(units, strength, epochs, path.stem)
+            write_record(path, record)
+            print(record, flush=True)
+        return record
+
+    def fitted(self, units, strength, epochs, name):
+        """Returns the numbers of a run, and keeps its model."""
+        prior = {}
+        if strength is not None:
+            prior["kernel_regularizer"] = kr.regularizers.L1BlockPrior(strength)
+        rbm = kr.RBM(units, seed=0, **prior)
+        rbm.compile()
+        start = time.perf_counter()
+        rbm.fit(self.rows["train"], batch_size=BATCH, epochs=epochs, verbose=0)
+        trained = time.perf_counter()
+        z = rbm.log_partition("exact" if units <= 23 else "bidirectional")
+        seconds = trained - start, time.perf_counter() - trained
+        rbm.save(self.args.models / f"{name}.keras")
+        return {
+            "fit_seconds": round(seconds[0], 1),
+            "log_z_seconds": round(seconds[1], 1),
+            "log_z": [float(z.value), float(z.lower), float(z.upper)],
+        } | self.scores(rbm, z)
+
+    def scores(self, rbm, z):
+        return {
+            part: float(np.mean(rbm.log_likelihood(rows, log_partition=z)))
+            for part, rows in self.rows.items()
+        }
+
+    def twice(self, settings):
+        """Records the tuned run again, with a second estimate of log Z."""
+        path = self.path("chosen")
+        if read(path) is not None:
+            return
+        chosen = self.trial("tuned", *settings)
+        stem = self.path("tuned", *settings).stem
+        rbm = keras.saving.load_model(self.args.models / f"{stem}.keras")
+        start = time.perf_counter()
+        z = rbm.log_partition("tempering", precision=0.05)
+        chosen["tempering"] = [float(z.value), float(z.lower), float(z.upper)]
+        chosen["tempering_seconds"] = round(time.perf_counter() - start, 1)
+        write_record(path, chosen)
+        print(chosen, flush=True)
+
+
+def read(path):
+    """Returns a record, or `None` if there is none."""
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+if __name__ == "__main__":
+    main()
