@@ -15,6 +15,7 @@ References:
 """
 
 import argparse
+import importlib.util
 import pathlib
 import time
 
@@ -161,6 +162,8 @@ def circuit(train, valid):
 
 
 METHODS = {"independent": independent, "tree": tree, "mixture": mixture}
+if importlib.util.find_spec("deeprob"):
+    METHODS["circuit"] = circuit
 
 
 if __name__ == "__main__":
