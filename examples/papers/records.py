@@ -2,6 +2,7 @@
 
 import json
 import math
+import resource
 
 
 def read_records(folder):
@@ -14,6 +15,11 @@ def write_record(path, record):
     part = path.with_suffix(".part")
     part.write_text(json.dumps(_finite(record), allow_nan=False) + "\n")
     part.replace(path)
+
+
+def megabytes():
+    """Returns how much memory this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _finite(value):

@@ -11,7 +11,8 @@ One recipe for all sets, in which test rows choose nothing:
    strengths again, and three times as many epochs.
 
 Each run is a record of its own, so a cut costs one run. The tuned model's log Z is
-estimated again by tempering from the ladder that training has left.
+estimated again by tempering from the ladder that training has left. `--sizes` runs,
+besides, the defaults with 23 to 2,000 units.
 """
 
 import argparse
@@ -26,10 +27,12 @@ import numpy as np
 
 import keras_rbm as kr
 from examples.papers.density.data import PARTS, load, names
-from examples.papers.records import write_record
+from examples.papers.records import megabytes, write_record
 
 #: Numbers of hidden units, and strengths of `L1BlockPrior`.
 UNITS, STRENGTHS = (100, 200, 400, 1000), (0.02, 0.1, 0.5, 2.0)
+#: Numbers of hidden units of `--sizes`.
+SIZES = 23, 100, 500, 2000
 #: Updates of a tuned run, and epochs, at least; rows of a batch.
 UPDATES, EPOCHS, BATCH = 6000, 30, 32
 
@@ -42,13 +45,16 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     records = pathlib.Path("docs/results/density")
     parser.add_argument("--records", type=pathlib.Path, default=records)
-    parser.add_argument("--models", type=pathlib.Path, default=".density")
+    models = pathlib.Path("out/density")
+    parser.add_argument("--models", type=pathlib.Path, default=models)
+    parser.add_argument("--sizes", action="store_true", help="run only these")
     args = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     for folder in (args.records, args.models):
         folder.mkdir(parents=True, exist_ok=True)
     for name in args.names or names(args.data):
-        Study(name, args).run()
+        study = Study(name, args)
+        study.sizes() if args.sizes else study.run()
 
 
 class Study:
@@ -65,6 +71,10 @@ class Study:
         self.rows = dict(zip(PARTS, rows, strict=True))
         steps = math.ceil(len(self.rows["train"]) / BATCH)
         self.epochs = max(EPOCHS, math.ceil(UPDATES / steps))
+
+    def sizes(self):
+        for units in SIZES:
+            self.trial("size", units)
 
     def run(self):
         self.trial("default", 100)
@@ -101,22 +111,23 @@ class Study:
         return record
 
     def fitted(self, units, strength, epochs, name):
-        """Returns the numbers of a run, and keeps its model."""
+        """Returns the numbers of a run, times in seconds of a core; keeps its model."""
         prior = {}
         if strength is not None:
             prior["kernel_regularizer"] = kr.regularizers.L1BlockPrior(strength)
         rbm = kr.RBM(units, seed=0, **prior)
         rbm.compile()
-        start = time.perf_counter()
+        start = time.process_time()
         rbm.fit(self.rows["train"], batch_size=BATCH, epochs=epochs, verbose=0)
-        trained = time.perf_counter()
+        trained = time.process_time()
         z = rbm.log_partition("exact" if units <= 23 else "bidirectional")
-        seconds = trained - start, time.perf_counter() - trained
+        seconds = trained - start, time.process_time() - trained
         rbm.save(self.args.models / f"{name}.keras")
         return {
             "fit_seconds": round(seconds[0], 1),
             "log_z_seconds": round(seconds[1], 1),
             "log_z": [float(z.value), float(z.lower), float(z.upper)],
+            "megabytes": megabytes(),
         } | self.scores(rbm, z)
 
     def scores(self, rbm, z):
@@ -133,10 +144,10 @@ class Study:
         chosen = self.trial("tuned", *settings)
         stem = self.path("tuned", *settings).stem
         rbm = keras.saving.load_model(self.args.models / f"{stem}.keras")
-        start = time.perf_counter()
+        start = time.process_time()
         z = rbm.log_partition("tempering", precision=0.05)
         chosen["tempering"] = [float(z.value), float(z.lower), float(z.upper)]
-        chosen["tempering_seconds"] = round(time.perf_counter() - start, 1)
+        chosen["tempering_seconds"] = round(time.process_time() - start, 1)
         write_record(path, chosen)
         print(chosen, flush=True)
 
