@@ -51,7 +51,7 @@ def corrupt(
         the same shape and type, with the cardinality of `dataset`.
 
     Raises:
-        TypeError: if `dataset` is not a dataset.
+        TypeError: if `dataset` is not a dataset, or `corruption` not a function.
         ValueError: if the elements do not begin with floats, the corruption does not
             fit them, or `seed` is not an integer.
 
@@ -83,6 +83,11 @@ def corrupt(
     """
     check_floats(dataset)
     check_flags(redraw=redraw)
+    if not callable(corruption):
+        raise TypeError(
+            "Expected corruption as a function, such as flip(0.1). Received: "
+            f"corruption={corruption!r}."
+        )
 
     def pair(element, key):
         clean, *rest = element if isinstance(element, tuple) else (element,)

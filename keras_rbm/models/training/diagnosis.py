@@ -47,7 +47,8 @@ class Diagnosis(keras.callbacks.Callback):
       of at least a hundred rows, of which a sample can be drawn.
     * If more than a tenth of the binary hidden units of an RBM are always off or always
       on in those rows, so that they only shift biases.
-    * If the validation loss has risen while the training loss fell.
+    * If the validation loss has risen while the training loss fell, or if most of what
+      training rows gain over independent units holds for them alone.
 
     Each warning is given once for a model that has been compiled. A ValueError ends a
     `fit` that has come to a model without a finite partition function.
@@ -176,21 +177,43 @@ class Diagnosis(keras.callbacks.Callback):
         margin = max(_RISE * units, _ERRORS * noise)
         if smooth[-1] > smooth[best] + margin and train[-1] < train[best]:
             epoch = best + (length + 1) // 2
-            prior = self.model.kernel_regularizer
-            if isinstance(prior, NormalPrior):
-                stronger = f"NormalPrior({0.5 * prior.stddev:.2g})"
-            else:
-                strength = getattr(prior, "strength", 0.05)
-                stronger = f"L1BlockPrior({4.0 * strength:.2g})"
             self._warn_once(
                 "overfits",
                 "The model overfits: the validation loss has risen from "
                 f"{smooth[best]:.4g} near epoch {epoch} to {smooth[-1]:.4g}, while "
                 "the training loss fell. Stop there, with "
                 "keras.callbacks.EarlyStopping(restore_best_weights=True), use fewer "
-                "hidden units, or a stronger penalty of the weights, such as "
-                f"kernel_regularizer=keras_rbm.regularizers.{stronger}.",
+                f"hidden units, or {self._stronger_penalty()}.",
             )
+        elif smooth[-1] > train[-1] + margin:
+            self._check_gap(train[-1], smooth[-1])
+
+    def _check_gap(self, loss, held_out):
+        """Warns if most of what training rows gain over independent units is theirs."""
+        if self.model.conditional or not self.model.rule.in_nats:
+            return
+        # Biases fitted to N rows also suit others less: by about 1 / N nats each.
+        own = self._rows.shape[1] / self._count if self._count else 0.0
+        mean = _total(self._independent) + own
+        if held_out - loss - own > mean - held_out:
+            self._warn_once(
+                "overfits",
+                f"The model has learned rows by heart: {loss:.4g} nats are the loss of "
+                f"training rows, {held_out:.4g} that of validation rows, {mean:.4g} "
+                "that of independent units. Use more rows, fewer hidden units, or "
+                f"{self._stronger_penalty()}.",
+            )
+
+    def _stronger_penalty(self):
+        prior = self.model.kernel_regularizer
+        if isinstance(prior, NormalPrior):
+            stronger = f"NormalPrior({0.5 * prior.stddev:.2g})"
+        else:
+            stronger = f"L1BlockPrior({4.0 * getattr(prior, 'strength', 0.05):.2g})"
+        return (
+            "a stronger penalty of the weights, such as "
+            f"kernel_regularizer=keras_rbm.regularizers.{stronger}"
+        )
 
     def _check_units(self):
         """Warns of hidden units that do not answer to the data."""

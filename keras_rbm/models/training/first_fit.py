@@ -221,7 +221,10 @@ def choose_rate_for(model, batches):
         return
     mean = np.asarray(model.base_rate)
     if not model._knows_data():
-        mean, _ = _moments(model, *_chunks(model, batches))
+        chunks, weights = _chunks(model, batches)
+        if not chunks:
+            return
+        mean, _ = _moments(model, chunks, weights)
     low, width = states_of(unit)
     on = (mean - low) / width
     varying = 4.0 * float(np.sum(on * (1.0 - on)))

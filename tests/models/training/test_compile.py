@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from model_test_case import two_cpus
-from small_models import compiled, fitted
+from small_models import batches, compiled, fitted
 
 from keras_rbm import CRBM, DBM, RBM, InfiniteRBM
 
@@ -18,6 +18,46 @@ def rate_of(model):
 @pytest.mark.parametrize(("width", "rate"), [(16, 0.05), (64, 0.03), (1024, 0.00375)])
 def test_wide_data_learn_slower(width, rate):
     assert rate_of(compiled(RBM(2, num_visible=width))) == pytest.approx(rate)
+
+
+def columns(share):
+    """Returns 50 rows of 180 columns, each of which is on in a share of the rows."""
+    rows = (np.arange(50)[:, np.newaxis] + np.arange(180)) % 50 < 50 * share
+    return rows.astype("float32")
+
+
+@pytest.mark.parametrize(
+    ("share", "rate"), [(0.5, 0.0138), (0.2, 0.0193), (0.1, 0.02), (0.96, 0.02)]
+)
+def test_columns_that_hardly_vary_count_less(share, rate):
+    """But as many as 110 at least; in each form of the data, and after `adapt`."""
+    rows = columns(share)
+    adapted = RBM(2, seed=0)
+    adapted.adapt(rows)
+    spins = RBM(2, visible="spin", seed=0)
+    for model, data in (
+        (RBM(2, seed=0), rows),
+        (RBM(2, seed=0, num_visible=180), rows),
+        (RBM(2, seed=0), batches(rows)),
+        (adapted, rows),
+        (spins, 2.0 * rows - 1.0),
+    ):
+        fitted(compiled(model), data)
+        assert rate_of(model) == pytest.approx(rate, rel=0.01)
+
+
+def test_a_rate_is_chosen_at_the_first_data_that_are_learned(tmp_path):
+    """Not those of a `fit` that fails; a saved model keeps it."""
+    rbm = compiled(RBM(2, num_visible=180, seed=0))
+    rbm.save(tmp_path / "new.keras")
+    rbm = keras.saving.load_model(tmp_path / "new.keras")
+    with pytest.raises(ValueError, match="validation_split"):
+        fitted(rbm, columns(0.5), validation_split=2.0)
+    fitted(rbm, columns(0.2))
+    rbm.save(tmp_path / "fitted.keras")
+    for model in (rbm, keras.saving.load_model(tmp_path / "fitted.keras")):
+        fitted(model, columns(0.5))
+        assert rate_of(model) == pytest.approx(0.0193, rel=0.01)
 
 
 def test_a_model_from_its_config_chooses_its_rate_too():

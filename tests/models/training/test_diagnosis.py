@@ -8,6 +8,7 @@ from small_models import compiled, fitted, quick, slow
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM, rules, units
 from keras_rbm.optimizers import FallingRate
+from keras_rbm.regularizers import L1BlockPrior
 
 RNG = np.random.default_rng(0)
 #: Two halves that are equal, mostly 1.
@@ -121,6 +122,25 @@ def test_a_model_without_a_finite_sum_ends_fit():
     compiled(rbm, "sgd", rule="cd")
     with pytest.raises(ValueError, match="finite partition function, in epoch 1. Exp"):
         rbm.fit(RNG.normal(size=(200, 4)), verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("count", "strength", "epochs", "known"),
+    [(80, 0.001, 15, True), (80, 1.0, 30, False), (1000, 0.001, 15, False)],
+    ids=["weak prior", "strong prior", "many rows"],
+)
+def test_rows_that_are_learned_by_heart(count, strength, epochs, known):
+    """Four kinds of images; one pixel in five is flipped."""
+    rng = np.random.default_rng(0)
+    kinds = rng.random((4, 40)) < 0.5
+    flipped = rng.random((count + 500, 40)) < 0.2
+    rows = (kinds[rng.integers(0, 4, len(flipped))] ^ flipped).astype("float32")
+    rbm = RBM(60, seed=0, kernel_regularizer=L1BlockPrior(strength))
+    (data, held_out), options = np.split(rows, [count]), {"epochs": epochs, "fits": 1}
+    messages = told(rbm, data, validation_data=(held_out,), **options)
+    assert [*map(lambda message: "rows by heart" in message, messages)] == known * [
+        True
+    ]
 
 
 def test_a_model_that_overfits():
