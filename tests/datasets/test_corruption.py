@@ -156,4 +156,4 @@ def test_flipping_needs_values_from_0_to_1():
 
 def test_a_corruption_is_a_function():
     with pytest.raises(TypeError, match="as a function.*Received: corruption=0.1"):
-        corrupt(np.zeros((2, 3), "float32"), 0.1)
+        corrupt(zeros(), 0.1)
