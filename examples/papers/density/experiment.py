@@ -7,8 +7,8 @@ One recipe for all sets, in which test rows choose nothing:
 1. `default`: `RBM(100)`, `compile()`, `fit(epochs=30)`.
 2. `small`: 23 units, whose log Z is enumerated.
 3. `tuned`: with 100 units, the strength of the prior that validation rows like best;
-   with it, more and more units as long as validation gains; then the neighboring
-   strengths again, and three times as many epochs.
+   with it, more and more units as long as they gain; then the neighboring strengths
+   again, and twice as many epochs.
 
 Each run is a record of its own, so a cut costs one run. The tuned model's log Z is
 estimated again by tempering from the ladder that training has left. `--sizes` runs,
@@ -33,8 +33,8 @@ from examples.papers.records import megabytes, write_record
 UNITS, STRENGTHS = (100, 200, 400, 1000), (0.02, 0.1, 0.5, 2.0)
 #: Numbers of hidden units of `--sizes`.
 SIZES = 23, 100, 500, 2000
-#: Updates of a tuned run, and epochs, at least; rows of a batch.
-UPDATES, EPOCHS, BATCH = 6000, 30, 32
+#: Updates of a tuned run, and epochs, at least; rows of a batch; nats that units gain.
+UPDATES, EPOCHS, BATCH, GAIN = 6000, 20, 32, 0.05
 
 
 def main():
@@ -58,7 +58,7 @@ def main():
 
 
 class Study:
-    """All runs on one set.
+    """All runs of the recipe on one set.
 
     Args:
         name: str, of the set.
@@ -79,26 +79,37 @@ class Study:
     def run(self):
         self.trial("default", 100)
         self.trial("small", 23, 0.02, 3 * self.epochs)
-        best = self.best([(100, strength, self.epochs) for strength in STRENGTHS])
+        best = self.climbed(100, 0.1)
         for units in UNITS[1:]:
             larger = units, best[1], self.epochs
-            if self.best([best, larger]) == best:
+            if self.valid(larger) < self.valid(best) + GAIN:
                 break
             best = larger
-        place = STRENGTHS.index(best[1])
-        others = STRENGTHS[max(0, place - 1) : place + 2]
-        best = self.best([(best[0], strength, self.epochs) for strength in others])
-        best = self.best([best, (*best[:2], 3 * self.epochs)])
-        self.twice(best)
+        best = self.climbed(*best[:2])
+        longer = *best[:2], 2 * self.epochs
+        self.twice(max(best, longer, key=self.valid))
 
-    def best(self, settings):
-        """Returns the settings that validation rows like best."""
-        return max(settings, key=lambda each: self.trial("tuned", *each)["valid"])
+    def climbed(self, units, strength):
+        """Returns settings of which neither neighboring strength is better."""
+        best = units, strength, self.epochs
+        for step in (1, -1):
+            place = STRENGTHS.index(strength) + step
+            while 0 <= place < len(STRENGTHS):
+                other = units, STRENGTHS[place], self.epochs
+                if self.valid(other) <= self.valid(best):
+                    break
+                best, place = other, place + step
+            if best[1] != strength:
+                break
+        return best
+
+    def valid(self, settings):
+        return self.trial("tuned", *settings)["valid"]
 
     def path(self, *parts):
         return self.args.records / ".".join(map(str, (self.name, *parts, "json")))
 
-    def trial(self, kind, units, strength=None, epochs=EPOCHS):
+    def trial(self, kind, units, strength=None, epochs=30):
         """Returns the record of a run, which is made if there is none."""
         path = self.path(kind, units, strength, epochs)
         record = read(path)
