@@ -76,5 +76,6 @@ def test_the_recipe(density, folder, call_main, monkeypatch):
     chosen = json.loads((records / "chain.chosen.json").read_text())
     assert chosen["tempering"][0] == pytest.approx(chosen["log_z"][0], abs=0.1)
     tuned = [json.loads(path.read_text()) for path in records.glob("*.tuned.*.json")]
-    assert chosen["valid"] == max(record["valid"] for record in tuned)
+    best = max(record["valid"] for record in tuned)
+    assert best - experiment.GAIN < chosen["valid"] <= best
     assert len(times) == 3 + 2 + len(tuned) + 1 + 2
