@@ -30,6 +30,9 @@ METHODS = {
 #: Other estimates of log Z of the chosen model.
 ESTIMATES = "tempering", "bidirectional"
 _LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
+#: Other estimates of log Z of the chosen model.
+ESTIMATES = "tempering", "bidirectional"
+_LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
 HEAD = f"set | {' | '.join(METHODS.values())} | 23 units | default | chosen"
 CHOSEN_HEAD = (
     "set | hidden units | strength | epochs | training | test | test, by the ladder "
