@@ -26,10 +26,6 @@ METHODS = {
     "circuit": "LearnSPN",
 }
 
-
-#: Other estimates of log Z of the chosen model.
-ESTIMATES = "tempering", "bidirectional"
-_LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
 #: Other estimates of log Z of the chosen model.
 ESTIMATES = "tempering", "bidirectional"
 _LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
@@ -38,10 +34,7 @@ CHOSEN_HEAD = (
     "set | hidden units | strength | epochs | training | test | test, by the ladder "
     "| test, annealed | s to fit | s for log Z | MB"
 )
-COST_  #: Other estimates of log Z of the chosen model.
-ESTIMATES = "tempering", "bidirectional"
-_LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
-HEAD = f"set | {' | '.join(METHODS.values())} | default | whole recipe"
+COST_HEAD = f"set | {' | '.join(METHODS.values())} | default | whole recipe"
 
 
 def read(folder):
