@@ -61,7 +61,6 @@ from keras_rbm.models.training.progress import (
     Progress,
     check_rate_is_free,
     extended,
-    is_open,
 )
 from keras_rbm.models.with_inference import check_prediction
 from keras_rbm.regularizers import L1BlockPrior, NormalPrior
@@ -291,7 +290,7 @@ class BoltzmannMachine(keras.Model):
             else serialize(self._kernel_initializer),
             "visible_bias_initializer": None if bias is None else serialize(bias),
             "kernel_regularizer": "auto"
-            if is_open(self)
+            if self._chooses_prior
             else keras.regularizers.serialize(self.kernel_regularizer),
         }
 

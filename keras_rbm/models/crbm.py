@@ -35,9 +35,14 @@ from keras_rbm.models.sampling import draw
 from keras_rbm.models.scores import log_likelihoods, log_partitions
 from keras_rbm.models.training.defaults import is_rule
 from keras_rbm.models.with_inference import WithInference, check_prediction
+from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.units.bernoulli import are_binary
+
+#: Deviation of the prior of the hidden units' weights. At a third of it those of a
+#: classifier of digits hardly take part.
+_HIDDEN_STDDEV = 3.0
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -82,11 +87,12 @@ class CRBM(WithInference, WithBackbone):
             units on x, with the penalty of the `NormalPrior` below (of 0.55 if there is
             none), if both are trainable, and a step takes less than about a second.
         kernel_regularizer: Keras regularizer of the three kernels, or `None`. It is
-            part of the update, not of the reported loss. `"auto"` is
-            `keras_rbm.regularizers.NormalPrior()`, with a deviation of 0.55; the first
-            `fit` that sets `visible_kernel` chooses it between 0.15 and 2, by folds of
-            the rows that are held out of such regressions, if there are at least 50.
-            It counts for all three kernels, so features should be about as large as
+            part of the update, not of the reported loss. `"auto"` is for
+            `visible_kernel` a `keras_rbm.regularizers.NormalPrior()`, with a deviation
+            of 0.55; the first `fit` that sets `visible_kernel` chooses it between 0.15
+            and 2, by folds of the rows that are held out of such regressions, if there
+            are at least 50. The kernels of the hidden units have one of deviation 3:
+            at a narrower one they stay 0. Features should be about as large as
             standardized ones.
         missing: what NaN in v stands for, as for `RBM`: `None` (an error) or
             `"latent"`, a state that is there, but not known.
@@ -201,9 +207,14 @@ class CRBM(WithInference, WithBackbone):
         if self._shift_shape is None:
             kernels.append(("visible_kernel", (width, visible), initial))
         kernels.append(("hidden_kernel", (width, hidden), reseeded(initial)))
+        of_hidden = self.kernel_regularizer
+        if self._chooses_prior:
+            of_hidden = NormalPrior(_HIDDEN_STDDEV)
         for name, shape, initializer in kernels:
+            direct = name == "visible_kernel"
+            regularizer = self.kernel_regularizer if direct else of_hidden
             weight = self.add_weight(
-                shape, initializer, name=name, regularizer=self.kernel_regularizer
+                shape, initializer, name=name, regularizer=regularizer
             )
             setattr(self, name, weight)
         start = self._visible_bias_initializer

@@ -16,6 +16,7 @@ from keras_rbm.models.training.first_fit import (
     most_rows,
 )
 from keras_rbm.regularizers import NormalPrior
+from keras_rbm.units import Categorical
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4)).astype("float32") * [1.0, 3.0, 0.2, 1.0] + [0, 2, 0, 0]
@@ -154,14 +155,31 @@ def test_no_choice(rows, targets):
 def test_the_first_fit_chooses_the_prior_of_a_new_model(tmp_path):
     x, y = related(3.0)
     crbm = started(x, y)
-    first = crbm.kernel.regularizer.stddev
-    assert first > 0.55
+    prior, of_hidden = crbm.visible_kernel.regularizer, crbm.kernel.regularizer
+    first = prior.stddev
+    assert first > 0.55 and of_hidden.stddev == 3.0
+    assert of_hidden is crbm.hidden_kernel.regularizer
     # It is part of the penalty, of files, and stays.
     penalty = NormalPrior(first)
-    for prior in (penalty, crbm.kernel.regularizer):
-        prior.count(300)
-    assert crbm.kernel.regularizer(crbm.kernel) == penalty(crbm.kernel)
+    for each in (penalty, prior):
+        each.count(300)
+    assert prior(crbm.visible_kernel) == penalty(crbm.visible_kernel)
     loaded = fitted(reloaded(crbm, tmp_path), x, 1.0 - y, batch_size=300)
-    assert loaded.kernel.regularizer.stddev == first
-    assert started(x, y.astype(bool)).kernel.regularizer.stddev > 0.55
-    assert with_prior(x, y).kernel.regularizer.stddev == 0.55  # as the user has chosen
+    assert loaded.visible_kernel.regularizer.stddev == first
+    assert loaded.kernel.regularizer.stddev == 3.0
+    again = started(x, y.astype(bool)).visible_kernel.regularizer
+    assert again.stddev > 0.55
+    own = with_prior(x, y)  # as the user has chosen
+    assert own.kernel.regularizer is own.visible_kernel.regularizer
+    assert own.kernel.regularizer.stddev == 0.55
+
+
+@pytest.mark.parametrize("visible", ["bernoulli", Categorical(2)])
+def test_hidden_units_learn_what_regressions_cannot(visible):
+    """The sign of a product of two features; at a third of the deviation they fail."""
+    x = np.random.default_rng(0).normal(size=(1400, 6)).astype("float32")
+    y = (x[:, :1] * x[:, 1:2] > 0.0).astype("float32")
+    crbm = compiled(CRBM(10, visible=visible, seed=0))
+    fitted(crbm, x[:400], y[:400], epochs=60)
+    right = (crbm.predict(x[400:], verbose=0)[:, -1:] > 0.5) == y[400:]
+    assert right.mean() > 0.85
