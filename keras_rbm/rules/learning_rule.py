@@ -238,11 +238,11 @@ class LearningRule(Rule):
         return None
 
     def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
-        """Lets the rule's chains, if it has any, begin at states (N, V) of data.
+        """Lets the rule's chains, if it has any, begin at states (N, V) of the model.
 
         Args:
             potentials: `Potentials` of the model.
-            states: tensor, in random order.
+            states: tensor, independent states.
         """
 
     def get_config(self) -> dict[str, Any]:

@@ -7,8 +7,13 @@ ends below the Chow-Liu tree; one that starts there goes on from it.
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    minimum_spanning_tree,
+)
 
 from keras_rbm import random
 from keras_rbm.models.data.rows import as_rows
@@ -18,6 +23,8 @@ from keras_rbm.units.bernoulli import Bernoulli, Spin
 _MOST_COLUMNS = 1200
 #: Rows of independent columns that are added to the counts of a pair.
 _PRIOR_ROWS = 4.0
+#: States that chains begin at; if there are more chains, several begin at one.
+_SAMPLES = 1000
 #: Largest logarithm of a pair's odds ratio; chains hardly ever change a sharper one.
 _LARGEST_RATIO = 8.0
 
@@ -28,10 +35,12 @@ class Pairs(NamedTuple):
     Attributes:
         ends: array (E, 2), int, columns.
         log_ratios: array (E, 2, 2), `log p(a, b) / (p(a) p(b))` of the states of both.
+        means: array (V,), probabilities of state 1.
     """
 
     ends: np.ndarray
     log_ratios: np.ndarray
+    means: np.ndarray
 
 
 class PairStart(NamedTuple):
@@ -77,8 +86,9 @@ def strongest_pairs(rows, weights):
     forest = minimum_spanning_tree(edges).tocoo()
     strongest = np.argsort(forest.data, kind="stable")
     ends = np.stack([forest.row, forest.col], 1)[strongest]
+    means = np.diagonal(first[1, 0])
     first, second = ends.T
-    return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0))
+    return Pairs(ends, np.moveaxis(log_ratios[:, :, first, second], -1, 0), means)
 
 
 def _counts(rows, weights):
@@ -141,8 +151,34 @@ def pair_start(pairs, columns):
     return PairStart(kernel, hidden_bias, visible_bias)
 
 
+def forest_sample(pairs, noise):
+    """Returns independent states 0 and 1, (N, V), of the distribution of a forest.
+
+    Args:
+        pairs: `Pairs`.
+        noise: array (N, V), between 0 and 1.
+    """
+    states = noise < pairs.means
+    columns = len(pairs.means)
+    numbers = 1.0 + np.arange(len(pairs.ends))  # of edges; 0 would be none
+    edges = coo_array((numbers, tuple(pairs.ends.T)), (columns, columns)).tocsr()
+    edges = edges + edges.T
+    _, trees = connected_components(edges, directed=False)
+    for root in np.unique(trees, return_index=True)[1]:
+        order, parents = breadth_first_order(edges, root, directed=False)
+        for column in order[1:]:
+            parent = parents[column]
+            number = int(edges[parent, column]) - 1
+            ratios = pairs.log_ratios[number]
+            if pairs.ends[number, 0] == column:
+                ratios = ratios.T
+            given = pairs.means[column] * np.exp(ratios[:, 1])
+            states[:, column] = noise[:, column] < given[states[:, parent].astype(int)]
+    return states
+
+
 def start_at_pairs(model, chunks, weights):
-    """Starts an RBM at its visible units' strongest pairs, and its chains at rows.
+    """Starts an RBM at its visible units' strongest pairs, and its chains there.
 
     It does if both layers have units of two states, nothing but the visible biases has
     been chosen or set, and the hidden units suffice for half of the pairs: if they do
@@ -162,7 +198,7 @@ def start_at_pairs(model, chunks, weights):
     units = model.kernel.shape[1]
     if not len(pairs.ends) or len(pairs.ends) > 2 * units:
         return
-    pairs = Pairs(*(part[:units] for part in pairs))
+    pairs = pairs._replace(ends=pairs.ends[:units], log_ratios=pairs.log_ratios[:units])
     start = pair_start(pairs, rows.shape[1])
     kernel, hidden_bias = np.array(model.kernel), np.array(model.hidden_bias)
     paired = slice(len(pairs.ends))
@@ -173,12 +209,9 @@ def start_at_pairs(model, chunks, weights):
     model.kernel.assign(kernel)
     model.hidden_bias.assign(hidden_bias)
     model.visible_bias.assign_add(visible_bias)
-    known = rows[np.isfinite(rows).all(1)]
-    if len(known):
-        seed = model._next_seed()
-        order = np.argsort(random.uniform((len(known),), random.fold_in(seed, 0)))
-        states = model.visible.drawn(known[order], random.uniform(known.shape, seed))
-        model.rule.start_chains(model.potentials(), states)
+    noise = np.array(random.uniform((_SAMPLES, rows.shape[1]), model._next_seed()))
+    states = low + width * forest_sample(pairs, noise)
+    model.rule.start_chains(model.potentials(), tf.constant(states, tf.float32))
 
 
 def _takes_pairs(model):

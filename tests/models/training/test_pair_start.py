@@ -85,14 +85,30 @@ def test_only_what_chance_would_not_give():
     assert len(pairs.ends) <= 2
 
 
+def test_states_of_the_forest():
+    """In any order of the columns, with one that hangs on none."""
+    rows = chain(5000)[:, [3, 0, 5, 1, 4, 2]]
+    rows[:, 2] = np.random.default_rng(1).random(5000) < 0.2
+    pairs = pair_start.strongest_pairs(rows, np.ones(5000))
+    assert len(pairs.ends) == 4
+    noise = np.random.default_rng(2).random((20_000, 6))
+    states = pair_start.forest_sample(pairs, noise)
+    np.testing.assert_allclose(states.mean(0), rows.mean(0), atol=0.02)
+    correlations = [np.corrcoef(part.T) for part in (states, rows)]
+    np.testing.assert_allclose(*correlations, atol=0.04)
+
+
+@pytest.mark.parametrize("visible", ["bernoulli", "spin"])
 @pytest.mark.parametrize("rule", ["parallel_tempering", "pcd"])
-def test_chains_begin_at_rows(rule):
-    rows = np.repeat(np.eye(2, dtype="float32"), [900, 100], axis=0)
-    rows = np.repeat(rows, 3, axis=1)
-    rbm = started(rows, rule=rule)
-    chains = np.asarray(rbm.rule.visible_chains(rbm.potentials()))
-    assert 0.8 < chains[:, :3].mean() < 1.0
-    assert np.abs(chains[:, :3].mean(1) - chains[:, 0]).mean() < 0.1
+def test_chains_begin_in_equilibrium(rule, visible):
+    """At states of the forest, of which those of 0.3 hardly come to the others."""
+    rows = np.random.default_rng(0).random((1000, 1)) < 0.3
+    rows = np.repeat(rows, 3, axis=1).astype("float32")
+    data = rows if visible == "bernoulli" else 2.0 * rows - 1.0
+    rbm = started(data, rule=rule, visible=visible)
+    chains = np.asarray(rbm.rule.visible_chains(rbm.potentials())) > 0.5
+    assert 0.15 < chains.mean() < 0.45
+    assert (chains == chains[:, :1]).mean() > 0.95
 
 
 @pytest.mark.parametrize(
