@@ -237,14 +237,6 @@ class LearningRule(Rule):
         """Returns states (C, V) that the rule's chains have reached, or `None`."""
         return None
 
-    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
-        """Lets the rule's chains, if it has any, begin at states (N, V) of the model.
-
-        Args:
-            potentials: `Potentials` of the model.
-            states: tensor, independent states.
-        """
-
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {

@@ -193,7 +193,8 @@ class ParallelTempering(LearningRule):
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         return tf.convert_to_tensor(self.chains)
 
-    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
+    def start_chains(self, states: tf.Tensor) -> None:
+        """Lets the model's chains begin at its states (N, V), independent ones."""
         self.chains.assign(np.resize(states, self.chains.shape))
 
     def get_config(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import check_counts, check_numbers
@@ -11,7 +10,6 @@ from keras_rbm._replicas import all_sum
 from keras_rbm.inference import conditional_moments
 from keras_rbm.inference.gibbs import (
     hidden_chain,
-    sample_hidden_given_visible,
     sample_visible_given_hidden,
 )
 from keras_rbm.inference.potentials import Moments, Potentials
@@ -92,10 +90,6 @@ class PersistentContrastiveDivergence(LearningRule):
     def visible_chains(self, potentials: Potentials) -> tf.Tensor | None:
         hidden = tf.convert_to_tensor(self.chains)
         return sample_visible_given_hidden(potentials, hidden, seed=0)
-
-    def start_chains(self, potentials: Potentials, states: tf.Tensor) -> None:
-        states = np.resize(states, (self.num_chains, states.shape[1]))
-        self.chains.assign(sample_hidden_given_visible(potentials, states, seed=0))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

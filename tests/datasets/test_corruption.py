@@ -152,8 +152,3 @@ def test_flipping_needs_values_from_0_to_1():
     spins = tf.data.Dataset.from_tensors([-1.0, 1.0])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"values in \[0, 1\]"):
         list(corrupt(spins, flip(0.5)))
-
-
-def test_a_corruption_is_a_function():
-    with pytest.raises(TypeError, match="as a function.*Received: corruption=0.1"):
-        corrupt(zeros(), 0.1)

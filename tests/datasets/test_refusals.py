@@ -46,7 +46,7 @@ REFUSED = [
     (cover, (2,), {"image_shape": 12}, "Received: image_shape=12"),
     (cover, (4,), {"image_shape": (3, 4)}, "Received: size=4"),
     (corrupt, (np.zeros((2, 4)), flip(0.1)), {}, "from_tensor_slices"),
-    (corrupt, (VECTORS, 0.1), {}, "'float' object is not callable"),
+    (corrupt, (VECTORS, 0.1), {}, "Expected corruption as a function"),
     (corrupt, (VECTORS, flip(0.1)), {"seed": 0.5}, "Received: seed=0.5"),
     (corrupt, (VECTORS, flip(0.1)), {"redraw": "yes"}, "(?s)Expected.*Received"),
     (corrupt, (NUMBERS, flip(0.1)), {}, "begin with floats"),

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import (
 
 from keras_rbm import random
 from keras_rbm.models.data.rows import as_rows
+from keras_rbm.rules.parallel_tempering import ParallelTempering
 from keras_rbm.units.bernoulli import Bernoulli, Spin
 
 #: Columns beyond which the tables of all pairs would be large.
@@ -180,9 +181,10 @@ def forest_sample(pairs, noise):
 def start_at_pairs(model, chunks, weights):
     """Starts an RBM at its visible units' strongest pairs, and its chains there.
 
-    It does if both layers have units of two states, nothing but the visible biases has
-    been chosen or set, and the hidden units suffice for half of the pairs: if they do
-    not, they are better spent otherwise.
+    It does if the rule is `ParallelTempering` (other chains stay long in what pairs
+    have and the data do not), both layers have units of two states, nothing but the
+    visible biases has been chosen or set, and the hidden units suffice for half of the
+    pairs: if they do not, they are better spent otherwise.
 
     Args:
         model: a new model whose visible units are fitted to the data.
@@ -211,7 +213,7 @@ def start_at_pairs(model, chunks, weights):
     model.visible_bias.assign_add(visible_bias)
     noise = np.array(random.uniform((_SAMPLES, rows.shape[1]), model._next_seed()))
     states = low + width * forest_sample(pairs, noise)
-    model.rule.start_chains(model.potentials(), tf.constant(states, tf.float32))
+    model.rule.start_chains(tf.constant(states, tf.float32))
 
 
 def _takes_pairs(model):
@@ -221,7 +223,8 @@ def _takes_pairs(model):
     units = model.visible, model.hidden
     variables = model.kernel, model.visible_bias, model.hidden_bias
     return (
-        all(map(has_two_states, units))
+        isinstance(model.rule, ParallelTempering)
+        and all(map(has_two_states, units))
         and all(variable.trainable for variable in variables)
         and not np.any(model.hidden_bias)
         and model.kernel.shape[0] <= _MOST_COLUMNS
