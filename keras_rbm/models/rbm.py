@@ -45,9 +45,9 @@ class RBM(GenerativeModel):
         num_visible: int or `None`, V. `None` takes it from the first data.
         seed: int or `None`. Seeds initial weights, sampling and shuffling.
         kernel_initializer: Keras initializer; by default normal, 0.01, until the first
-            `fit` of binary units or spins has some of the hidden units start at the
-            data's strongest pairs, the edges of the Chow-Liu tree [3], if there are
-            enough for half of them.
+            `fit` of binary units or spins by `ParallelTempering` has some of the hidden
+            units start at the data's strongest pairs, the edges of the Chow-Liu tree
+            [3], if there are enough for half of them.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
