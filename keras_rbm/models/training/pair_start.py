@@ -202,7 +202,9 @@ def start_at_pairs(model, chunks, weights):
         return
     pairs = pairs._replace(ends=pairs.ends[:units], log_ratios=pairs.log_ratios[:units])
     start = pair_start(pairs, rows.shape[1])
-    kernel, hidden_bias = np.array(model.kernel), np.array(model.hidden_bias)
+    kernel, hidden_bias = (
+        np.array(variable.numpy()) for variable in (model.kernel, model.hidden_bias)
+    )
     paired = slice(len(pairs.ends))
     kernel[:, paired] = start.kernel / (width * hidden_width)
     hidden_bias[paired] = start.hidden_bias / hidden_width
@@ -211,7 +213,7 @@ def start_at_pairs(model, chunks, weights):
     model.kernel.assign(kernel)
     model.hidden_bias.assign(hidden_bias)
     model.visible_bias.assign_add(visible_bias)
-    noise = np.array(random.uniform((_SAMPLES, rows.shape[1]), model._next_seed()))
+    noise = random.uniform((_SAMPLES, rows.shape[1]), model._next_seed()).numpy()
     states = low + width * forest_sample(pairs, noise)
     model.rule.start_chains(tf.constant(states, tf.float32))
 
