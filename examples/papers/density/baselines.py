@@ -14,16 +14,14 @@ References:
     3. Gens, Domingos. Learning the structure of sum-product networks. ICML 2013.
 """
 
-import argparse
 import importlib.util
-import pathlib
 import time
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.special import logsumexp
 
-from examples.papers.density.data import load, names
+from examples.papers.density.data import load, names, parser
 from examples.papers.records import megabytes, write_record
 
 #: Added to counts of pairs, in rows.
@@ -33,14 +31,7 @@ _COMPONENTS, _SWEEPS = (10, 30, 100, 300), 100
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", help="all of the folder by default")
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    records = pathlib.Path("docs/results/density")
-    parser.add_argument("--records", type=pathlib.Path, default=records)
-    args = parser.parse_args()
+    args = parser(__doc__).parse_args()
     args.records.mkdir(parents=True, exist_ok=True)
     for name in args.names or names(args.data):
         for method, fit in METHODS.items():

@@ -1,5 +1,8 @@
 """Binary tables of the density-estimation benchmarks."""
 
+import argparse
+import pathlib
+
 import numpy as np
 
 PARTS = "train", "valid", "test"
@@ -30,3 +33,15 @@ def names(folder):
         path.name[: -len(".train.data")] for path in folder.glob("*.train.data")
     }
     return sorted(packed | published)
+
+
+def parser(description):
+    """Returns a parser of the names of sets, and of the folders of data and records."""
+    found = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    found.add_argument("names", nargs="*", help="all of the folder by default")
+    found.add_argument("--data", type=pathlib.Path, required=True)
+    records = pathlib.Path("docs/results/density")
+    found.add_argument("--records", type=pathlib.Path, default=records)
+    return found

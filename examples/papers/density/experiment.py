@@ -16,7 +16,6 @@ estimated again, with 500 chains, by the ladder and by annealing both ways. `--s
 runs, besides, the defaults with 23 to 2,000 units.
 """
 
-import argparse
 import json
 import math
 import pathlib
@@ -27,7 +26,7 @@ import keras
 import numpy as np
 
 import keras_rbm as kr
-from examples.papers.density.data import PARTS, load, names
+from examples.papers.density.data import PARTS, load, names, parser
 from examples.papers.records import megabytes, write_record
 
 #: Numbers of hidden units, and strengths of `L1BlockPrior`.
@@ -41,17 +40,11 @@ UPDATES, EPOCHS, BATCH, GAIN = 6000, 20, 32, 0.05
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", help="all of the folder by default")
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    records = pathlib.Path("docs/results/density")
-    parser.add_argument("--records", type=pathlib.Path, default=records)
+    options = parser(__doc__)
     models = pathlib.Path("out/density")
-    parser.add_argument("--models", type=pathlib.Path, default=models)
-    parser.add_argument("--sizes", action="store_true", help="run only these")
-    args = parser.parse_args()
+    options.add_argument("--models", type=pathlib.Path, default=models)
+    options.add_argument("--sizes", action="store_true", help="run only these")
+    args = options.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     for folder in (args.records, args.models):
         folder.mkdir(parents=True, exist_ok=True)

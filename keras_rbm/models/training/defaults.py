@@ -34,18 +34,24 @@ def choose_rate(model, num_visible):
         model: a model with a rule and an optimizer.
         num_visible: float, see `default_rate`.
     """
-    rate = schedule_of(model.optimizer)
-    if isinstance(rate, FallingRate) and not rate.settled:
+    rate = open_rate(model)
+    if rate is not None:
         name = type(model.optimizer).__name__
         has_network = bool(model.layers)
         initial = default_rate(name, num_visible, has_network) * model.rule.rate_share
         rate.initial_learning_rate = initial
 
 
+def open_rate(model):
+    """Returns the `FallingRate` that a model may still choose, or `None`."""
+    rate = schedule_of(model.optimizer)
+    return rate if isinstance(rate, FallingRate) and not rate.settled else None
+
+
 def settle_rate(model):
     """Keeps the rate that a model's optimizer begins with."""
-    rate = schedule_of(model.optimizer)
-    if isinstance(rate, FallingRate):
+    rate = open_rate(model)
+    if rate is not None:
         rate.settled = True
 
 

@@ -16,13 +16,17 @@ from keras_rbm.models.data.rows import (
     some_rows,
 )
 from keras_rbm.models.layer_variables import visible_parameters
-from keras_rbm.models.training.defaults import choose_rate, settle_rate
+from keras_rbm.models.training.defaults import choose_rate, open_rate, settle_rate
 from keras_rbm.models.training.pair_start import (
     has_two_states,
     start_at_pairs,
     states_of,
 )
-from keras_rbm.models.training.progress import is_open, set_prior, updates_of
+from keras_rbm.models.training.progress import (
+    is_open,
+    set_prior,
+    updates_of,
+)
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
 
@@ -217,7 +221,9 @@ def choose_rate_for(model, batches):
         batches: list of `(x, y, sample_weight)`, the first or all.
     """
     unit = model.visible
-    if model.conditional or not has_two_states(unit) or updates_of(model.optimizer):
+    if open_rate(model) is None or model.conditional or not has_two_states(unit):
+        return
+    if updates_of(model.optimizer):
         return
     mean = np.asarray(model.base_rate)
     if not model._knows_data():
