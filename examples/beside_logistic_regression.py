@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import keras_rbm as kr
-from keras_rbm.models.training.first_fit import logistic_regressions
+from keras_rbm.models.training.regressions import logistic_regressions
 
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 #: Numbers of training rows; all of a set at most.
@@ -111,8 +111,8 @@ def regression(x, y, test_x, c):
     if y.shape[1] < 100:
         return np.transpose([one(x, column, test_x, c) for column in y.T])
     # All columns at once: the same to 1e-3, in a hundredth of the time.
-    kernel, bias = logistic_regressions(x, y, np.ones(len(x)), 1.0 / (c * len(x)))
-    return test_x @ kernel + bias > 0.0
+    found = logistic_regressions(x, y, np.ones(len(x)), 1.0 / (c * len(x)))
+    return test_x @ found.kernel + found.bias > 0.0
 
 
 def one(x, column, test_x, c):

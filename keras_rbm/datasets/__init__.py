@@ -20,3 +20,4 @@ from keras_rbm.datasets.sequences import (
     fasta as fasta,
     sequence_weights as sequence_weights,
 )
+from keras_rbm.datasets.series import windows as windows

@@ -1,11 +1,9 @@
-"""What a first fit starts from: fitted visible units, and logistic regressions."""
+"""What a first fit starts from: fitted visible units, and regressions on features."""
 
-import math
 import warnings
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_rbm.models.data.rows import (
     as_rows,
@@ -27,145 +25,13 @@ from keras_rbm.models.training.progress import (
     set_prior,
     updates_of,
 )
+from keras_rbm.models.training.regressions import chosen_stddev, most_rows, parts_of
 from keras_rbm.regularizers import NormalPrior
-from keras_rbm.units.bernoulli import are_binary
 
-#: Steps at most; the largest mean gradient, in nats, at which they end.
-_STEPS, _TOLERANCE = 100, 1e-3
-#: Features beyond which the factor would be too large.
-_MOST_FEATURES = 4096
-#: Most products of a step, half a second, and the fewest rows that they must allow.
-_PRODUCTS, _FEWEST_ROWS = 2e9, 500
-#: Deviations of the prior to choose from, and columns of targets by which, at most.
-_STDDEVS, _COLUMNS = (0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0), 32
-#: Fewest rows to choose by. As many folds of a fifth as hold out 500 rows, or all five.
-_FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
-#: Smallest gain that counts, as a share of the loss of held-out rows.
-_LEAST_GAIN = 1e-3
 #: Number of rows of an array from which the start is computed, random ones.
 _ROWS = 10_000
 #: Fewest columns, or all, for which a rate is chosen: higher ones lose sharp rules.
 _FEWEST_VARYING = 110
-
-
-def most_rows(num_features, num_targets):
-    """Returns how many rows regressions of this size can take in, 0 if too few."""
-    if num_features > _MOST_FEATURES:
-        return 0
-    rows = int(_PRODUCTS / (num_features * num_targets)) - num_features
-    return rows if rows >= _FEWEST_ROWS else 0
-
-
-def logistic_regressions(features, targets, weights, penalty):
-    """Returns the weights (X, V) and biases (V,) of a regression for each column.
-
-    They minimize the mean negative log-likelihood of binary targets given features,
-    plus `penalty sum_xv A_xv² / 2`. A quarter of the second moments of the features
-    bounds the Hessian of each column [1], so one factor serves all columns and steps;
-    the steps have momentum.
-
-    Args:
-        features: array (N, X).
-        targets: array (N, V), between 0 and 1; NaN does not count.
-        weights: array (N,), of the rows.
-        penalty: float > 0.
-
-    References:
-        1. Böhning. Multinomial logistic regression algorithm. Annals of the Institute
-           of Statistical Mathematics, 1992.
-    """
-    features, targets, weights = (
-        np.asarray(part, np.float64) for part in (features, targets, weights)
-    )
-    count = len(features)
-    weights = weights / np.sum(weights)
-    known = targets == targets
-    has_gaps = not known.all()
-    targets = np.where(known, targets, 0.0)
-    center, share = (weights @ part for part in (features, targets))
-    if has_gaps:
-        share = share / np.maximum(weights @ known, np.finfo(np.float64).tiny)
-    share = np.clip(share, 0.5 / count, 1.0 - 0.5 / count)
-    x, y = (tf.constant(part, tf.float64) for part in (features - center, targets))
-    weighted = tf.constant(weights[:, np.newaxis]) * x
-    bound = 0.25 * tf.matmul(x, weighted, transpose_a=True)
-    # Equal features make it singular, but for the penalty and this; it stays a bound.
-    extra = penalty + 1e-10 * tf.linalg.trace(bound) / len(center)
-    factor = tf.linalg.cholesky(bound + extra * tf.eye(len(center), dtype=tf.float64))
-    kernel = tf.zeros((len(center), len(share)), tf.float64)
-    bias = tf.constant(np.log(share / (1.0 - share)))
-    free = (share > 0.5 / count) & (share < 1.0 - 0.5 / count)  # others have no end
-    last = ahead = kernel, bias
-    for step in range(_STEPS):
-        kernel, bias = ahead
-        error = y - tf.sigmoid(tf.matmul(x, kernel) + bias)
-        error = error * known if has_gaps else error
-        ascent = tf.matmul(weighted, error, transpose_a=True) - penalty * kernel
-        up = tf.linalg.matvec(error, weights, transpose_a=True) * free
-        new = kernel + tf.linalg.cholesky_solve(factor, ascent), bias + 4.0 * up
-        momentum = step / (step + 3.0)
-        ahead = tuple(n + momentum * (n - o) for n, o in zip(new, last, strict=True))
-        last = new
-        if max(np.abs(ascent).max(), np.abs(up).max()) < _TOLERANCE:
-            break
-    kernel, bias = (part.numpy() for part in last)
-    return kernel, bias - center @ kernel
-
-
-def chosen_stddev(features, targets, weights, stddev):
-    """Returns the deviation of a normal prior that suits regressions, by held-out rows.
-
-    From the given one it goes to the next smaller or larger as long as held-out rows
-    become more likely, by a thousandth of their loss and by two standard errors.
-
-    Args:
-        features: array (N, X), in random order.
-        targets: array (N, V), between 0 and 1; NaN does not count.
-        weights: array (N,), of the rows.
-        stddev: float > 0, with which to begin.
-    """
-    features, targets, weights = (
-        np.asarray(part, np.float64) for part in (features, targets, weights)
-    )
-    low, high = np.fmin.reduce(targets), np.fmax.reduce(targets)
-    varied = np.flatnonzero(high > low)  # false if all are NaN
-    if len(features) < _FEWEST or not len(varied):
-        return stddev
-    every = max(1, math.ceil(len(varied) / _COLUMNS))
-    targets = targets[:, varied[::every]]
-    fifth = len(features) // 5
-    folds = range(min(_FOLDS, math.ceil(_HELD_OUT / fifth)))
-    scores = {}
-
-    def score(value):
-        if value not in scores:
-            scores[value] = np.concatenate([held_out(value, fold) for fold in folds])
-        return scores[value]
-
-    def held_out(value, fold):
-        away = np.arange(len(features)) // fifth == fold
-        x, y, counts = features[~away], targets[~away], weights[~away]
-        kernel, bias = logistic_regressions(x, y, counts, 1.0 / (value**2 * len(x)))
-        natural = features[away] @ kernel + bias
-        gains = targets[away] * natural - np.logaddexp(0.0, natural)
-        return weights[away] * np.nansum(gains, axis=1)
-
-    def better(new, old):
-        gain = score(new) - score(old)
-        least = _LEAST_GAIN * abs(score(old).mean())
-        return gain.mean() > max(least, 2.0 * gain.std() / np.sqrt(len(gain)))
-
-    smaller = sorted((s for s in _STDDEVS if s < stddev), reverse=True)
-    larger = sorted(s for s in _STDDEVS if s > stddev)
-    for direction in (smaller, larger):
-        best = stddev
-        for value in direction:
-            if not better(value, best):
-                break
-            best = value
-        if best != stddev:
-            return best
-    return stddev
 
 
 def is_new(model):
@@ -257,9 +123,6 @@ def _start_at_data(model, batches):
     fitted = unit.fitted(mean, variance)
     variables = _variables(model)
     free = [name for name in fitted if name in variables]
-    regressions = None
-    if model.conditional and "bias" in free and are_binary(unit):
-        regressions = _regressions(model, batches)
     for name in free:
         variables[name][0].assign(fitted[name])
     if "bias" in free and len(free) < len(fitted):  # some are frozen: it suits them
@@ -267,47 +130,65 @@ def _start_at_data(model, batches):
         variables["bias"][0].assign(parameters.natural_for_mean(mean))
     if not model.conditional:
         model.base_rate.assign(mean)
-    if regressions is not None:
-        model.visible_kernel.assign(regressions[0])
-        model.visible_bias.assign(regressions[1])
+    elif len(free) == len(fitted):
+        _start_at_regressions(model, batches)
     start_at_pairs(model, chunks, weights)
     model.learner.recenter()
 
 
-def _regressions(model, batches):
-    """Returns the visible side of a new CRBM as logistic regressions, or `None`.
+def _start_at_regressions(model, batches):
+    """Sets the visible side of a new CRBM to regressions on the features.
 
-    They are its weights and biases, if these are free and not too many. Chooses the
-    deviation of a prior that the user has left to the model.
+    That is, if its weights are free and not too many. Chooses the deviation of a prior
+    that the user has left to the model.
     """
-    kernel = model.visible_kernel
-    if not (model.backbone is None and kernel.trainable):
-        return None
-    counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
-    rows = sum(np.count_nonzero(each) for each in counts)
+    kernel, parts = model.visible_kernel, parts_of(model.visible, model.num_visible)
+    if not (parts and model.backbone is None and kernel.trainable):
+        return
     few = most_rows(*kernel.shape)
     if not few:
-        return None
+        return
+    x, y, weights = _some_pairs(model, batches, few)
+    prior = kernel.regularizer
+    if not isinstance(prior, NormalPrior):
+        prior = NormalPrior()
+    if is_open(model):
+        stddev = chosen_stddev(x, y, weights, prior.stddev, parts)
+        set_prior(model, model.fit_state._replace(stddev=stddev))
+    x, y, weights = x[:few], y[:few], weights[:few]
+    penalty = 1.0 / (prior.stddev**2 * len(x))
+    for part in parts:
+        found = part.regressions(x, y[:, part.columns], weights, penalty)
+        _set_columns(kernel, part.columns, found.kernel)
+        _set_columns(model.visible_bias, part.columns, found.bias)
+        if part.log_precision:
+            precision = getattr(model, f"visible_{part.log_precision}")
+            _set_columns(precision, slice(None), found.log_precision)
+
+
+def _set_columns(variable, columns, values):
+    """Sets columns of a variable, where the values are finite."""
+    new = variable.numpy()
+    new[..., columns] = np.where(np.isfinite(values), values, new[..., columns])
+    variable.assign(new)
+
+
+def _some_pairs(model, batches, few):
+    """Returns features, statistics of targets, and weights, in random order."""
+    counts = [np.ones(len(y)) if w is None else np.ravel(w) for _, y, w in batches]
+    rows = sum(np.count_nonzero(each) for each in counts)
     share = _ROWS / rows if is_open(model) else min(_ROWS, few) / rows
-    parts = []
+    chunks = []
     for (x, y, _), weights in zip(batches, counts, strict=True):
         chosen = np.flatnonzero(weights)
         chosen = some_rows(chosen, max(1, int(share * len(chosen))))
         x, y = model.form.split(x, y)
         chosen_parts = (chosen_rows(part, chosen) for part in (x, y, weights))
-        parts.append([*map(np.asarray, chosen_parts)])
-    x, y, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+        chunks.append([*map(np.asarray, chosen_parts)])
+    x, y, weights = (np.concatenate(each) for each in zip(*chunks, strict=True))
+    y = visible_parameters(model).first(encoded(model.visible, y))
     order = np.random.default_rng(0).permutation(len(x))
-    x, y, weights = x[order], y[order], weights[order]
-    prior = kernel.regularizer
-    if not isinstance(prior, NormalPrior):
-        prior = NormalPrior()
-    if is_open(model):
-        stddev = chosen_stddev(x, y, weights, prior.stddev)
-        set_prior(model, model.fit_state._replace(stddev=stddev))
-    x, y, weights = x[:few], y[:few], weights[:few]
-    regressions = logistic_regressions(x, y, weights, 1.0 / (prior.stddev**2 * len(x)))
-    return regressions if all(np.isfinite(part).all() for part in regressions) else None
+    return x[order], np.asarray(y)[order], weights[order]
 
 
 def _variables(model):
