@@ -446,7 +446,7 @@ class BoltzmannMachine(keras.Model):
         progress = Progress(epochs, initial_epoch, count, rows)
         progress.begin(self)
         own = [epoch_key, progress]
-        own += self._fit_callbacks(data.start, is_all)
+        own += self._fit_callbacks(data.start, is_all, batch_size)
         callbacks = extended(callbacks, *own)
         read = epoch_key.read if shuffle else None
         self.make_train_function()
@@ -486,12 +486,13 @@ class BoltzmannMachine(keras.Model):
         """Returns the size of batches of an array with `count` rows."""
         return wanted
 
-    def _fit_callbacks(self, start, is_all):
-        """Returns the callbacks that `fit` adds.
+    def _fit_callbacks(self, start, is_all, batch_size):
+        """Returns the callbacks that `fit` adds, the start at the data first.
 
         Args:
             start: list of the first batches.
             is_all: bool, whether these are all the data.
+            batch_size: int or `None`.
         """
         x, y, _ = start[0]
         features, visible = self.form.split(x, y)

@@ -24,6 +24,7 @@ from keras_rbm.models.data.rows import (
 from keras_rbm.models.files import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.layer_variables import (
     add_units,
+    initial_parameters,
     layer_parameters,
     normal,
     reseeded,
@@ -34,15 +35,18 @@ from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.scores import log_likelihoods, log_partitions
 from keras_rbm.models.training.defaults import is_rule
+from keras_rbm.models.training.progress import HIDDEN_STDDEV
+from keras_rbm.models.training.regressions import is_real
+from keras_rbm.models.training.trial import Trial
 from keras_rbm.models.with_inference import WithInference, check_prediction
 from keras_rbm.regularizers import NormalPrior
+from keras_rbm.rules.contrastive_divergence import ContrastiveDivergence
 from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.units.bernoulli import are_binary
 
-#: Deviation of the prior of the hidden units' weights. At a third of it those of a
-#: classifier of digits hardly take part.
-_HIDDEN_STDDEV = 3.0
+#: Sweeps of contrastive divergence. With one, the model has modes where no data are.
+_SWEEPS = 10
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -209,7 +213,7 @@ class CRBM(WithInference, WithBackbone):
         kernels.append(("hidden_kernel", (width, hidden), reseeded(initial)))
         of_hidden = self.kernel_regularizer
         if self._chooses_prior:
-            of_hidden = NormalPrior(_HIDDEN_STDDEV)
+            of_hidden = NormalPrior(HIDDEN_STDDEV)
         for name, shape, initializer in kernels:
             direct = name == "visible_kernel"
             regularizer = self.kernel_regularizer if direct else of_hidden
@@ -249,7 +253,9 @@ class CRBM(WithInference, WithBackbone):
             loss: Keras loss of the marginals instead of a rule, or its name, see
                 `keras_rbm.rules.MarginalLoss`.
             rule: str or `keras_rbm.rules.Rule`; by default maximum likelihood
-                with the model's inference, which must then yield marginals.
+                with the model's inference, which must then yield marginals; but
+                `ContrastiveDivergence(10)` for real-valued units with mean field, which
+                is too far from them to learn by.
             **kwargs: see `RBM.compile`.
         """
         if loss is not None:
@@ -264,8 +270,27 @@ class CRBM(WithInference, WithBackbone):
                     "rule. Call compile(rule=…)."
                 )
             rule = MarginalLoss(loss)
-        rule = "maximum_likelihood" if rule is None else rule
+        if rule is None:
+            rule = (
+                ContrastiveDivergence(_SWEEPS)
+                if self._samples
+                else "maximum_likelihood"
+            )
         super().compile(optimizer, rule=rule, **kwargs)
+
+    @property
+    def _samples(self):
+        """Whether mean field is too far from real-valued units to learn by."""
+        hidden = initial_parameters(self.hidden, self.hidden_units)
+        exact = self._awaits_inference and has_few_states(hidden)
+        mean_field = isinstance(self.inference, inference_module.MeanField)
+        return mean_field and not exact and is_real(self.visible)
+
+    def _fit_callbacks(self, start, is_all, batch_size):
+        first, *others = super()._fit_callbacks(start, is_all, batch_size)
+        if is_all and type(self) is CRBM:
+            others.insert(0, Trial(self, start[0], batch_size))
+        return [first, *others]
 
     @property
     def form(self):

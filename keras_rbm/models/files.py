@@ -78,8 +78,8 @@ def load_state(model, store):
             )
     for name, variable in chosen.items():
         variable.assign(np.asarray(store[name]))
-    count, steps, rows, stddev = map(float, np.asarray(store[_FIT]))
-    set_prior(model, FitState(int(count), int(steps), rows, stddev))
+    count, steps, *others = map(float, np.asarray(store[_FIT]))
+    set_prior(model, FitState(int(count), int(steps), *others))
 
 
 def _kind_of(model):

@@ -253,7 +253,7 @@ class InfiniteRBM(RBM):
                 return size
             steps -= 1
 
-    def _fit_callbacks(self, start, is_all):
+    def _fit_callbacks(self, start, is_all, batch_size):
         return [Growing(self._samples)]
 
     def _grow(self, step):

@@ -56,6 +56,22 @@ def layer_parameters(model, template, unit, **given):
     return unit.parameters(**values, **given)
 
 
+def initial_parameters(unit, count, **given):
+    """Returns the parameters with which `count` units begin.
+
+    Args:
+        unit: `Unit`.
+        count: int, columns of states.
+        **given: arrays to use instead, such as what `Unit.fitted` returns.
+    """
+    starts = {
+        name: initializer(unit.shape_of(name, count))
+        for name, (initializer, _) in unit.variables().items()
+    }
+    values = {k: tf.cast(v, tf.float32) for k, v in (starts | given).items()}
+    return unit.parameters(**values)
+
+
 def visible_parameters(model):
     """Returns the parameters of the units of the data."""
     return layer_parameters(model, "visible_{}", model.visible)

@@ -16,7 +16,7 @@ from keras_rbm.models.data.rows import (
     moments,
     some_rows,
 )
-from keras_rbm.models.layer_variables import potentials_of_any
+from keras_rbm.models.layer_variables import initial_parameters, potentials_of_any
 from keras_rbm.models.training.progress import schedule_of
 from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.regularizers import NormalPrior
@@ -241,14 +241,8 @@ def _independent_losses(model, rows, states):
     It is NaN where states are.
     """
     unit = model.visible
-    start = {
-        name: initializer(unit.shape_of(name, rows.shape[1]))
-        for name, (initializer, _) in unit.variables().items()
-    }
     fitted_to = moments(encoded_chunks(unit, rows), model.gaps.pooled(unit))
-    fitted = start | unit.fitted(*fitted_to)
-    values = {k: tf.cast(value, tf.float32) for k, value in fitted.items()}
-    parameters = unit.parameters(**values)
+    parameters = initial_parameters(unit, rows.shape[1], **unit.fitted(*fitted_to))
     natural = parameters.natural(0.0)
     known = is_known(states)
     states = filled(states)

@@ -99,6 +99,12 @@ def parts_of(unit, num_visible):
     return found
 
 
+def is_real(unit):
+    """Returns whether units, or some of them, are `Gaussian`."""
+    parts = [(unit, 0)] if not isinstance(unit, Joined) else unit.parts
+    return any(isinstance(each, Gaussian) for each, _ in parts)
+
+
 def logistic_regressions(features, targets, weights, penalty):
     """Returns the `Regressions` of binary targets.
 

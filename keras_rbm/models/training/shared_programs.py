@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from keras_rbm.inference import traces
 from keras_rbm.models.training.progress import schedule_of
+from keras_rbm.regularizers import Prior
 
 #: Number of programs that are kept.
 _MOST = 16
@@ -77,7 +78,8 @@ def _key_of(model, variables, specs):
         "rule": model.rule,
         "optimizer": model.optimizer,
         "variables": [
-            (v.name, v.trainable, v.regularizer, v.constraint) for v in model.variables
+            (v.name, v.trainable, _kind_of(v.regularizer), v.constraint)
+            for v in model.variables
         ],
         "kinds": [(*each.shape, each.dtype.name) for each in variables],
         "modes": (bool(model.jit_compile), traces.compiles, repr(specs)),
@@ -94,6 +96,13 @@ def _key_of(model, variables, specs):
     return (
         text if {name for pair in modules for name in pair if name} <= known else None
     )
+
+
+def _kind_of(regularizer):
+    """Returns a regularizer, or the type of a prior, whose strength is a variable."""
+    kind = type(regularizer)
+    own = isinstance(regularizer, Prior) and kind.__module__.startswith("keras_rbm.")
+    return kind.__name__ if own else regularizer
 
 
 def _is_as_written(model):

@@ -90,4 +90,6 @@ def test_each_part_of_a_joined_layer_has_its_own():
     stddev = crbm.visible_kernel.regularizer.stddev
     found = ridge_regressions(X, Y, np.ones(300), 1.0 / (stddev**2 * 300))
     np.testing.assert_allclose(kernel[:, 4:], found.kernel, atol=1e-4)
-    np.testing.assert_allclose(crbm.visible_log_precision_2, found.log_precision, atol=1e-4)
+    np.testing.assert_allclose(
+        crbm.visible_log_precision_2, found.log_precision, atol=1e-4
+    )

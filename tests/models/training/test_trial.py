@@ -1,0 +1,94 @@
+"""Whether the hidden units of a CRBM of real numbers take part."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from small_models import batches, compiled, fitted, reloaded
+
+from keras_rbm import CRBM
+from keras_rbm.regularizers import NormalPrior
+from keras_rbm.rules import ContrastiveDivergence, MaximumLikelihood
+from keras_rbm.units import Categorical, Joined
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 10)).astype("float32")
+SLOPES = RNG.normal(size=(10, 3))
+LINEAR = (X @ SLOPES + 2.0 * RNG.normal(size=(200, 3))).astype("float32")
+BENT = (2.0 * np.abs(X[:, :1]) + 0.2 * RNG.normal(size=(200, 1))).astype("float32")
+SAID = "Hidden units gain nothing"
+
+
+def learned(y, x=X, hidden_units=8, epochs=40, **kwargs):
+    crbm = compiled(CRBM(hidden_units, visible="gaussian", seed=0, **kwargs))
+    return fitted(crbm, x, y, epochs=epochs, batch_size=20)
+
+
+def error_of(model, y):
+    return np.mean(np.square(model.predict(X[150:]) - y[150:]))
+
+
+def test_they_do_where_they_help():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        crbm = learned(BENT[:150], X[:150], epochs=80)
+    ridge = Ridge().fit(X[:150], BENT[:150])
+    assert error_of(crbm, BENT) < 0.5 * error_of(ridge, BENT)
+
+
+def test_else_the_regressions_stay(tmp_path):
+    with pytest.warns(UserWarning, match=SAID):
+        crbm = learned(LINEAR[:80], X[:80], hidden_units=12)
+    ridge = Ridge(10.0).fit(X[:80], LINEAR[:80])
+    assert error_of(crbm, LINEAR) < 1.03 * error_of(ridge, LINEAR)
+    assert crbm.kernel.regularizer.stddev == 0.05
+    # It is part of files, stays, and is said once.
+    loaded = reloaded(crbm, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fitted(loaded, X, LINEAR)
+    assert loaded.kernel.regularizer.stddev == 0.05
+
+
+def test_rows_of_weight_0_are_not_judged():
+    y, weights = BENT.copy(), np.ones(200, "float32")
+    y[150:], weights[150:] = 10.0 * X[150:, 1:2], 0.0
+    crbm = compiled(CRBM(8, visible="gaussian", seed=0))
+    fitted(crbm, X, y, sample_weight=weights, epochs=80, batch_size=20)
+    assert crbm.kernel.regularizer.stddev == 3.0
+
+
+@pytest.mark.parametrize(
+    ("data", "kwargs"),
+    [
+        ((X[:40], LINEAR[:40]), {}),
+        ((batches(X, LINEAR, size=20),), {}),
+        ((X, LINEAR), {"kernel_regularizer": NormalPrior(1.0)}),
+        ((X, LINEAR), {"visible_bias_initializer": "zeros"}),
+    ],
+)
+def test_not_without_enough_rows_or_a_choice(data, kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        crbm = compiled(CRBM(4, visible="gaussian", seed=0, **kwargs))
+        fitted(crbm, *data, batch_size=20 if len(data) > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "rule"),
+    [
+        ({"hidden_units": 8, "visible": "gaussian"}, MaximumLikelihood),
+        ({"hidden_units": 9, "visible": "gaussian"}, ContrastiveDivergence),
+        (
+            {"hidden_units": 9, "visible": Joined([("gaussian", 1)])},
+            ContrastiveDivergence,
+        ),
+        ({"hidden_units": 9, "visible": Categorical(3)}, MaximumLikelihood),
+        ({"hidden_units": 9, "inference": "mean_field"}, MaximumLikelihood),
+    ],
+)
+def test_the_rule_of_real_numbers_samples(kwargs, rule):
+    """By mean field a layer of 32 learned means that no chain has."""
+    for sizes in ({}, {"num_visible": 1, "num_features": 2}):
+        assert type(compiled(CRBM(**kwargs, **sizes)).rule) is rule
