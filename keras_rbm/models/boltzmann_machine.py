@@ -659,6 +659,10 @@ class BoltzmannMachine(keras.Model):
         """Returns what the loss is of: potentials, states, and how many are data."""
         return potentials, visible, self.num_visible
 
+    def _of_biases(self):
+        """Returns the `Potentials`; of a model with input without what x adds."""
+        return self.potentials(dtype=self.variable_dtype)
+
     def _descend(self, gradients, centering):
         """Descends along gradients of the variables, see `Step.descend`."""
         self.guard.record_values(*gradients, first_bit=GRADIENT_BIT)
@@ -673,12 +677,12 @@ class BoltzmannMachine(keras.Model):
                 stay_normalizable(self)
                 return
             with tf.GradientTape(persistent=True) as tape:
-                before = self.potentials(dtype=self.variable_dtype)
+                before = self._of_biases()
                 biases = [before.visible.bias, before.hidden.bias]
             kernel = tf.identity(before.kernel)
             self.optimizer.apply(gradients, variables)
             stay_normalizable(self)
-            change = self.potentials(dtype=self.variable_dtype).kernel - kernel
+            change = self._of_biases().kernel - kernel
             moved = [*centering.shifts(change).values()]
             shifts = bias_changes(self, tape, biases, moved)
             shift = centering.kernel_shift(change)

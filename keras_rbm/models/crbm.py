@@ -350,6 +350,13 @@ class CRBM(WithInference, WithBackbone):
             layer("hidden", self.hidden),
         )
 
+    def _of_biases(self):
+        return inference_module.Potentials(
+            tf.cast(self.kernel, self.variable_dtype),
+            visible_parameters(self),
+            layer_parameters(self, "hidden_{}", self.hidden),
+        )
+
     def call(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         inputs = tf.ensure_shape(inputs, (None, *self._example_shape))
         infer = self.inference.given(inputs)

@@ -43,18 +43,23 @@ class Centering:
     def build(self, learner):
         """Creates the offsets: means of the data and of hidden units without input."""
         self.learner = learner
-        if learner.has_own_models and isinstance(learner.model.visible, Categorical):
+        own = learner.has_own_models and not learner.model.conditional
+        if own and isinstance(learner.model.visible, Categorical):
             self._unit_of_row = np.asarray(learner.potentials().visible.unit_of_row)
         names = ("visible_offset", "hidden_offset")
-        for name, start in zip(names, _starts(learner), strict=True):
+        for name, start in zip(names, self._starts(), strict=True):
             variable = learner.add_variable(
                 name, start.shape, lambda shape, dtype=None, start=start: start
             )
             setattr(self, name, variable)
 
-    def reset(self):
-        """Resets the offsets to the mean of the data, and of units without input."""
-        visible, hidden = _starts(self.learner)
+    def reset(self, mean=None):
+        """Resets the offsets to the mean of the data, and of units without input.
+
+        Args:
+            mean: see `Learner.recenter`.
+        """
+        visible, hidden = self._starts(mean)
         self.visible_offset.assign(visible)
         self.hidden_offset.assign(hidden)
 
@@ -122,22 +127,23 @@ class Centering:
         shifts = self.shifts(gradients["kernel"])
         return gradients | {name: gradients[name] + shifts[name] for name in shifts}
 
+    def _starts(self, mean=None):
+        """Returns the mean statistics of the data, and of hidden units without input.
+
+        A model with input knows no mean of the data: it has that of the biases alone.
+        """
+        _, visible, hidden = self.learner.biases()
+        if mean is None and not self.learner.model.conditional:
+            mean = self.learner.mean_states()
+        means = [layer.expected_statistics(layer.bias).bias for layer in (visible, hidden)]
+        return means if mean is None else (visible.first(mean), means[1])
+
     def _offsets(self):
         """Returns mu and lambda, 0 where what would have to move is frozen."""
         frozen = self.learner.frozen
         visible = float(frozen.isdisjoint({"kernel", "hidden_bias"}))
         hidden = float(frozen.isdisjoint({"kernel", "visible_bias"}))
         return self.visible_offset * visible, self.hidden_offset * hidden
-
-
-def _starts(learner):
-    """Returns the mean statistics of the data, and of hidden units without input."""
-    potentials = learner.potentials()
-    hidden = potentials.hidden
-    return (
-        potentials.visible.first(learner.mean_states()),
-        hidden.expected_statistics(hidden.bias).bias,
-    )
 
 
 def _outer(column, row):

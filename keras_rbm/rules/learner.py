@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.rules.forward_pass import ForwardPass
@@ -103,6 +104,10 @@ class Learner:
         """
         return self.model._base_natural(potentials)
 
+    def biases(self) -> Potentials:
+        """Returns the `Potentials`, of a model with input without what x adds."""
+        return self.model._of_biases()
+
     def mean_states(self) -> tf.Tensor:
         """Returns the mean of the visible layer's encoded states, (rows,)."""
         return self.model._mean_states()
@@ -135,11 +140,15 @@ class Learner:
         """Lets an `InfiniteRBM` grow by a step; returns logs, a dict of scalars."""
         return self.model._grow(step)
 
-    def recenter(self) -> None:
-        """Moves the rule's offsets to the data's mean, after it has been set."""
+    def recenter(self, mean: ArrayLike | None = None) -> None:
+        """Moves the rule's offsets to the data's mean, after it has been set.
+
+        Args:
+            mean: array (rows,), of encoded states, for a model with input.
+        """
         centering = getattr(self._rule, "centering", None)
         if centering is not None and self._rule.built:
-            centering.reset()
+            centering.reset(mean)
 
     def scored(
         self, potentials: Potentials, visible: tf.Tensor

@@ -91,9 +91,8 @@ class LearningRule(Rule):
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
-        centered: bool or `None`, whether the update is the centered gradient, for which
-            it makes no difference if 0 and 1 are exchanged in the data. `None`: for
-            models without input, which is where it is defined.
+        centered: bool, whether the update is the centered gradient, for which it makes
+            no difference if 0 and 1 are exchanged in the data.
 
     Attributes:
         conditional: bool or `None`, whether the rule is only for models with input
@@ -122,14 +121,13 @@ class LearningRule(Rule):
         self,
         sparsity_target: float | None = None,
         sparsity_cost: float = 0.0,
-        centered: bool | None = None,
+        centered: bool = True,
     ) -> None:
         super().__init__()
         check_numbers(sparsity_cost=sparsity_cost)
+        check_flags(centered=centered)
         if sparsity_target is not None:
             check_numbers(sparsity_target=sparsity_target)
-        if centered is not None:
-            check_flags(centered=centered)
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
@@ -146,18 +144,16 @@ class LearningRule(Rule):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
-        self.centered = None if centered is None else bool(centered)
+        self.centered = bool(centered)
         self.centering: Centering | None = None
 
     def check(self, learner: Learner) -> None:
         super().check(learner)
         model = learner.model
-        alone = learner.has_own_models and self.conditional is False
-        if alone or (self.centered and model.conditional):
-            name = type(self).__name__ + ("(centered=True)" if self.centered else "")
+        if learner.has_own_models and self.conditional is False:
             raise ValueError(
-                f"Expected a model without input for {name}, and without absent units: "
-                "otherwise each example has its own model, and its chains and means "
+                f"Expected a model without input for {type(self).__name__}, and without "
+                "absent units: otherwise each example has its own model, and its chains "
                 f"cannot be used for others. Received: {type(model).__name__} "
                 f"'{model.name}'. Use the rule 'cd' or 'maximum_likelihood'."
             )
@@ -169,8 +165,7 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        default = self.centered is None and not learner.model.conditional
-        if self.centered or default:
+        if self.centered:
             self.centering = Centering()
             self.centering.build(learner)
 

@@ -111,6 +111,46 @@ def ordinary(kernel, b, c, mu, lam):
     return dict(zip(NAMES, (kernel, b, c), strict=True))
 
 
+@pytest.mark.parametrize("frozen", [(), ("visible_bias",), ("hidden_bias",)])
+def test_steps_of_a_model_with_input_are_those_of_the_centered_model(frozen, slides):
+    slides(0.0)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(40, 2))
+    crbm = keras_rbm.CRBM(
+        3, num_visible=5, num_features=2, kernel_regularizer=None, seed=0
+    )
+    for variable in crbm.trainable_variables:
+        variable.assign(rng.normal(size=variable.shape))
+    for name in frozen:
+        getattr(crbm, name).trainable = False
+    crbm.compile(keras.optimizers.SGD(0.3), rule="maximum_likelihood")
+    crbm._build_training()
+    mu, lam = rng.random(5), rng.random(3)
+    set_offsets(crbm.rule, mu, lam)
+    mu, lam = mu * ("hidden_bias" not in frozen), lam * ("visible_bias" not in frozen)
+    inputs = [tf.constant(crbm.visible_kernel), tf.constant(crbm.hidden_kernel)]
+    parts = [tf.cast(part, tf.float64) for part in inputs]
+    parts += centered_model(crbm, mu, lam)
+    with tf.GradientTape() as tape:
+        tape.watch(parts)
+        a, r, w, b, c = parts
+        losses = []
+        for x, v in zip(features, DATA64, strict=True):
+            biases = (bias + tf.linalg.matvec(k, x, True) for bias, k in ((b, a), (c, r)))
+            losses.append(centered_log_likelihood(w, *biases, mu, lam, v[None])[0])
+        total = tf.reduce_mean(tf.stack(losses))
+    steps = tape.gradient(total, parts)
+    visible, features = tf.constant(DATA), tf.constant(features, tf.float32)
+    take_step(crbm, visible, tf.fill([40], 1 / 40), features)
+    w, b, c = (p + 0.3 * s for p, s in zip(parts[2:], steps[2:], strict=True))
+    want = ordinary(w, b, c, mu, lam)
+    want["visible_kernel"], want["hidden_kernel"] = (
+        part + 0.3 * step for part, step in zip(parts[:2], steps[:2], strict=True)
+    )
+    want = {name: value for name, value in want.items() if name not in frozen}
+    assert_close(parameters(crbm, want), want)
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "optimizer",

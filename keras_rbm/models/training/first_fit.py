@@ -4,6 +4,7 @@ import warnings
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_rbm.models.data.rows import (
     as_rows,
@@ -133,7 +134,7 @@ def _start_at_data(model, batches):
     elif len(free) == len(fitted):
         _start_at_regressions(model, batches)
     start_at_pairs(model, chunks, weights)
-    model.learner.recenter()
+    model.learner.recenter(tf.constant(mean, tf.float32) if model.conditional else None)
 
 
 def _start_at_regressions(model, batches):
@@ -186,7 +187,8 @@ def _some_pairs(model, batches, few):
         chosen_parts = (chosen_rows(part, chosen) for part in (x, y, weights))
         chunks.append([*map(np.asarray, chosen_parts)])
     x, y, weights = (np.concatenate(each) for each in zip(*chunks, strict=True))
-    y = visible_parameters(model).first(encoded(model.visible, y))
+    y = tf.cast(encoded(model.visible, y), tf.float32)
+    y = visible_parameters(model).first(y)
     order = np.random.default_rng(0).permutation(len(x))
     return x[order], np.asarray(y)[order], weights[order]
 
