@@ -135,7 +135,9 @@ class Centering:
         _, visible, hidden = self.learner.biases()
         if mean is None and not self.learner.model.conditional:
             mean = self.learner.mean_states()
-        means = [layer.expected_statistics(layer.bias).bias for layer in (visible, hidden)]
+        means = [
+            layer.expected_statistics(layer.bias).bias for layer in (visible, hidden)
+        ]
         return means if mean is None else (visible.first(mean), means[1])
 
     def _offsets(self):

@@ -91,8 +91,9 @@ class LearningRule(Rule):
             each hidden unit.
         sparsity_cost: float ≥ 0. `cost * (target - batch mean of E[h | v])` is
             added to the ascent direction of the hidden bias.
-        centered: bool, whether the update is the centered gradient, for which it makes
-            no difference if 0 and 1 are exchanged in the data.
+        centered: bool or `None`, whether the update is the centered gradient, for which
+            it makes no difference if 0 and 1 are exchanged in the data. `None`: for
+            models without input.
 
     Attributes:
         conditional: bool or `None`, whether the rule is only for models with input
@@ -121,13 +122,14 @@ class LearningRule(Rule):
         self,
         sparsity_target: float | None = None,
         sparsity_cost: float = 0.0,
-        centered: bool = True,
+        centered: bool | None = None,
     ) -> None:
         super().__init__()
         check_numbers(sparsity_cost=sparsity_cost)
-        check_flags(centered=centered)
         if sparsity_target is not None:
             check_numbers(sparsity_target=sparsity_target)
+        if centered is not None:
+            check_flags(centered=centered)
         if sparsity_target is not None and not 0.0 < sparsity_target < 1.0:
             raise ValueError(
                 "Expected sparsity_target between 0 and 1, or None. Received: "
@@ -144,7 +146,7 @@ class LearningRule(Rule):
             )
         self.sparsity_target = sparsity_target
         self.sparsity_cost = sparsity_cost
-        self.centered = bool(centered)
+        self.centered = None if centered is None else bool(centered)
         self.centering: Centering | None = None
 
     def check(self, learner: Learner) -> None:
@@ -152,9 +154,9 @@ class LearningRule(Rule):
         model = learner.model
         if learner.has_own_models and self.conditional is False:
             raise ValueError(
-                f"Expected a model without input for {type(self).__name__}, and without "
-                "absent units: otherwise each example has its own model, and its chains "
-                f"cannot be used for others. Received: {type(model).__name__} "
+                f"Expected a model without input for {type(self).__name__}, and "
+                "without absent units: otherwise each example has its own model, and "
+                f"its chains cannot serve others. Received: {type(model).__name__} "
                 f"'{model.name}'. Use the rule 'cd' or 'maximum_likelihood'."
             )
         if self.conditional and not model.conditional:
@@ -165,7 +167,8 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        if self.centered:
+        default = self.centered is None and not learner.model.conditional
+        if self.centered or default:
             self.centering = Centering()
             self.centering.build(learner)
 

@@ -60,7 +60,7 @@ class MarginalLoss(LearningRule):
     def __init__(
         self, loss: str | dict[str, Any] | keras.losses.Loss = "binary_crossentropy"
     ) -> None:
-        super().__init__(centered=False)
+        super().__init__()
         try:
             instance = keras.losses.get(loss)
         except (TypeError, ValueError) as error:

@@ -123,7 +123,8 @@ def test_steps_of_a_model_with_input_are_those_of_the_centered_model(frozen, sli
         variable.assign(rng.normal(size=variable.shape))
     for name in frozen:
         getattr(crbm, name).trainable = False
-    crbm.compile(keras.optimizers.SGD(0.3), rule="maximum_likelihood")
+    rule = rules.MaximumLikelihood(centered=True)
+    crbm.compile(keras.optimizers.SGD(0.3), rule=rule)
     crbm._build_training()
     mu, lam = rng.random(5), rng.random(3)
     set_offsets(crbm.rule, mu, lam)
@@ -136,7 +137,9 @@ def test_steps_of_a_model_with_input_are_those_of_the_centered_model(frozen, sli
         a, r, w, b, c = parts
         losses = []
         for x, v in zip(features, DATA64, strict=True):
-            biases = (bias + tf.linalg.matvec(k, x, True) for bias, k in ((b, a), (c, r)))
+            biases = (
+                bias + tf.linalg.matvec(k, x, True) for bias, k in ((b, a), (c, r))
+            )
             losses.append(centered_log_likelihood(w, *biases, mu, lam, v[None])[0])
         total = tf.reduce_mean(tf.stack(losses))
     steps = tape.gradient(total, parts)

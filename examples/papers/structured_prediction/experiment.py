@@ -49,21 +49,16 @@ def MF():  # noqa: N802
     return kr.inference.MeanField(starts=["input"])
 
 
-def plain(rule, *args):
-    """Returns a function that makes a rule as published, which is not centered."""
-    return lambda: rule(*args, centered=False)
-
-
 # Name: rule, inference, learning rate.
 LEARNERS = {
     "LR": (None, None, 0.02),
-    "CD-1": (plain(RULES.ContrastiveDivergence, 1), MF, 0.005),
-    "CD-10": (plain(RULES.ContrastiveDivergence, 10), MF, 0.005),
-    "CD-PercLoss": (plain(RULES.ContrastiveDivergencePerceptron, 10), MF, 0.2),
-    "MLE-MF": (plain(RULES.MaximumLikelihood), MF, 0.02),
-    "MLE-BP": (plain(RULES.MaximumLikelihood), BP, 0.02),
-    "LSSVM": (plain(RULES.MaxMargin), lambda: BP("max_product"), 0.02),
-    "MSSVM": (plain(RULES.MaxMargin), lambda: BP("mixed_product"), 0.02),
+    "CD-1": (lambda: RULES.ContrastiveDivergence(1), MF, 0.005),
+    "CD-10": (lambda: RULES.ContrastiveDivergence(10), MF, 0.005),
+    "CD-PercLoss": (lambda: RULES.ContrastiveDivergencePerceptron(10), MF, 0.2),
+    "MLE-MF": (RULES.MaximumLikelihood, MF, 0.02),
+    "MLE-BP": (RULES.MaximumLikelihood, BP, 0.02),
+    "LSSVM": (RULES.MaxMargin, lambda: BP("max_product"), 0.02),
+    "MSSVM": (RULES.MaxMargin, lambda: BP("mixed_product"), 0.02),
     # Not of the paper: cross-entropy of the marginals after five sweeps.
     "Marginals": (RULES.MarginalLoss, lambda: BP(max_iterations=5), 0.02),
 }
