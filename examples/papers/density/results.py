@@ -19,6 +19,22 @@ SETS = {
     "nade_nips": "NIPS",
     "nade_ocr_letters": "ocr-letters",
 }
+#: Test nats that we aimed at.
+GOALS = {
+    "nltcs": -6.00,
+    "plants": -12.3,
+    "baudio": -38.5,
+    "accidents": -26.6,
+    "tretail": -10.72,
+    "dna": -81.0,
+    "kosarek": -10.5,
+    "book": -33.0,
+    "cwebkb": -145.0,
+    "bbc": -234.0,
+    "nade_mushrooms": -9.8,
+    "nade_nips": -273.0,
+    "nade_ocr_letters": -27.5,
+}
 METHODS = {
     "independent": "independent",
     "tree": "Chow-Liu tree",
@@ -26,33 +42,42 @@ METHODS = {
     "circuit": "LearnSPN",
 }
 
-#: Other estimates of log Z of the chosen model.
+#: The last estimates of log Z of the chosen model: by the ladder, and annealed.
 ESTIMATES = "tempering", "bidirectional"
 _LOG_Z_SECONDS = "log_z_seconds", *(f"{method}_seconds" for method in ESTIMATES)
 HEAD = f"set | {' | '.join(METHODS.values())} | 23 units | default | chosen"
 CHOSEN_HEAD = (
-    "set | hidden units | strength | epochs | training | test | test, by the ladder "
-    "| test, annealed | s to fit | s for log Z | MB"
+    "set | hidden units | strength | epochs | training | test | test, annealed "
+    "| s to fit | s for log Z | MB"
 )
+SIZE_HEAD = "set | hidden units | training | test | minutes"
 COST_HEAD = f"set | {' | '.join(METHODS.values())} | default | whole recipe"
 
 
 def read(folder):
     """Returns records as a dict of sets, of a dict of methods or kinds of runs.
 
-    Of kinds with several runs on a set these are lists.
+    Of kinds with several runs on a set these are lists. The chosen model is scored by
+    the ladder.
     """
     records = {}
     for record in read_records(folder):
         found = records.setdefault(record["set"], {"tuned": [], "size": []})
         kind = record.get("method") or record["kind"]
         if ESTIMATES[0] in record:
-            found["chosen"] = record
+            found["chosen"] = _rescored(record, ESTIMATES[0])
         elif kind in ("tuned", "size"):
             found[kind].append(record)
         else:
             found[kind] = record
     return records
+
+
+def _rescored(record, method):
+    """Returns a record with another estimate of log Z."""
+    change = record["log_z"][0] - record[method][0]
+    nats = {part: record[part] + change for part in ("train", "valid", "test")}
+    return record | nats | {"log_z": record[method]}
 
 
 def rows(records):
@@ -85,7 +110,6 @@ def settings(records):
             f"{record['strength']:g}",
             record["epochs"],
             f"{record['train']:.2f}",
-            f"{record['test']:.2f}",
             *(_by(method, record) for method in ESTIMATES),
             f"{record['fit_seconds']:.0f}",
             ", ".join(f"{record[key]:.0f}" for key in _LOG_Z_SECONDS),
@@ -160,6 +184,12 @@ def claims(records):
     ):
         held = [gain > 0.0 for gain in gains(records, kind, base).values()]
         yield _claim(text, held, command="baselines")
+    reached = [
+        round(found["chosen"]["test"], 2) >= GOALS[name]
+        for name, found in records.items()
+        if "chosen" in found
+    ]
+    yield _claim(f"{chosen}: our goal of the set is reached", reached)
     gained = gains(records, "default", "independent")
     tuned = gains(records, "chosen", "independent")
     shares = [gained[name] / tuned[name] for name in tuned]
