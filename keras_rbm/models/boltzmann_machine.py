@@ -42,6 +42,7 @@ from keras_rbm.models.training.defaults import (
     check_compile_options,
     choose_rate,
     is_auto,
+    open_rate,
     optimizer_for,
     warn_of_rate,
 )
@@ -498,7 +499,9 @@ class BoltzmannMachine(keras.Model):
         features, visible = self.form.split(x, y)
         if self.form.called.shape is not None:
             features = None
-        return [FirstFit(start), self._diagnosis.begin(features, visible, is_all)]
+        chooses = open_rate(self) is not None
+        diagnosis = self._diagnosis.begin(features, visible, is_all, chooses)
+        return [FirstFit(start), diagnosis]
 
     def make_train_function(self, force: bool = False) -> None:
         if force or self.train_function is None:

@@ -22,8 +22,9 @@ from keras_rbm.optimizers.falling_rate import FallingRate
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.units.bernoulli import are_binary
 
-#: Nats per visible unit by which a loss may exceed that of independent units at once.
-_MARGIN = 5.0
+#: Nats per visible unit by which a loss may exceed that of independent units, and for
+#: how many epochs in a row, unless it falls.
+_MARGIN, _PATIENCE = 5.0, 3
 #: Nats per unit, and standard errors, by which it may exceed it at the end.
 _LAST_MARGIN, _ERRORS = 0.01, 4.0
 #: Nats per visible unit by which a validation loss may rise.
@@ -42,7 +43,8 @@ class Diagnosis(keras.callbacks.Callback):
     """Warns if `fit` has left a model worse than it might be, and ends a futile one.
 
     * If features of a conditional model are far from standardized ones.
-    * If an epoch's loss is far above that of independent units: it diverges.
+    * If the loss is far above that of independent units, at the end or in three epochs
+      in which it does not fall: it has diverged.
     * If the last epoch's loss is above it by more than its error; this needs an array
       of at least a hundred rows, of which a sample can be drawn.
     * If more than a tenth of the binary hidden units of an RBM are always off or always
@@ -59,15 +61,19 @@ class Diagnosis(keras.callbacks.Callback):
         self._told: set[str] = set()
         self._rows: Any = None
         self._independent: Any = None
+        self._chose_rate = False
 
-    def begin(self, features, visible, is_all):
+    def begin(self, features, visible, is_all, chooses_rate):
         """Takes the rows that `fit` begins with; returns itself.
 
         Args:
             features: array (N, X), or `None`.
             visible: array (N, V).
             is_all: bool, whether these are all the data, not the first batches.
+            chooses_rate: bool, whether the learning rate is left to the model.
         """
+        self._chose_rate |= chooses_rate
+        self._far: list[float] = []
         self._count = len(visible) if is_all else 0
         self._rows = as_rows(some_rows(visible, _ROWS))
         self._independent = None
@@ -90,20 +96,31 @@ class Diagnosis(keras.callbacks.Callback):
         self._loss = loss = logs.get("loss", 0.0)
         if "val_loss" in logs:
             self._losses.append((loss, logs["val_loss"]))
-        if self.model.rule.in_nats and loss > mean + _MARGIN * width:
-            rate = schedule_of(self.model.optimizer)
-            if isinstance(rate, FallingRate):
-                rate = rate.initial_learning_rate
-            else:
-                rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
-            self._told.add("worse")
-            self._warn_once(
-                "diverged",
-                f"Training has diverged: the loss is {loss:.4g} nats in epoch "
-                f"{epoch + 1}, more than {_MARGIN:g} per visible unit above that of "
-                f"independent units. The learning rate is {rate:g}: use a "
-                "smaller one, and start from new weights.",
-            )
+        far = self.model.rule.in_nats and loss > mean + _MARGIN * width
+        self._far = [*self._far, loss] if far else []
+        last = self._far[-_PATIENCE:]
+        if len(last) == _PATIENCE and last[-1] >= last[0]:
+            self._warn_of_divergence()
+
+    def _warn_of_divergence(self):
+        self._told.add("worse")
+        self._warn_once(
+            "diverged",
+            f"Training has diverged: the loss is {self._far[-1]:.4g} nats, more than "
+            f"{_MARGIN:g} per visible unit above that of independent units. "
+            f"{self._other_rate()}, and start from new weights.",
+        )
+
+    def _other_rate(self):
+        """Returns what to do about the learning rate, as a sentence that goes on."""
+        if self._chose_rate:
+            return "Train longer: the rate falls to 0 at the end"
+        rate = schedule_of(self.model.optimizer)
+        if isinstance(rate, FallingRate):
+            rate = rate.initial_learning_rate
+        else:
+            rate = float(tf.convert_to_tensor(self.model.optimizer.learning_rate))
+        return f"The learning rate is {rate:g}: use a smaller one"
 
     def _check_partition(self, epoch):
         """Raises a ValueError if the model cannot be normalized any more."""
@@ -119,6 +136,8 @@ class Diagnosis(keras.callbacks.Callback):
             ) from None
 
     def on_train_end(self, logs=None):
+        if self._far:
+            self._warn_of_divergence()
         enough = self._independent is not None and self._count >= _FEWEST
         if enough and not self.model.conditional:
             self._compare()
@@ -143,8 +162,8 @@ class Diagnosis(keras.callbacks.Callback):
             self._warn_once(
                 "worse",
                 "The model is worse than independent units: a loss of "
-                f"{self._loss:.4g} nats, theirs is {mean:.4g}. Use a smaller learning "
-                "rate, or none: compile() chooses one. Start from new weights.",
+                f"{self._loss:.4g} nats, theirs is {mean:.4g}. {self._other_rate()}, "
+                "and start from new weights.",
             )
 
     def _check_features(self, features):

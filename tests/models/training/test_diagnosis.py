@@ -7,6 +7,7 @@ import pytest
 from small_models import compiled, fitted, quick, slow
 
 from keras_rbm import CRBM, DBM, DBN, RBM, InfiniteRBM, rules, units
+from keras_rbm.models.training.diagnosis import Diagnosis
 from keras_rbm.optimizers import FallingRate
 from keras_rbm.regularizers import L1BlockPrior
 
@@ -52,7 +53,7 @@ def test_hidden_units_that_died_are_counted_once():
 
 def test_a_model_worse_than_independent_units():
     messages = told(RBM(20, seed=0), optimizer=keras.optimizers.Adam(1.0))
-    assert "smaller learning rate" in the_one(messages, "worse than independent")
+    assert "rate is 1: use a smaller" in the_one(messages, "worse than independent")
 
 
 MODELS = {
@@ -99,6 +100,31 @@ def test_the_rate_that_is_named_is_where_it_began():
     rbm = RBM(20, kernel_regularizer=None, seed=0)
     messages = told(rbm, fits=1, epochs=1, optimizer=optimizer)
     assert "The learning rate is 1e+06" in the_one(messages, "diverged")
+
+
+@pytest.mark.parametrize(
+    ("losses", "epoch"),
+    [([1e6, 1e5, 9.0], None), ([1e6, 2e6, 9.0, 1e6], 4), ([9.0, 1e6, 1e7, 1e8, 9.0], 3)],
+)
+@pytest.mark.parametrize("chose", [True, False])
+def test_it_speaks_at_the_end_or_if_nothing_gets_better(losses, epoch, chose):
+    """A run that began badly was said to have diverged, and to need another rate."""
+    rbm = fitted(compiled(RBM(4, seed=0), keras.optimizers.SGD(0.1)), DENSE)
+    diagnosis, said = Diagnosis(), []
+    diagnosis.set_model(rbm)
+    diagnosis.begin(None, DENSE, True, chose)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number, loss in enumerate(losses):
+            diagnosis.on_epoch_end(number, {"loss": loss})
+            said += [number] * (len(caught) > len(said))
+        diagnosis.on_train_end()
+    messages = [str(w.message) for w in caught if "diverged" in str(w.message)]
+    assert len(messages) == (epoch is not None)
+    assert said == ([3] if epoch == 3 else [])
+    for message in messages:
+        assert ("Train longer" in message) == chose
+        assert ("rate is 0.1" in message) != chose
 
 
 @pytest.mark.parametrize("x", [0.01 * X, X + 100.0, slow(1e4 * X)])
