@@ -1,6 +1,7 @@
 """The conditional restricted Boltzmann machine."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -84,7 +85,9 @@ class CRBM(WithInference, WithBackbone):
             of its own.
         seed: int or `None`. Seeds initial weights, sampling and shuffling, but not the
             weights of a backbone.
-        kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01.
+        kernel_initializer: Keras initializer of `kernel`; by default normal, 0.01, and
+            with exact inference `hidden_kernel` begins as random features, normal with
+            variance 1 / X: all kernels near 0 are a saddle point.
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` sets the bias to where the data's mean is. Without a backbone it then
             also sets `visible_kernel`, to the regressions of visible units on x:
@@ -206,6 +209,11 @@ class CRBM(WithInference, WithBackbone):
                 "fit(x, y) first."
             )
         self.num_features = width
+        if self._awaits_inference:
+            sizes = (self.visible, self.num_visible), (self.hidden, self.hidden_units)
+            if any(has_few_states(initial_parameters(*size)) for size in sizes):
+                self.inference = inference_module.Exact()
+            self._awaits_inference = False
         visible = self.visible.num_rows(self.num_visible)
         if self._shift_shape is not None:
             check_shifts(self._shift_shape, visible)
@@ -215,7 +223,11 @@ class CRBM(WithInference, WithBackbone):
         kernels = [("kernel", (visible, hidden), self._kernel_initializer)]
         if self._shift_shape is None:
             kernels.append(("visible_kernel", (width, visible), initial))
-        kernels.append(("hidden_kernel", (width, hidden), reseeded(initial)))
+        of_features = reseeded(initial)
+        exact = isinstance(self.inference, inference_module.Exact)
+        if exact and self._chooses_kernel:
+            of_features = reseeded(normal(self.seed, 1.0 / math.sqrt(width)), 2)
+        kernels.append(("hidden_kernel", (width, hidden), of_features))
         of_hidden = self.kernel_regularizer
         if self._chooses_prior:
             of_hidden = NormalPrior(HIDDEN_STDDEV)
@@ -229,15 +241,6 @@ class CRBM(WithInference, WithBackbone):
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, self.num_visible, start)
         add_units(self, "hidden_{}", self.hidden, self.hidden_units)
-        if self._awaits_inference:
-            layers = (
-                visible_parameters(self),
-                layer_parameters(self, "hidden_{}", self.hidden),
-            )
-            if any(map(has_few_states, layers)):
-                self.inference = inference_module.Exact()
-            self._awaits_inference = False
-
     def _build_from_batch(self, x, y):
         if self.num_visible is None:
             self.num_visible = int(self.form.visible.rows(y).shape[-1])

@@ -106,9 +106,9 @@ def check_input_shape(shape, model):
         )
 
 
-def normal(seed):
-    """Returns the default initializer of kernels: normal, 0.01."""
-    return keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+def normal(seed, stddev=0.01):
+    """Returns the default initializer of kernels."""
+    return keras.initializers.RandomNormal(stddev=stddev, seed=seed)
 
 
 def reseeded(initializer, number=1):

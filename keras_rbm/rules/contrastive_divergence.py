@@ -70,6 +70,7 @@ class ContrastiveDivergencePerceptron(LearningRule):
 
     Args:
         gibbs_steps: int ≥ 1, k.
+        centered: bool, see `LearningRule`; few examples have a gradient.
         **kwargs: `sparsity_target`, `sparsity_cost`; see `LearningRule`.
 
     Raises:
@@ -91,8 +92,10 @@ class ContrastiveDivergencePerceptron(LearningRule):
     conditional = True
     rate_share = 0.1  # few examples have a gradient, and Adam makes full steps of it
 
-    def __init__(self, gibbs_steps: int = 10, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self, gibbs_steps: int = 10, centered: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(centered=centered, **kwargs)
         check_counts(gibbs_steps=gibbs_steps)
         self.gibbs_steps = gibbs_steps
 

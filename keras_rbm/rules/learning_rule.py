@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_rbm._checks import check_flags, check_numbers
 from keras_rbm._serializable import Serializable
+from keras_rbm.inference import Exact
 from keras_rbm.inference.potentials import Moments, Potentials
 from keras_rbm.rules.centering import Centering
 from keras_rbm.rules.learner import Learner
@@ -93,7 +94,8 @@ class LearningRule(Rule):
             added to the ascent direction of the hidden bias.
         centered: bool or `None`, whether the update is the centered gradient, for which
             it makes no difference if 0 and 1 are exchanged in the data. `None`: for
-            models without input.
+            models without input, and those whose inference is `Exact`. With others it
+            was seen to learn few rows by heart sooner.
 
     Attributes:
         conditional: bool or `None`, whether the rule is only for models with input
@@ -167,8 +169,9 @@ class LearningRule(Rule):
             )
 
     def build(self, learner: Learner) -> None:
-        default = self.centered is None and not learner.model.conditional
-        if self.centered or default:
+        model = learner.model
+        suits = not model.conditional or isinstance(model.inference, Exact)
+        if self.centered or (self.centered is None and suits):
             self.centering = Centering()
             self.centering.build(learner)
 

@@ -104,7 +104,11 @@ def test_the_rate_that_is_named_is_where_it_began():
 
 @pytest.mark.parametrize(
     ("losses", "epoch"),
-    [([1e6, 1e5, 9.0], None), ([1e6, 2e6, 9.0, 1e6], 4), ([9.0, 1e6, 1e7, 1e8, 9.0], 3)],
+    [
+        ([1e6, 1e5, 9.0], None),
+        ([1e6, 2e6, 9.0, 1e6], 4),
+        ([9.0, 1e6, 1e7, 1e8, 9.0], 3),
+    ],
 )
 @pytest.mark.parametrize("chose", [True, False])
 def test_it_speaks_at_the_end_or_if_nothing_gets_better(losses, epoch, chose):
