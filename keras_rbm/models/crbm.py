@@ -241,6 +241,7 @@ class CRBM(WithInference, WithBackbone):
         start = self._visible_bias_initializer
         add_units(self, "visible_{}", self.visible, self.num_visible, start)
         add_units(self, "hidden_{}", self.hidden, self.hidden_units)
+
     def _build_from_batch(self, x, y):
         if self.num_visible is None:
             self.num_visible = int(self.form.visible.rows(y).shape[-1])
