@@ -250,4 +250,4 @@ def draw(figure, records):
     axes.set_xticks(range(len(names)), [SETS[name] for name in names], rotation=40)
     axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylabel("test nats above the tree")
-    axes.legend(ncols=4, fontsize="small")
+    figure.legend(loc="outside upper center", ncols=4, fontsize="small")
