@@ -39,14 +39,15 @@ class Trial(keras.callbacks.Callback):
         taken = np.arange(len(batch[0]))
         if weights is not None:
             taken = np.flatnonzero(np.ravel(weights) > 0.0)
-        split = np.split(taken, [int(_SHARE * len(taken))])
-        self._parts = [
-            [None if part is None else chosen_rows(part, rows) for part in batch]
-            for rows in split
-        ]
         # Not for a prior that is the user's, or that an earlier fit has chosen.
         few = _FEWEST <= len(taken) <= _MOST
         self._applies = few and is_open(model) and is_real(model.visible)
+        if self._applies:
+            split = np.split(taken, [int(_SHARE * len(taken))])
+            self._parts = [
+                [None if part is None else chosen_rows(part, rows) for part in batch]
+                for rows in split
+            ]
 
     def on_train_begin(self, logs=None):
         model = self.model
