@@ -186,8 +186,10 @@ def ridge_regressions(features, targets, weights, penalty):
     if not known.all():
         found = []
         for column, rows in zip(targets.T[..., np.newaxis], known.T, strict=True):
-            taken = (part[rows] for part in (features, column, weights))
-            found.append(ridge_regressions(*taken, penalty))
+            own = ridge_regressions(
+                features[rows], column[rows], weights[rows], penalty
+            )
+            found.append(own)
         parts = zip(*found, strict=True)
         return Regressions(*(np.concatenate(part, -1) for part in parts))
     count = len(features)
