@@ -197,7 +197,12 @@ def ridge_regressions(features, targets, weights, penalty):
     center, mean = weights @ features, weights @ targets
     x, y = features - center, targets - mean
     weighted = weights[:, np.newaxis] * x
-    moments, axes = np.linalg.eigh(weighted.T @ x)
+    if count < len(center):
+        rows = np.sqrt(weights)[:, np.newaxis] * x
+        _, scales, axes = np.linalg.svd(rows, full_matrices=False)
+        moments, axes = np.square(scales), axes.T
+    else:
+        moments, axes = np.linalg.eigh(weighted.T @ x)
     moments = np.maximum(moments, 0.0)[:, np.newaxis]
     along = axes.T @ (weighted.T @ y)
     variance = weights @ np.square(y)
