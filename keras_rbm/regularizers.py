@@ -10,6 +10,8 @@ from keras_rbm._checks import check_numbers as _check_numbers
 
 #: Rows of a kernel from which on a unit may have more weights, see `L1BlockPrior`.
 _SOME_ROWS = 300
+#: Rows of data that `L1BlockPrior` counts at least: six cannot outweigh it.
+_FEWEST_ROWS = 30
 
 
 @keras.saving.register_keras_serializable("keras_rbm")
@@ -87,8 +89,8 @@ class L1BlockPrior(Prior):
     """`L1Block` for each of N training rows: units of few weights, where rows are few.
 
     `strength / (2 N) min(1, 300 / R) sum_j (sum_r |w_rj|)²` of a kernel with R rows,
-    one column per unit. See `NormalPrior` for what N is. It is the default of `RBM`
-    and `DBM`: where a unit needs few of the columns it finds them, and where it needs
+    one column per unit. See `NormalPrior` for what N is; here it is at least 30, for
+    fewer rows could not outweigh it. It is the default of `RBM` and `DBM`: where a unit needs few of the columns it finds them, and where it needs
     many it costs little. The strength, and the 300 rows from which on a unit may have
     more weights, were chosen by the likelihood of held-out rows of binary tables of 16
     to 1,058 columns.
@@ -108,6 +110,9 @@ class L1BlockPrior(Prior):
     def __init__(self, strength: float = 0.05) -> None:
         super().__init__()
         self.strength = _checked_strength(strength)
+
+    def count(self, rows):
+        super().count(max(rows, _FEWEST_ROWS) if rows else 0.0)
 
     def _of_one_row(self):
         return 0.5 * self.strength

@@ -51,10 +51,20 @@ def test_few_weights_a_unit(columns, share):
     """Above 300 rows of a kernel a unit may have more of them."""
     rbm = keras_rbm.RBM(2, seed=0, kernel_regularizer=L1BlockPrior(0.6))
     rbm.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
-    rows = np.zeros((7, columns), "float32")
+    rows = np.zeros((70, columns), "float32")
     penalty = penalties(rbm, rows)[-1]
     norms = np.abs(rbm.kernel).sum(0)
-    np.testing.assert_allclose(penalty, share * 0.3 * (norms**2).sum() / 7, rtol=1e-5)
+    np.testing.assert_allclose(penalty, share * 0.3 * (norms**2).sum() / 70, rtol=1e-5)
+
+
+def test_six_rows_outweigh_the_default_prior():
+    """Two kinds of users, of two kinds of films: -1.33 nats at best."""
+    users = np.kron(np.eye(2), np.ones((3, 3))).astype("float32")
+    users[[1, 4], [1, 5]], users[3:, 2] = 0.0, 1.0
+    rbm = keras_rbm.RBM(2, seed=0)
+    rbm.compile()
+    rbm.fit(users, epochs=300, verbose=0)
+    assert np.mean(rbm.log_likelihood(users, "exact")) > -1.6
 
 
 def test_rows_of_a_last_batch_that_is_not_full():

@@ -29,11 +29,12 @@ _MARGIN, _PATIENCE = 5.0, 3
 _LAST_MARGIN, _ERRORS = 0.01, 4.0
 #: Nats per visible unit by which a validation loss may rise.
 _RISE = 0.005
-#: Largest share of constant hidden units; probabilities of on of those that are not.
-_LARGEST_SHARE, _OFF, _ON = 0.1, 0.01, 0.99
+#: Largest share of constant hidden units; probabilities of on of those that are not;
+#: how far those of a unit that answers to the data lie apart.
+_LARGEST_SHARE, _OFF, _ON, _LEAST_CHANGE = 0.1, 0.01, 0.99, 0.01
 #: Least standard deviation and largest root mean square that suit the default rate.
 _LEAST_DEVIATION, _LARGEST_SIZE = 0.1, 5.0
-#: Epochs from which a validation loss is judged.
+#: Epochs from which a validation loss is judged, and what has been learned.
 _FEWEST_EPOCHS = 5
 #: Rows that are compared, at most and at least.
 _ROWS, _FEWEST = 1000, 100
@@ -48,7 +49,8 @@ class Diagnosis(keras.callbacks.Callback):
     * If the last epoch's loss is above it by more than its error; this needs an array
       of at least a hundred rows, of which a sample can be drawn.
     * If more than a tenth of the binary hidden units of an RBM are always off or always
-      on in those rows, so that they only shift biases.
+      on in those rows, so that they only shift biases; or if after some epochs all of
+      them are as they were at the start.
     * If the validation loss has risen while the training loss fell, or if most of what
       training rows gain over independent units holds for them alone.
 
@@ -78,6 +80,7 @@ class Diagnosis(keras.callbacks.Callback):
         self._rows = as_rows(some_rows(visible, _ROWS))
         self._independent = None
         self._losses: list[tuple[float, float]] = []
+        self._epochs = 0
         if features is not None:
             self._check_features(as_rows(some_rows(features, _ROWS)))
         return self
@@ -93,6 +96,7 @@ class Diagnosis(keras.callbacks.Callback):
             self._independent = _independent_losses(self.model, self._rows, self._rows)
         width, mean = self._rows.shape[1], _total(self._independent)
         logs = logs or {}
+        self._epochs += 1
         self._loss = loss = logs.get("loss", 0.0)
         if "val_loss" in logs:
             self._losses.append((loss, logs["val_loss"]))
@@ -138,10 +142,11 @@ class Diagnosis(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         if self._far:
             self._warn_of_divergence()
-        enough = self._independent is not None and self._count >= _FEWEST
-        if enough and not self.model.conditional:
-            self._compare()
-            self._check_units()
+        if self._independent is not None and not self.model.conditional:
+            if self._count >= _FEWEST:
+                self._compare()
+            if self._count and np.nanstd(self._rows, 0).any():
+                self._check_units()
         if self._independent is not None and not self.model.stop_training:
             self._check_validation()
         self._rows = self._independent = None
@@ -251,6 +256,16 @@ class Diagnosis(keras.callbacks.Callback):
                 "in the data, and only shift the visible biases. Use the centered "
                 "gradient (a rule's default), a smaller learning rate or fewer hidden "
                 "units, and start from new weights.",
+            )
+        elif (
+            self._epochs >= _FEWEST_EPOCHS
+            and np.ptp(features, 0).max(initial=0.0) < _LEAST_CHANGE
+        ):
+            self._warn_once(
+                "constant",
+                "Hidden units do not vary in the data: all that the model has learned "
+                "are the means of the columns. If these are not independent, train "
+                "longer, or with a weaker penalty, kernel_regularizer=None.",
             )
 
 

@@ -51,6 +51,13 @@ def test_hidden_units_that_died_are_counted_once():
     assert "of 20 hidden units are always off or always on" in message
 
 
+def test_hidden_units_that_have_learned_nothing():
+    """Of three bits of which two decide the third, no two say anything."""
+    xor = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], "float32")
+    (message,) = told(RBM(4, seed=0), xor, epochs=100)
+    assert "do not vary in the data" in message
+
+
 def test_a_model_worse_than_independent_units():
     messages = told(RBM(20, seed=0), optimizer=keras.optimizers.Adam(1.0))
     assert "rate is 1: use a smaller" in the_one(messages, "worse than independent")
