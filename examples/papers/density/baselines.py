@@ -142,6 +142,7 @@ def circuit(train, valid):
             [Bernoulli] * train.shape[1],
             [[0, 1]] * train.shape[1],
             learn_leaf="binary-clt",
+            split_cols="gvs",  # the G-test of the paper
             min_rows_slice=fewest,
             random_state=0,
             verbose=False,

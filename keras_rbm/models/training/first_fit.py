@@ -14,7 +14,7 @@ from keras_rbm.models.data.rows import (
     parts_of_rows,
     some_rows,
 )
-from keras_rbm.models.layer_variables import visible_parameters
+from keras_rbm.models.layer_variables import layer_parameters, visible_parameters
 from keras_rbm.models.training.defaults import choose_rate, open_rate, settle_rate
 from keras_rbm.models.training.pair_start import (
     has_two_states,
@@ -165,6 +165,11 @@ def _start_at_regressions(model, batches):
         if part.log_precision:
             precision = getattr(model, f"visible_{part.log_precision}")
             _set_columns(precision, slice(None), found.log_precision)
+    # What the hidden units say with their first weights is none of it.
+    hidden = layer_parameters(model, "hidden_{}", model.hidden)
+    mean = hidden.first(hidden.mean(hidden.natural(0.0)))
+    said = tf.linalg.matvec(tf.cast(model.kernel, mean.dtype), tf.squeeze(mean))
+    model.visible_bias.assign_sub(tf.cast(said, model.visible_bias.dtype))
 
 
 def _set_columns(variable, columns, values):

@@ -23,8 +23,9 @@ _MOST_FEATURES = 4096
 _PRODUCTS, _FEWEST_ROWS = 2e9, 500
 #: Deviations of the prior to choose from, and columns of targets by which, at most.
 _STDDEVS, _COLUMNS = (0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0), 32
-#: More of them for real numbers, which are often all but noise.
-_NARROW = (0.01, 0.014, 0.02, 0.028, 0.04, 0.055, 0.075, 0.11)
+#: More of them for real numbers, which are all but noise, or follow from x.
+_OF_REAL = (0.01, 0.014, 0.02, 0.028, 0.04, 0.055, 0.075, 0.11, *_STDDEVS)
+_OF_REAL += tuple(2.0**power for power in range(2, 13))
 #: Fewest rows to choose by. As many folds of a fifth as hold out 500 rows, or all five.
 _FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
 #: Smallest gain that counts, as a share of the loss of held-out rows.
@@ -272,7 +273,7 @@ def chosen_stddev(features, targets, weights, stddev, parts):
         least = max(least, 2.0 * gain.std() / np.sqrt(len(gain)))
         return gain.mean() > (0.0 if real else least)
 
-    values = (*_NARROW, *_STDDEVS) if real else _STDDEVS
+    values = _OF_REAL if real else _STDDEVS
     smaller = sorted((s for s in values if s < stddev), reverse=True)
     larger = sorted(s for s in values if s > stddev)
     for direction in (smaller, larger):

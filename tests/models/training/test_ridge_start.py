@@ -80,6 +80,23 @@ def test_the_first_fit_starts_at_a_ridge_that_held_out_rows_choose(noise):
     assert ours < 1.05 * theirs
 
 
+@pytest.mark.parametrize("noise", [0.5, 0.02])
+def test_targets_that_follow_from_the_features(noise):
+    """Their weights are large: a prior of deviation 2 left 250 times ridge's error.
+
+    Nor do the first weights of many hidden units move the predictions.
+    """
+    y = X[:, :3] @ np.eye(3) + noise * NOISE
+    crbm = CRBM(300, visible="gaussian", seed=0)
+    fitted(compiled(crbm, keras.optimizers.SGD(0.0), rule="cd"), X[:150], y[:150])
+    ridge = RidgeCV(alphas=np.logspace(-5, 4, 19)).fit(X[:150], y[:150])
+    ours, theirs = (
+        np.mean(np.square(model.predict(X[150:].astype("float32")) - y[150:]))
+        for model in (crbm, ridge)
+    )
+    assert ours < 1.02 * theirs
+
+
 def test_each_part_of_a_joined_layer_has_its_own():
     classes = np.argmax(X[:, 3:], 1)[:, np.newaxis]
     both = [(Categorical(3), 1), ("bernoulli", 1), (Gaussian(standardize=False), 3)]
