@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeCV
 
 import keras_rbm as kr
 from keras_rbm.units.rectified import RectifiedParameters
@@ -257,6 +258,34 @@ def recommend():
     plt.close(figure)
 
 
+def series():
+    """The series of the guide, with the forecasts of a ridge regression and a CRBM."""
+    rng = np.random.default_rng(0)
+    level = np.zeros(1000)
+    for t in range(1, 1000):
+        growth = 0.35 if level[t - 1] < 1.0 else -1.4
+        level[t] = 0.8 * level[t - 1] + growth + 0.15 * rng.normal()
+    level = ((level - level.mean()) / level.std()).astype("float32")
+    x, y = kr.datasets.windows(level[:700], past=4)
+    new_x, new_y = kr.datasets.windows(level[700:], past=4)
+    crbm = kr.CRBM(8, visible="gaussian", seed=0)
+    crbm.compile()
+    crbm.fit(x, y, epochs=100, verbose=0)
+    ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(x, y)
+    new_x, new_y = new_x[-60:], new_y[-60:, 0]
+    draws = crbm.sample(np.repeat(new_x, 400, 0), steps=100, seed=0).numpy()
+    low, high = np.quantile(draws.reshape(60, 400), [0.1, 0.9], axis=1)
+    figure, axes = plt.subplots(figsize=(7.6, 2.8))
+    times = np.arange(60)
+    axes.fill_between(times, low, high, color=_COLORS[0], alpha=0.25, linewidth=0)
+    axes.plot(times, crbm.predict(new_x, verbose=0)[:, 0], color=_COLORS[0])
+    axes.plot(times, ridge.predict(new_x).ravel(), "--", color=_COLORS[2])
+    axes.plot(times, new_y, "o", color=_GRAY, markersize=3)
+    axes.set_xlabel("time")
+    figure.tight_layout()
+    save(figure, "series")
+
+
 def _save_rows(rows, name, white=1.0):
     """Saves a picture of rows of ten images each, named on the left. NaN is blue.
 
@@ -464,6 +493,7 @@ PICTURES = {
         missing,
         classify,
         recommend,
+        series,
         settings_default,
         settings_rate,
         settings_chains,

@@ -209,6 +209,37 @@ def numbers(results):
     return found
 
 
+def draw_classes(figure, results):
+    """Draws percents of wrong classes: what hidden units take away."""
+    axes = figure.subplots()
+    for place, how in enumerate(CLASSIFIERS):
+        wrong = [
+            100.0 * np.array(results[f"{name} | {how}"]["wrong"]) for name in CLASSES
+        ]
+        axes.bar(
+            np.arange(len(CLASSES)) + 0.25 * (place - 1),
+            [part.mean() for part in wrong],
+            0.25,
+            yerr=[part.std(ddof=1) / np.sqrt(FOLDS) for part in wrong],
+            label=how,
+            ecolor="gray",
+        )
+    axes.set_xticks(range(len(CLASSES)), [name.replace("_", " ") for name in CLASSES])
+    axes.set_ylabel("wrong, %")
+    figure.legend(loc="outside upper center", ncols=3)
+
+
+def draw_series(figure, results, name="lynx"):
+    """Draws what was to come in a series, and what each model says, step by step."""
+    axes = figure.subplots()
+    for how in ("ridge", f"CRBM({HIDDEN[0]})"):
+        axes.plot(results[f"{name} | {how}"]["predicted"], label=how)
+    axes.plot(results[f"{name} | ridge"]["truth"], "o", color="gray", markersize=4)
+    axes.set_xlabel("years")
+    axes.set_ylabel(f"log {name}, standardized")
+    figure.legend(loc="outside upper center", ncols=2)
+
+
 if __name__ == "__main__":
     keras.utils.disable_interactive_logging()
     main()
