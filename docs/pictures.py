@@ -270,7 +270,7 @@ def series():
     new_x, new_y = kr.datasets.windows(level[700:], past=4)
     crbm = kr.CRBM(8, visible="gaussian", seed=0)
     crbm.compile()
-    crbm.fit(x, y, epochs=100, verbose=0)
+    crbm.fit(x, y, epochs=400, verbose=0)
     ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(x, y)
     new_x, new_y = new_x[-60:], new_y[-60:, 0]
     draws = crbm.sample(np.repeat(new_x, 400, 0), steps=100, seed=0).numpy()

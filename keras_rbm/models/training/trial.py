@@ -18,6 +18,8 @@ _SHARE = 0.8
 _EPOCHS = 30
 #: Deviation of the prior of hidden units' weights that are not to take part.
 _ASIDE = 0.05
+#: Squared error of learned rows, as a share of that at the start, that is too large.
+_WORSE = 1.05
 
 
 class Trial(keras.callbacks.Callback):
@@ -26,7 +28,8 @@ class Trial(keras.callbacks.Callback):
     The last fifth is held out: rows are often in the order of time. Unless the squared
     error there, for a variance of 1, is smaller after training than at the regressions
     from which it starts, by a standard error, the prior holds the weights of the hidden
-    units near 0.
+    units near 0. If predictions are worse than those regressions after all, for the
+    rows that were learned, it is said at the end.
 
     Args:
         model: `CRBM`, built.
@@ -45,16 +48,19 @@ class Trial(keras.callbacks.Callback):
         self._applies = few and is_open(model) and is_real(model.visible)
         if self._applies:
             split = np.split(taken, [int(_SHARE * len(taken))])
-            self._parts = [
-                [None if part is None else chosen_rows(part, rows) for part in batch]
-                for rows in split
-            ]
+            self._parts = [self._of(batch, rows) for rows in split]
+            self._learned = self._of(batch, taken)
+        self._start = None
+
+    def _of(self, batch, rows):
+        return [None if part is None else chosen_rows(part, rows) for part in batch]
 
     def on_train_begin(self, logs=None):
         model = self.model
         if not (self._applies and model.fit_state.stddev and model.trainable):
             return
         self._applies = False
+        self._start = np.mean(self._squares(model, self._learned))
         before, after = self._errors(self.params["epochs"])
         shares = self._parts[1][2]
         shares = np.ones(len(before)) if shares is None else np.ravel(shares)
@@ -73,24 +79,31 @@ class Trial(keras.callbacks.Callback):
             stacklevel=2,
         )
 
+    def on_train_end(self, logs=None):
+        if self._start is None:
+            return
+        ratio = np.mean(self._squares(self.model, self._learned)) / self._start
+        if ratio > _WORSE:
+            warnings.warn(
+                "Predictions are worse than those of the ridge regressions from which "
+                f"training began: {ratio:.3g} times their squared error, of the rows "
+                "that were learned. Mean field is far from the model's means: use at "
+                "most 8 hidden units, whose states are enumerated, or means of "
+                "sample(x).",
+                stacklevel=2,
+            )
+        self._start = None
+
     def _errors(self, epochs):
         """Returns the squared errors of held-out rows, before and after."""
-        model = self.model
-        (x, y, weights), (held_x, held_y, _) = self._parts
-        learned, held = (
-            np.asarray(encoded(model.visible, model.form.split(*pair)[1]))
-            for pair in ((x, y), (held_x, held_y))
-        )
-        variance = np.nanvar(learned, axis=0)
-        scale = np.sqrt(np.where(variance > 0.0, variance, np.inf))
+        model, ((x, y, weights), held_out) = self.model, self._parts
         twin = type(model).from_config(model.get_config())
         twin.compile(new_optimizer(model.optimizer), rule=new_rule(model.rule))
         twin.num_visible, twin.fit_state = model.num_visible, model.fit_state
         errors = []
 
         def add_error():
-            error = (twin.predict(held_x, verbose=0) - held) / scale
-            errors.append(np.nan_to_num(np.nanmean(np.square(error), axis=1)))
+            errors.append(self._squares(twin, held_out))
 
         begin = keras.callbacks.LambdaCallback(
             on_epoch_begin=lambda epoch, logs: None if errors else add_error()
@@ -108,3 +121,15 @@ class Trial(keras.callbacks.Callback):
             )
             add_error()
         return errors
+
+    def _squares(self, model, batch):
+        """Returns the mean squared error of each row, for a variance of 1."""
+        x, y, _ = batch
+        learned, rows = (
+            np.asarray(encoded(model.visible, model.form.split(*pair)[1]))
+            for pair in (self._learned[:2], (x, y))
+        )
+        variance = np.nanvar(learned, axis=0)
+        scale = np.sqrt(np.where(variance > 0.0, variance, np.inf))
+        errors = np.square((model.predict(x, verbose=0) - rows) / scale)
+        return np.nan_to_num(np.nanmean(errors, axis=1))

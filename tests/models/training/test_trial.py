@@ -2,12 +2,14 @@
 
 import warnings
 
+import keras
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 from small_models import batches, compiled, fitted, reloaded
 
 from keras_rbm import CRBM
+from keras_rbm.models.training.trial import Trial
 from keras_rbm.regularizers import NormalPrior
 from keras_rbm.rules import ContrastiveDivergence, MaximumLikelihood
 from keras_rbm.units import Categorical, Joined
@@ -49,6 +51,15 @@ def test_else_the_regressions_stay(tmp_path):
         warnings.simplefilter("error", UserWarning)
         fitted(loaded, X, LINEAR)
     assert loaded.kernel.regularizer.stddev == 0.05
+
+
+def test_predictions_that_are_worse_than_the_start_are_said(monkeypatch):
+    """Here for a rate that never falls."""
+    helped = np.ones(40), np.zeros(40)
+    monkeypatch.setattr(Trial, "_errors", lambda self, epochs: helped)
+    crbm = CRBM(30, visible="gaussian", seed=0)
+    with pytest.warns(UserWarning, match="worse than those of the ridge"):
+        fitted(compiled(crbm, keras.optimizers.Adam(0.3)), X, LINEAR, epochs=5)
 
 
 def test_rows_of_weight_0_are_not_judged():
