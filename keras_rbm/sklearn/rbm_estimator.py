@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,16 @@ from keras_rbm.datasets.in_memory import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks
-from keras_rbm.models.data.rows import map_rows
+from keras_rbm.models.data.rows import as_rows, map_rows, some_rows
 from keras_rbm.models.training.defaults import new_rule
+from keras_rbm.models.training.diagnosis import independent_losses
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
+#: Rows of a fit that are compared with independent columns, at most; nats a column and
+#: standard errors by which these must be better.
+_COMPARED, _LEAST_LOSS, _ERRORS = 1000, 0.05, 4.0
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
 
@@ -256,6 +261,8 @@ class RBMEstimator(
         """Returns log Z of the fitted model as a `keras_rbm.inference.LogPartition`.
 
         It is computed once for the weights of `model_`, by the method `log_partition`.
+        Warns if rows of the last fit are then less likely than by columns that do not
+        depend on one another.
         """
         check_is_fitted(self)
         method = self.log_partition
@@ -266,7 +273,21 @@ class RBMEstimator(
         key = method, _digest(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)
+            if len(self._gains):
+                self._compare(self._log_partition[1])
         return self._log_partition[1]
+
+    def _compare(self, log_partition):
+        """Warns if the model is worse than independent columns."""
+        gains, columns = self._gains - float(log_partition.value), self.n_features_in_
+        least = _LEAST_LOSS * columns + _ERRORS * gains.std() / np.sqrt(len(gains))
+        if gains.mean() + least + log_partition.upper - log_partition.value < 0.0:
+            warnings.warn(
+                f"Rows of the last fit have {-gains.mean():.4g} nats less than by "
+                "independent columns: the model has mass where no rows are. Train "
+                "longer, or by the default rule, rule=None.",
+                stacklevel=3,
+            )
 
     def sample(self, n_samples=1, *, steps=1000, random_state=None):
         """Draws visible states by Gibbs chains from the data's mean.
@@ -393,6 +414,10 @@ class RBMEstimator(
         history = model.fit(
             X, batch_size=self.batch_size, epochs=epochs, verbose=self.verbose
         )
+        rows = np.asarray(as_rows(some_rows(X, _COMPARED)))
+        rows = rows[~np.isnan(rows).any(1)]
+        independent = -independent_losses(model, rows, rows).sum(1)
+        self._gains = -np.asarray(model.free_energy(rows)) - independent
         self.model_ = model
         self.history_ = history.history
         return self

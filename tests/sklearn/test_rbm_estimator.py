@@ -113,6 +113,23 @@ def test_log_partition_is_estimated_once():
     assert rbm.estimate_log_partition() is not z
 
 
+def test_scores_of_a_model_worse_than_independent_columns():
+    """Its mass is where no rows are, between two kinds."""
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(rng.random((500, 1)) < 0.7, 64, 1)
+    kinds[:, 32:] ^= True
+    rows = np.float32(kinds ^ (rng.random(kinds.shape) < 0.05))
+    options = {"n_iter": 30, "log_partition": "exact", "random_state": 0}
+    bad = RBMEstimator(8, rule="pcd", learning_rate=0.2, **options)
+    with pytest.warns(UserWarning, match="worse than independent units"):
+        bad.fit(rows)
+    with pytest.warns(UserWarning, match="nats less than by independent columns"):
+        bad.score_samples(rows[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RBMEstimator(8, **options).fit(rows).score_samples(rows[:2])
+
+
 def test_means_have_no_likelihood():
     rbm = brief().fit(DATA * 0.5)
     with pytest.warns(UserWarning, match="not a log-likelihood"):
