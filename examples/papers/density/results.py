@@ -51,7 +51,10 @@ CHOSEN_HEAD = (
     "| s to fit | s for log Z | MB"
 )
 SIZE_HEAD = "set | hidden units | training | test | minutes"
-COST_HEAD = f"set | {' | '.join(METHODS.values())} | default | whole recipe"
+COST_HEAD = (
+    f"set | {' | '.join(METHODS.values())} | default | whole recipe "
+    "| MB: LearnSPN | MB: default"
+)
 
 
 def read(folder):
@@ -127,7 +130,7 @@ def _by(method, record):
 
 
 def costs(records):
-    """Yields the seconds of a core that each method took, with all it tried."""
+    """Yields the seconds of a core that each method took, with all it tried, and MB."""
     for name, label in SETS.items():
         found = records.get(name, {})
         others = [found.get(method) for method in METHODS]
@@ -137,6 +140,10 @@ def costs(records):
             *(f"{record['seconds']:.0f}" if record else "" for record in others),
             f"{_seconds(default):.0f}" if default else "",
             f"{_recipe_seconds(found):.0f}" if "chosen" in found else "",
+            *(
+                str(found[kind]["megabytes"]) if kind in found else ""
+                for kind in ("circuit", "default")
+            ),
         )
 
 
