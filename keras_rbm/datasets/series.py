@@ -16,14 +16,15 @@ def windows(values: Any, past: int, future: int = 1) -> tuple[Any, Any]:
     pairs at the seam.
 
     Args:
-        values: array (T,) or (T, C) of a series with C columns, or such a data frame.
-            NaN, a gap, stays one.
+        values: array (T,) or (T, C) of a series with C columns, or such a data frame,
+            or a pandas Series with a name. NaN, a gap, stays one.
         past, future: int ≥ 1.
 
     Returns:
         x: array (N, past C), N = T - past - future + 1, or a frame, whose columns are
             called `"rain -2"`, `"rain -1"`, … and whose index is that of the last time.
-        y: array (N, future C), or a frame with columns `"rain +0"`, `"rain +1"`, …
+        y: array (N, future C), or a frame with columns `"rain +0"`, `"rain +1"`, … and
+            the index of x: the time at which it is predicted.
 
     Raises:
         TypeError, ValueError: if the series has another shape or is too short, or an
@@ -36,7 +37,18 @@ def windows(values: Any, past: int, future: int = 1) -> tuple[Any, Any]:
     ([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]], [[4.0], [5.0]])
     """
     check_counts(past=past, future=future)
+    if hasattr(values, "to_frame") and getattr(values, "name", None) is not None:
+        values = values.to_frame()
+    if np.ma.isMA(values):
+        values = np.ma.filled(values.astype(float), np.nan)
     array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(float)  # of columns of several types
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"Expected a series of numbers. Received: values of type {array.dtype}."
+            ) from error
     if array.ndim not in (1, 2):
         raise ValueError(
             "Expected a series of shape (times,) or (times, columns). Received: "
@@ -51,7 +63,9 @@ def windows(values: Any, past: int, future: int = 1) -> tuple[Any, Any]:
     columns = array.reshape(len(array), -1)
     rows = np.lib.stride_tricks.sliding_window_view(columns, length, axis=0)
     rows = np.swapaxes(rows, 1, 2)
-    x, y = (part.reshape(len(rows), -1) for part in (rows[:, :past], rows[:, past:]))
+    x, y = (
+        part.reshape(len(rows), -1).copy() for part in (rows[:, :past], rows[:, past:])
+    )
     if not hasattr(values, "columns"):
         return x, y
     index = values.index[past - 1 : len(array) - future]

@@ -28,9 +28,9 @@ from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
-#: Rows of a fit that are compared with independent columns, at most; nats a column and
-#: standard errors by which these must be better.
-_COMPARED, _LEAST_LOSS, _ERRORS = 1000, 0.05, 4.0
+#: Rows of a fit that are compared with independent columns, at least and at most; nats
+#: a column and standard errors by which these must be better.
+_FEWEST, _COMPARED, _LEAST_LOSS, _ERRORS = 100, 1000, 0.05, 4.0
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
 
@@ -164,7 +164,13 @@ class RBMEstimator(
         """
         check_counts(n_iter=self.n_iter)
         X = self._rows(X, np.float32, self._accept_sparse)
-        return self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
+        self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
+        self._gains = None
+        if len(X) >= _FEWEST and not self.model_.gaps.has_gaps:
+            rows = np.asarray(as_rows(some_rows(X, _COMPARED)))
+            independent = -independent_losses(self.model_, rows, rows).sum(1)
+            self._gains = -np.asarray(self.model_.free_energy(rows)) - independent
+        return self
 
     def partial_fit(self, X, y=None):
         """Trains the model for one epoch on X; creates it if there is none yet.
@@ -181,7 +187,7 @@ class RBMEstimator(
         Returns:
             The estimator.
         """
-        first = not hasattr(self, "model_")
+        first, self._gains = not hasattr(self, "model_"), None
         X = self._rows(X, np.float32, self._accept_sparse, reset=first)
         if not first:
             self._check_gaps(X)
@@ -273,7 +279,7 @@ class RBMEstimator(
         key = method, _digest(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)
-            if len(self._gains):
+            if self._gains is not None:
                 self._compare(self._log_partition[1])
         return self._log_partition[1]
 
@@ -414,10 +420,6 @@ class RBMEstimator(
         history = model.fit(
             X, batch_size=self.batch_size, epochs=epochs, verbose=self.verbose
         )
-        rows = np.asarray(as_rows(some_rows(X, _COMPARED)))
-        rows = rows[~np.isnan(rows).any(1)]
-        independent = -independent_losses(model, rows, rows).sum(1)
-        self._gains = -np.asarray(model.free_energy(rows)) - independent
         self.model_ = model
         self.history_ = history.history
         return self

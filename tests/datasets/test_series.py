@@ -38,6 +38,27 @@ def test_a_frame_says_what_is_where_and_when():
     np.testing.assert_array_equal(x[["rain -1", "wind -1"]], last)
 
 
+def test_a_series_with_a_name_and_columns_of_several_types():
+    x, y = windows(pd.Series([0, 1, 2], name="rain"), past=1)
+    assert list(x) == ["rain -1"] and list(y) == ["rain +0"]
+    x, _ = windows(pd.DataFrame({"rain": [0.5, 1.5], "sun": [True, False]}), past=1)
+    assert x.to_numpy().dtype == float
+
+
+def test_pairs_are_copies_and_masks_are_gaps():
+    series = np.ma.masked_array([0, 1, 2, 3], [False, True, False, False])
+    x, y = windows(series, past=1)
+    assert np.isnan(x[1, 0]) and np.isnan(y[0, 0])
+    x, _ = windows(SERIES[:, 0], past=2)
+    x -= 1.0
+    assert SERIES[0, 0] == 0.0
+
+
+def test_words_are_refused():
+    with pytest.raises(TypeError, match="series of numbers"):
+        windows(["dry", "wet", "dry"], past=1)
+
+
 @pytest.mark.parametrize(
     ("values", "sizes", "expected"),
     [

@@ -130,6 +130,17 @@ def test_scores_of_a_model_worse_than_independent_columns():
         RBMEstimator(8, **options).fit(rows).score_samples(rows[:2])
 
 
+def test_parts_and_gaps_are_not_compared():
+    """One row of a part is no sample of the data, nor are rows without gaps."""
+    rows = (np.random.default_rng(0).random((200, 6)) < 0.3).astype(float)
+    model = RBMEstimator(4, n_iter=2, random_state=0).fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(rows[:1]).score(rows)
+        gaps = np.where(np.eye(6)[np.arange(200) % 6] > 0, np.nan, rows)
+        RBMEstimator(4, n_iter=2, random_state=0).fit(gaps).score(gaps)
+
+
 def test_means_have_no_likelihood():
     rbm = brief().fit(DATA * 0.5)
     with pytest.warns(UserWarning, match="not a log-likelihood"):

@@ -5,6 +5,7 @@ import warnings
 import keras
 import numpy as np
 
+from keras_rbm.inference import MeanField
 from keras_rbm.models.data.rows import chosen_rows, encoded
 from keras_rbm.models.training.defaults import new_optimizer, new_rule
 from keras_rbm.models.training.progress import is_open, set_prior
@@ -28,8 +29,8 @@ class Trial(keras.callbacks.Callback):
     The last fifth is held out: rows are often in the order of time. Unless the squared
     error there, for a variance of 1, is smaller after training than at the regressions
     from which it starts, by a standard error, the prior holds the weights of the hidden
-    units near 0. If predictions are worse than those regressions after all, for the
-    rows that were learned, it is said at the end.
+    units near 0. If predictions are worse after all than at the start, for the rows
+    that were learned, it is said at the end.
 
     Args:
         model: `CRBM`, built.
@@ -43,24 +44,31 @@ class Trial(keras.callbacks.Callback):
         taken = np.arange(len(batch[0]))
         if weights is not None:
             taken = np.flatnonzero(np.ravel(weights) > 0.0)
-        # Not for a prior that is the user's, or that an earlier fit has chosen.
-        few = _FEWEST <= len(taken) <= _MOST
-        self._applies = few and is_open(model) and is_real(model.visible)
-        if self._applies:
+        # Not for a prior that is the user's, or for a later fit.
+        first = is_open(model) and is_real(model.visible) and not model.fit_state.rows
+        self._judges = first and 0 < len(taken) <= _MOST
+        self._applies = self._judges and len(taken) >= _FEWEST
+        self._start = 0.0
+        if self._judges:
             split = np.split(taken, [int(_SHARE * len(taken))])
             self._parts = [self._of(batch, rows) for rows in split]
             self._learned = self._of(batch, taken)
-        self._start = None
 
     def _of(self, batch, rows):
         return [None if part is None else chosen_rows(part, rows) for part in batch]
 
     def on_train_begin(self, logs=None):
         model = self.model
-        if not (self._applies and model.fit_state.stddev and model.trainable):
+        if not (self._judges and model.trainable and self.params["epochs"]):
             return
-        self._applies = False
         self._start = np.mean(self._squares(model, self._learned))
+        # A column may be known in the last rows only.
+        known = np.isfinite(self._rows(self._parts[0])).any(0).all()
+        if self._applies and known and model.fit_state.stddev:
+            self._try()
+
+    def _try(self):
+        model = self.model
         before, after = self._errors(self.params["epochs"])
         shares = self._parts[1][2]
         shares = np.ones(len(before)) if shares is None else np.ravel(shares)
@@ -80,26 +88,29 @@ class Trial(keras.callbacks.Callback):
         )
 
     def on_train_end(self, logs=None):
-        if self._start is None:
+        if not self._start:
             return
         ratio = np.mean(self._squares(self.model, self._learned)) / self._start
         if ratio > _WORSE:
+            cure = "Standardize x and y, or train longer."
+            if isinstance(self.model.inference, MeanField):
+                cure = (
+                    "Mean field may be far from the model's means: use at most 8 "
+                    "hidden units, whose states are enumerated, or means of sample(x)."
+                )
             warnings.warn(
-                "Predictions are worse than those of the ridge regressions from which "
-                f"training began: {ratio:.3g} times their squared error, of the rows "
-                "that were learned. Mean field is far from the model's means: use at "
-                "most 8 hidden units, whose states are enumerated, or means of "
-                "sample(x).",
+                f"Predictions have {ratio:.3g} times the squared error that they had "
+                f"when training began, of the rows that were learned. {cure}",
                 stacklevel=2,
             )
-        self._start = None
 
     def _errors(self, epochs):
         """Returns the squared errors of held-out rows, before and after."""
         model, ((x, y, weights), held_out) = self.model, self._parts
         twin = type(model).from_config(model.get_config())
         twin.compile(new_optimizer(model.optimizer), rule=new_rule(model.rule))
-        twin.num_visible, twin.fit_state = model.num_visible, model.fit_state
+        twin.num_visible = model.num_visible
+        set_prior(twin, model.fit_state)
         errors = []
 
         def add_error():
@@ -124,12 +135,13 @@ class Trial(keras.callbacks.Callback):
 
     def _squares(self, model, batch):
         """Returns the mean squared error of each row, for a variance of 1."""
-        x, y, _ = batch
-        learned, rows = (
-            np.asarray(encoded(model.visible, model.form.split(*pair)[1]))
-            for pair in (self._learned[:2], (x, y))
-        )
-        variance = np.nanvar(learned, axis=0)
+        variance = np.nanvar(self._rows(self._learned), axis=0)
         scale = np.sqrt(np.where(variance > 0.0, variance, np.inf))
-        errors = np.square((model.predict(x, verbose=0) - rows) / scale)
-        return np.nan_to_num(np.nanmean(errors, axis=1))
+        errors = (model.predict(batch[0], verbose=0) - self._rows(batch)) / scale
+        counts = np.maximum(np.isfinite(errors).sum(1), 1)
+        return np.nansum(np.square(errors), axis=1) / counts
+
+    def _rows(self, batch):
+        """Returns the encoded targets of a batch, (B, V), NaN where not known."""
+        visible = self.model.form.split(*batch[:2])[1]
+        return np.asarray(encoded(self.model.visible, visible))

@@ -53,12 +53,32 @@ def test_else_the_regressions_stay(tmp_path):
     assert loaded.kernel.regularizer.stddev == 0.05
 
 
+def test_the_trial_starts_at_the_regressions_that_were_chosen(monkeypatch):
+    """It began at those of the first deviation: all else was a gain."""
+    errors, found = Trial._errors, []
+    monkeypatch.setattr(
+        Trial, "_errors", lambda *args: found.append(errors(*args)) or found[-1]
+    )
+    exact = X @ SLOPES + 0.01 * RNG.normal(size=(200, 3)).astype("float32")
+    with pytest.warns(UserWarning, match=SAID):
+        learned(exact, epochs=1)
+    assert np.mean(found[0][0]) < 1e-3
+
+
+def test_a_column_that_is_known_in_the_last_rows_only():
+    y = BENT.repeat(2, 1)
+    y[:180, 0] = np.nan
+    y[190] = np.nan
+    crbm = learned(y, missing="latent", epochs=2)
+    assert np.isfinite(crbm.predict(X, verbose=0)).all()
+
+
 def test_predictions_that_are_worse_than_the_start_are_said(monkeypatch):
     """Here for a rate that never falls."""
     helped = np.ones(40), np.zeros(40)
     monkeypatch.setattr(Trial, "_errors", lambda self, epochs: helped)
     crbm = CRBM(30, visible="gaussian", seed=0)
-    with pytest.warns(UserWarning, match="worse than those of the ridge"):
+    with pytest.warns(UserWarning, match="times the squared error that they had"):
         fitted(compiled(crbm, keras.optimizers.Adam(0.3)), X, LINEAR, epochs=5)
 
 
