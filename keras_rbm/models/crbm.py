@@ -104,8 +104,9 @@ class CRBM(WithInference, WithBackbone):
             the hidden units have one of deviation 3: at a narrower one they stay 0. For
             real numbers, in 50 to 2,500 rows of an array, a short fit first tries
             whether they help: unless the last fifth, held out, is predicted better than
-            by the ridge regressions, by a standard error, the deviation is 0.05, with a
-            warning. Features should be about as large as standardized ones.
+            by the ridge regressions, by a standard error, the model stays at these, and
+            the deviation is 0.05, with a warning. Features should be about as large as
+            standardized ones.
         missing: what NaN in v stands for, as for `RBM`: `None` (an error) or
             `"latent"`, a state that is there, but not known.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.

@@ -8,7 +8,7 @@ import numpy as np
 from keras_rbm.inference import MeanField
 from keras_rbm.models.data.rows import chosen_rows, encoded
 from keras_rbm.models.training.defaults import new_optimizer, new_rule
-from keras_rbm.models.training.progress import is_open, set_prior
+from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.models.training.regressions import is_real
 
 #: Fewest rows that can be judged by, and the most, with which a trial is cheap.
@@ -28,9 +28,9 @@ class Trial(keras.callbacks.Callback):
 
     The last fifth is held out: rows are often in the order of time. Unless the squared
     error there, for a variance of 1, is smaller after training than at the regressions
-    from which it starts, by a standard error, the prior holds the weights of the hidden
-    units near 0. If predictions are worse after all than at the start, for the rows
-    that were learned, it is said at the end.
+    from which it starts, by a standard error, the model stays at those of all rows, and
+    the prior holds the weights of the hidden units near 0 from then on. If predictions
+    for the rows that were learned are worse at the end than at the start, it is said.
 
     Args:
         model: `CRBM`, built.
@@ -48,7 +48,7 @@ class Trial(keras.callbacks.Callback):
         first = is_open(model) and is_real(model.visible) and not model.fit_state.rows
         self._judges = first and 0 < len(taken) <= _MOST
         self._applies = self._judges and len(taken) >= _FEWEST
-        self._start = 0.0
+        self._start, self._kept = 0.0, []
         if self._judges:
             split = np.split(taken, [int(_SHARE * len(taken))])
             self._parts = [self._of(batch, rows) for rows in split]
@@ -60,6 +60,8 @@ class Trial(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         model = self.model
         if not (self._judges and model.trainable and self.params["epochs"]):
+            return
+        if updates_of(model.optimizer):  # of a backup
             return
         self._start = np.mean(self._squares(model, self._learned))
         # A column may be known in the last rows only.
@@ -77,17 +79,22 @@ class Trial(keras.callbacks.Callback):
         if gain >= np.sqrt(np.square(shares) @ np.square(before - after - gain)):
             return
         set_prior(model, model.fit_state._replace(hidden_stddev=_ASIDE))
+        self._kept = [value.numpy() for value in model.trainable_variables]
         ratio = shares @ after / (shares @ before)
         warnings.warn(
             "Hidden units gain nothing here that may not be chance: with them the "
             "squared error of rows that were held out, the last fifth, is "
-            f"{ratio:.3g} times that of ridge regressions. Their weights have a "
-            f"NormalPrior({_ASIDE:g}), which holds predictions near the regressions'. "
-            "Pass kernel_regularizer= for another.",
+            f"{ratio:.3g} times that of ridge regressions. The model stays at these; "
+            f"hidden units' weights have a NormalPrior({_ASIDE:g}) from now on. Pass "
+            "kernel_regularizer= for another.",
             stacklevel=2,
         )
 
     def on_train_end(self, logs=None):
+        if self._kept:  # steps from where nothing is left to learn are noise
+            pairs = zip(self.model.trainable_variables, self._kept, strict=True)
+            for variable, value in pairs:
+                variable.assign(value)
         if not self._start:
             return
         ratio = np.mean(self._squares(self.model, self._learned)) / self._start

@@ -61,8 +61,9 @@ def test_the_trial_starts_at_the_regressions_that_were_chosen(monkeypatch):
     )
     exact = X @ SLOPES + 0.01 * RNG.normal(size=(200, 3)).astype("float32")
     with pytest.warns(UserWarning, match=SAID):
-        learned(exact, epochs=1)
+        crbm = learned(exact, epochs=1)
     assert np.mean(found[0][0]) < 1e-3
+    assert error_of(crbm, exact) < 1e-3
 
 
 def test_a_column_that_is_known_in_the_last_rows_only():
