@@ -90,8 +90,9 @@ class L1BlockPrior(Prior):
 
     `strength / (2 N) min(1, 300 / R) sum_j (sum_r |w_rj|)²` of a kernel with R rows,
     one column per unit. See `NormalPrior` for what N is; here it is at least 30, since
-    fewer rows could not outweigh it. It is the default of `RBM` and `DBM`: where a unit
-    needs few of the columns it finds them, and where it needs many it costs little. The
+    fewer rows could not outweigh it. It is the default of `RBM` and `DBM` of
+    binary units: where a unit needs few of the columns it finds them, and where it
+    needs many it costs little; of proteins and wines `NormalPrior(1)` is better. The
     strength, and the 300 rows from which on a unit may have more weights, were chosen
     by the likelihood of held-out rows of binary tables of 16 to 1,058 columns.
 

@@ -56,6 +56,7 @@ from keras_rbm.models.training.guard import (
     stay_normalizable,
 )
 from keras_rbm.models.training.many_steps import ManySteps
+from keras_rbm.models.training.pair_start import has_two_states
 from keras_rbm.models.training.progress import (
     EpochKey,
     FitState,
@@ -277,7 +278,11 @@ class BoltzmannMachine(keras.Model):
         self._visible_bias_initializer = keras_part(get, name, visible_bias)
         self._chooses_prior = regularizer == "auto" and self.conditional
         if regularizer == "auto":
-            regularizer = NormalPrior() if self.conditional else L1BlockPrior()
+            regularizer = NormalPrior(1.0)
+            if self.conditional:
+                regularizer = NormalPrior()
+            elif has_two_states(self.visible):
+                regularizer = L1BlockPrior()
         name = "kernel_regularizer"
         self.kernel_regularizer = keras_part(regularizers, name, regularizer)
 

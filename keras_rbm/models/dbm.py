@@ -61,7 +61,8 @@ class DBM(WithInference, GenerativeModel):
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
-            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()`.
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()` of
+            binary visible units and spins, `NormalPrior(1)` of others.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
 
     Attributes:

@@ -51,7 +51,8 @@ class RBM(GenerativeModel):
         visible_bias_initializer: Keras initializer, or `None`: zeros, until the first
             `fit` (or `adapt`) sets the bias to where the data's mean is.
         kernel_regularizer: Keras regularizer, or `None`. It is part of the update, not
-            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()`.
+            of the reported loss. `"auto"` is `keras_rbm.regularizers.L1BlockPrior()` of
+            binary visible units and spins, `NormalPrior(1)` of others.
         missing: what NaN in data stands for. `None`: an error. `"latent"`: a state that
             is there, but not known; the likelihood is that of the known ones (missing
             at random), and training draws the others given them. `"absent"`: a unit

@@ -168,7 +168,8 @@ def _start_at_regressions(model, batches):
     # What the hidden units say with their first weights is none of it.
     hidden = layer_parameters(model, "hidden_{}", model.hidden)
     mean = hidden.first(hidden.mean(hidden.natural(0.0)))
-    said = tf.linalg.matvec(tf.cast(model.kernel, mean.dtype), tf.squeeze(mean))
+    mean = tf.reshape(mean, [-1])
+    said = tf.linalg.matvec(tf.cast(model.kernel, mean.dtype), mean)
     model.visible_bias.assign_sub(tf.cast(said, model.visible_bias.dtype))
 
 

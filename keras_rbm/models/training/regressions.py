@@ -274,6 +274,8 @@ def chosen_stddev(features, targets, weights, stddev, parts):
         return gain.mean() > (0.0 if real else least)
 
     values = _OF_REAL if real else _STDDEVS
+    if not all(part.log_precision for part in parts):  # weights of bits have no bound
+        values = [value for value in values if value <= _STDDEVS[-1]]
     smaller = sorted((s for s in values if s < stddev), reverse=True)
     larger = sorted(s for s in values if s > stddev)
     for direction in (smaller, larger):
