@@ -37,7 +37,8 @@ def windows(values: Any, past: int, future: int = 1) -> tuple[Any, Any]:
     ([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]], [[4.0], [5.0]])
     """
     check_counts(past=past, future=future)
-    if hasattr(values, "to_frame") and getattr(values, "name", None) is not None:
+    has_times = hasattr(values, "index") and not isinstance(values, list | tuple)
+    if has_times and getattr(values, "name", None) is not None:
         values = values.to_frame()
     if np.ma.isMA(values):
         values = np.ma.filled(values.astype(float), np.nan)
@@ -66,7 +67,7 @@ def windows(values: Any, past: int, future: int = 1) -> tuple[Any, Any]:
     x, y = (
         part.reshape(len(rows), -1).copy() for part in (rows[:, :past], rows[:, past:])
     )
-    if not hasattr(values, "columns"):
+    if not (has_times and hasattr(values, "columns")):
         return x, y
     index = values.index[past - 1 : len(array) - future]
     names = [f"{name} {time:+d}" for time in range(-past, future) for name in values]

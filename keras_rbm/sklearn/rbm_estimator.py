@@ -21,16 +21,15 @@ from keras_rbm.datasets.in_memory import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials, finite_layers
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks
-from keras_rbm.models.data.rows import as_rows, map_rows, some_rows
+from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.training.defaults import new_rule
-from keras_rbm.models.training.diagnosis import independent_losses
+from keras_rbm.models.training.diagnosis import gains_over_independent
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
-#: Rows of a fit that are compared with independent columns, at least and at most; nats
-#: a column and standard errors by which these must be better.
-_FEWEST, _COMPARED, _LEAST_LOSS, _ERRORS = 100, 1000, 0.05, 4.0
+#: Nats a column, and standard errors, by which independent columns must be better.
+_LEAST_LOSS, _ERRORS = 0.05, 4.0
 #: Most units that `log_partition="auto"` enumerates, which takes a second.
 _ENUMERATED = 20
 
@@ -165,11 +164,7 @@ class RBMEstimator(
         check_counts(n_iter=self.n_iter)
         X = self._rows(X, np.float32, self._accept_sparse)
         self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
-        self._gains = None
-        if len(X) >= _FEWEST and not self.model_.gaps.has_gaps:
-            rows = np.asarray(as_rows(some_rows(X, _COMPARED)))
-            independent = -independent_losses(self.model_, rows, rows).sum(1)
-            self._gains = -np.asarray(self.model_.free_energy(rows)) - independent
+        self._gains = gains_over_independent(self.model_, X)
         return self
 
     def partial_fit(self, X, y=None):
