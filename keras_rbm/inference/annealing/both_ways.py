@@ -145,8 +145,9 @@ def annealed(potentials, start, options, methods):
     up, down = (options.seed_of(name) for name in ("forward", "backward"))
     for count in options.tries(_BETAS):
         betas = start.temperatures(count)
-        forward = anneal_forward(potentials, start.base, betas, options.num_chains, up)
-        backward = anneal_backward(models, states, start.base, betas, down)
+        way = start.base, betas
+        forward = anneal_forward(potentials, *way, options.num_chains, up, start.jumps)
+        backward = anneal_backward(models, states, *way, down, start.jumps)
         log_weights = (
             per_model(x.log_weights, potentials) for x in (forward, backward)
         )

@@ -14,6 +14,9 @@ from keras_rbm.inference.gibbs import ChainState, sweep_noise
 
 #: Temperatures whose noise is drawn at once.
 _BLOCK = 10
+#: Jumps of a sweep, if there are any: with one, intervals of twelve parts of six units
+#: were twice as wide.
+_JUMPS = 4
 #: Chains · V · H from which XLA's compilation, about a second, pays off.
 _LARGE = 10**6
 
@@ -33,15 +36,16 @@ class Annealed(NamedTuple):
     steps: tf.Tensor
 
 
-def anneal_forward(potentials, base, betas, num_chains, seed):
+def anneal_forward(potentials, base, betas, num_chains, seed, jumps=None):
     """Anneals M new chains for each model, or from each base, to the model.
 
     Args:
         potentials, base, num_chains: as for `TemperedPath.of`.
         betas: array (K + 1,), inverse temperatures from 0 to 1.
         seed: int or integer tensor of shape (2,).
+        jumps: `Jumps` of hidden units that each sweep tries, or `None`.
     """
-    path = TemperedPath.of(potentials, base, num_chains)
+    path = TemperedPath.of(potentials, base, num_chains, jumps)
     seed = random.as_seed(seed)
     rows = path.potentials.batch_size
     if rows is None:
@@ -52,9 +56,9 @@ def anneal_forward(potentials, base, betas, num_chains, seed):
     )
 
 
-def anneal_backward(potentials, visible, base, betas, seed):
+def anneal_backward(potentials, visible, base, betas, seed, jumps=None):
     """Anneals states (C, V) from the model back to the base, see `anneal_forward`."""
-    path = TemperedPath.of(potentials, base)
+    path = TemperedPath.of(potentials, base, jumps=jumps)
     # A sweep comes first: it is a step that adds nothing.
     lows, highs = (np.append(1.0, each[::-1]) for each in (betas[:-1], betas[1:]))
     schedule = np.stack([lows, highs, lows], 1)
@@ -78,7 +82,8 @@ def _annealed(path, visible, schedule, seed):
         rows = path.potentials.visible.num_rows
         path = path._replace(base=tf.broadcast_to(path.base, (len(visible), rows)))
     block = _block_compiled if compile else _block
-    run = _run(block, traces.kind_of_models(path.potentials), path.base.shape.rank)
+    kind = traces.kind_of_models(path.potentials), path.base.shape.rank
+    run = _run(block, *kind, path.jumps is None)
     chains = ChainState(visible, path.potentials.hidden_natural(visible))
     log_weights = tf.zeros(tf.shape(visible)[:1], tf.float64)
     schedule = tf.constant(schedule, tf.float32)
@@ -88,13 +93,18 @@ def _annealed(path, visible, schedule, seed):
 
 def _block(path, state, schedule, count, seed):
     """Anneals by the first `count` of at most `_BLOCK` steps."""
-    rows = tf.shape(state[0].visible)[0]
+    rows = state[0].visible.shape[0] or tf.shape(state[0].visible)[0]
     noise = sweep_noise(path.potentials, rows, seed, num_sweeps=_BLOCK)
+    jumps = path.jumps
+    if jumps is not None:
+        jumps = jumps.noise((_BLOCK, _JUMPS), rows, random.fold_in(seed, 1))
 
     def step(index, chains, log_weights):
         low, high, beta = tf.unstack(tf.gather(schedule, index))
         log_weights += path.log_weight_difference(chains, low, high)
-        return index + 1, path.sweep(chains, beta, noise.of_sweep(index)), log_weights
+        own = None if jumps is None else tf.gather(jumps, index)
+        chains = path.sweep(chains, beta, noise.of_sweep(index), jumps=own)
+        return index + 1, chains, log_weights
 
     start = tf.constant(0), *state
     return tf.while_loop(lambda index, *_: index < count, step, start)[1:]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_rbm.inference.annealing.jumps import Jumps
 from keras_rbm.inference.gibbs import ChainState
 from keras_rbm.inference.potentials import Potentials
 
@@ -77,14 +78,16 @@ class TemperedPath(NamedTuple):
         potentials: `Potentials`.
         base: tensor (V,) or (C, V), visible natural parameters `a` at beta = 0.
         hidden_base: tensor (H,) or (C, H), hidden ones, `d`; `None` for zeros.
+        jumps: `Jumps` of hidden units that sweeps try, or `None`.
     """
 
     potentials: Potentials
     base: tf.Tensor
     hidden_base: tf.Tensor | None = None
+    jumps: Jumps | None = None
 
     @classmethod
-    def of(cls, potentials, base=None, num_chains=None):
+    def of(cls, potentials, base=None, num_chains=None, jumps=None):
         """Returns the path of models, with a row for each of M chains of B models.
 
         Args:
@@ -92,6 +95,7 @@ class TemperedPath(NamedTuple):
             base: tensor (V,) or (B, V), or `None` for zeros; for a single model also
                 (K, V), for M chains from each row.
             num_chains: int, M; by default the potentials already have a row per chain.
+            jumps: `Jumps` or `None`.
         """
         if num_chains is not None:
             potentials = potentials.repeat(num_chains)
@@ -104,7 +108,7 @@ class TemperedPath(NamedTuple):
             base = tf.tile(base, (rows // tf.shape(base)[0], 1))
         elif base.shape.rank == 2:
             base = tf.tile(base, (num_chains or 1, 1))
-        return cls(potentials, base)
+        return cls(potentials, base, jumps=jumps)
 
     def log_partition_of_base(self):
         """Returns log Z_0, () or (B,), float64, nats."""
@@ -162,14 +166,15 @@ class TemperedPath(NamedTuple):
         bias = tf.reduce_sum(change * units.first_of(chains.visible), -1)
         return tf.cast(bias + tf.reduce_sum(of_high - of_low, -1), tf.float64)
 
-    def sweep(self, chains, beta, noise, clamp=None):
-        """Draws h from p_beta(h | v), then v from p_beta(v | h).
+    def sweep(self, chains, beta, noise, clamp=None, jumps=None):
+        """Draws h from p_beta(h | v), lets it jump, draws v from p_beta(v | h).
 
         Args:
             chains: `ChainState`.
             beta: scalar, or column (C, 1).
             noise: `SweepNoise`.
             clamp: bool tensor (V,) or (C, V), units that keep their value.
+            jumps: tensor (J, 4, C), the noise of jumps, or `None`.
 
         Returns:
             `ChainState`; its natural parameters are those of the model, beta = 1.
@@ -178,12 +183,39 @@ class TemperedPath(NamedTuple):
         hidden = potentials.hidden.sample(
             self.hidden_natural(chains, beta), noise.hidden
         )
-        model = potentials.visible_natural(hidden)
-        natural = (1.0 - beta) * self.base + beta * model
+        natural = self._visible_natural(hidden, beta)
+        for noise_of_jump in [] if jumps is None else tf.unstack(jumps):
+            hidden, natural = self._jumped(hidden, natural, beta, noise_of_jump)
         visible = potentials.visible.sample(natural, noise.visible)
         if clamp is not None:
             visible = tf.where(clamp, chains.visible, visible)
         return ChainState(visible, potentials.hidden_natural(visible))
+
+    def _visible_natural(self, hidden, beta):
+        model = self.potentials.visible_natural(hidden)
+        return (1.0 - beta) * self.base + beta * model
+
+    def _jumped(self, hidden, natural, beta, noise):
+        """Returns hidden states after a jump, and visible natural parameters."""
+        new = self.jumps.proposed(hidden, noise)
+        new_natural = self._visible_natural(new, beta)
+        units = self.potentials.hidden
+        own = beta * units.bias
+        if self.hidden_base is not None:
+            own += (1.0 - beta) * self.hidden_base
+        gains = tf.reduce_sum(own * (units.first_of(new) - units.first_of(hidden)), -1)
+        base_measure = units.base_measure(new) - units.base_measure(hidden)
+        gains += tf.reduce_sum(base_measure, -1)
+        of_new, of_old = map(
+            self.potentials.visible.log_partition, (new_natural, natural)
+        )
+        gains += tf.reduce_sum(of_new - of_old, -1)
+        accepted = self.jumps.accepted(gains, noise)
+        pairs = (new, hidden), (new_natural, natural)
+        return [
+            tf.ensure_shape(tf.where(accepted[:, tf.newaxis], *pair), pair[1].shape)
+            for pair in pairs
+        ]
 
 
 def per_model(log_weights, potentials):

@@ -19,7 +19,8 @@ import tensorflow as tf
 
 from keras_rbm import random
 from keras_rbm.inference.annealing.chains import anneal_forward, block_ends
-from keras_rbm.inference.annealing.modes import find_peaks, jumped
+from keras_rbm.inference.annealing.jumps import Jumps, jumped
+from keras_rbm.inference.annealing.modes import find_peaks
 from keras_rbm.inference.annealing.path import TemperedPath, spaced, temperatures
 from keras_rbm.inference.annealing.pool import (
     Pool,
@@ -31,14 +32,16 @@ from keras_rbm.inference.arguments import spectral_gap
 from keras_rbm.inference.estimates import FEWEST, WIDTH, with_rounding
 from keras_rbm.inference.gibbs import ChainState, draw_states, sweep_noise
 from keras_rbm.inference.traces import traced_by_size
+from keras_rbm.inference.weights import effective_number
 
 #: Sweeps of chains that start anywhere, averaged over the second half: most have
 #: forgotten their start after fifty. And of chains that may already be samples.
 _SWEEPS, _FEWER_SWEEPS = 100, 50
 #: Exploratory runs share the M chains: the peaks that are followed, and two others.
 _FOLLOWED, _RUNS = 3, 5
-#: Temperatures of an exploratory run, which need not be exact, and of the last run.
-_LOOK, _LAST = 100, 250
+#: Temperatures of an exploratory run, which need not be exact, of the last run, and of
+#: the last one with jumps: of 24 parts too few chains would be left.
+_LOOK, _LAST, _LAST_OF_PARTS = 100, 250, 1000
 #: Share of the first base's means in those of a base: one as narrow as the mode that
 #: was found would never reach another. Less in bases of exploratory runs.
 _BROAD, _NARROW = 0.3, 0.1
@@ -50,6 +53,9 @@ _CLUSTERS = 8
 #: After 200, models of six parts of ten units had not met all combinations of modes:
 #: log Z was 0.3 too low, three of its errors.
 _JUMPS_PER_UNIT, _FEWEST_JUMPS, _MOST_JUMPS = 20, 200, 1000
+#: Share of near-samples that are of different chains, from which on annealing needs no
+#: jumps on the way.
+_MANY = 0.3
 #: States of each near-sample on its way, over the second half of its jumps, from which
 #: the share of each region is taken; and rows of all of them, for the sake of memory.
 _SNAPSHOTS, _ROWS_AT_ONCE = 10, 10_000
@@ -73,6 +79,8 @@ class StartingPoint(NamedTuple):
         note: str, a remark for the estimates, or `""`.
         is_slow: bool, whether two layers of unbounded units are so near the limit of
             normalizability that chains do not reach all of the mass.
+        jumps: `Jumps` of hidden units between modes, for chains to be annealed, or
+            `None`.
     """
 
     base: tf.Tensor
@@ -84,6 +92,7 @@ class StartingPoint(NamedTuple):
     missed_mass: np.ndarray
     note: str = ""
     is_slow: bool = False
+    jumps: Jumps | None = None
 
     def explained(self, estimate, method):
         """Returns an estimate from here, with a note, and an open end if `is_slow`."""
@@ -117,6 +126,7 @@ class _Search:
         self.width = potentials.visible.num_rows
         self.first = tf.zeros(self.width) if self.base is None else self.base
         seed = options.seed_of("start")
+        self.path_jumps, self.needs_jumps = None, False
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
     def start(self):
@@ -138,13 +148,16 @@ class _Search:
             next(self._seeds),
         )
         self._explore(means, peaks, broad)
-        states, *_ = self._drawn(peaks)
+        jumps = self._jumps(peaks)
+        states, *_ = self._drawn(jumps)
         means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
         natural = units.natural_for_expected((1.0 - _BROAD) * means + _BROAD * broad)
         bases = self._for_models(natural)
         betas, lengths = self._lengths(bases, temperatures(_LOOK))
-        betas, lengths = self._lengths(bases, spaced(betas, lengths, _LAST))
-        states, ancestors, missed = self._drawn(peaks)
+        last = _LAST_OF_PARTS if self.path_jumps else _LAST
+        betas, lengths = self._lengths(bases, spaced(betas, lengths, last))
+        jumps = self._jumps(peaks)
+        states, ancestors, missed = self._drawn(jumps)
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
         bound = np.maximum(bound, log_mass_of_visited(self.potentials, ends))
@@ -158,6 +171,7 @@ class _Search:
             missed,
             _BLIND if self.base is None else "",
             spectral_gap(self.potentials) < _LEAST_GAP,
+            self.path_jumps,
         )
 
     def _starts(self):
@@ -201,7 +215,8 @@ class _Search:
         bases = tf.reshape(bases, (-1, self.width))
         bases = bases[0] if len(bases) == 1 else bases
         models = self.potentials.repeat(runs)
-        new = anneal_forward(models, bases, betas, chains, next(self._seeds))
+        seed, jumps = next(self._seeds), self.path_jumps
+        new = anneal_forward(models, bases, betas, chains, seed, jumps)
         self.pool.add(new, runs)
         return new
 
@@ -210,7 +225,13 @@ class _Search:
         models = self.potentials.repeat(len(states) // self.batch)
         return sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
 
-    def _drawn(self, peaks):
+    def _jumps(self, peaks):
+        """Returns `Jumps` between near-samples and peaks, or `None`."""
+        others, _ = self.pool.draw(self.count, next(self._seeds))
+        known = tf.concat([others, peaks.others], 0)
+        return Jumps.between(self.potentials, known)
+
+    def _drawn(self, jumps):
         """Returns near-samples (M · B, V), their ancestors, and missed masses.
 
         Of the states on their way as many are of each region as belong there, to less
@@ -218,22 +239,21 @@ class _Search:
         """
         pool, count, batch = self.pool, self.count, self.batch
         states, ancestors = pool.draw(count, next(self._seeds))
-        others, _ = pool.draw(count, next(self._seeds))
+        if jumps is None:
+            return states, ancestors, pool.missed_mass(states)
         # Of few chains one each, so that there are enough ancestors for an error.
         most = min(_ROWS_AT_ONCE // len(states), count // FEWEST)
         snapshots = int(np.clip(most, 1, _SNAPSHOTS))
         units = min(self.potentials.num_hidden, self.potentials.num_visible)
-        jumps = min(max(_JUMPS_PER_UNIT * units, _FEWEST_JUMPS), _MOST_JUMPS)
+        number = min(max(_JUMPS_PER_UNIT * units, _FEWEST_JUMPS), _MOST_JUMPS)
+        rounds = number // (2 * snapshots)
+        if effective_number(ancestors).min() < _MANY * count:
+            self.needs_jumps = self.potentials.hidden.finite
+        self.path_jumps = jumps if self.needs_jumps else None
         states = jumped(
-            self.potentials,
-            states,
-            tf.concat([others, peaks.others], 0),
-            jumps // (2 * snapshots),
-            snapshots,
-            next(self._seeds),
+            self.potentials, states, jumps, rounds, snapshots, next(self._seeds)
         )
-        snapshots, *_, width = states.shape
-        states = tf.reshape(states, (-1, width))
+        states = tf.reshape(states, (-1, states.shape[-1]))
         labels = pool.labels(states).reshape(snapshots, count, batch)
         labels = labels.swapaxes(0, 1).reshape(-1, batch)  # by chains
         chosen = rows_by_weight(0.0 * labels, labels, count, next(self._seeds))

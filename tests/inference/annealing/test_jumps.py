@@ -11,11 +11,18 @@ from brute_force import (
 
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
-from keras_rbm.inference.annealing.modes import jumped
+from keras_rbm.inference.annealing.chains import anneal_forward
+from keras_rbm.inference.annealing.jumps import Jumps, groups_of_units, jumped
+from keras_rbm.inference.annealing.path import temperatures
 
 SEED = random.as_seed(0)
 KNOWN = tf.constant(np.random.default_rng(1).integers(0, 2, (6, 5)), tf.float32)
 BOTH = tf.constant([[0.0] * 20, [1.0] * 20])  # two modes
+
+
+def ends_of(potentials, start, known, *sizes, seed=SEED):
+    """Returns the last states of chains that jump between known ones."""
+    return jumped(potentials, start, Jumps.between(potentials, known), *sizes, seed)[-1]
 
 
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 5)], ids=str)
@@ -24,7 +31,7 @@ def test_leaves_the_model_as_it_is(sizes, scale):
     truth = Enumerated(potentials := random_potentials(*sizes, seed=1, scale=scale))
     chains = 20_000
     start = tf.constant(truth.sample(chains, np.random.default_rng(0)))
-    *_, end = jumped(potentials, start, KNOWN[:, : sizes[0]], 2, 5, SEED)
+    end = ends_of(potentials, start, KNOWN[:, : sizes[0]], 2, 5)
     assert_follows(truth.p_visible, end)
 
 
@@ -47,7 +54,7 @@ def test_finds_all_combinations_of_modes():
     start = np.zeros((400, 20), np.float32)
     start[:40] = 1.0  # a tenth has all parts in the other mode
     stuck = inference.gibbs_chain(potentials, start, 0, num_sweeps=50).numpy()
-    *_, end = jumped(potentials, tf.constant(start), BOTH[:, :20], 50, 3, SEED)
+    end = ends_of(potentials, tf.constant(start), BOTH[:, :20], 50, 3)
     modes = [rows.reshape(400, 4, 5).mean(2) > 0.5 for rows in (stuck, end.numpy())]
     combinations = [np.unique(rows, axis=0, return_counts=True)[1] for rows in modes]
     assert sorted(combinations[0]) == [40, 360]
@@ -65,7 +72,8 @@ def test_a_small_mode_keeps_its_mass(chains):
     rng, shares = np.random.default_rng(0), []
     for number in range(2000 // chains):
         start = tf.constant(truth.sample(chains, rng))
-        end = jumped(potentials, start, BOTH[:, :12], 10, 2, random.as_seed(number))[-1]
+        seed = random.as_seed(number)
+        end = ends_of(potentials, start, BOTH[:, :12], 10, 2, seed=seed)
         shares.append(np.mean(end.numpy().mean(1) > 0.5))
     assert abs(np.mean(shares) - on) < 4 * np.sqrt(on / 2000)
 
@@ -79,7 +87,7 @@ def test_each_model_of_a_batch():
     start = np.zeros((200, 2, 10), np.float32)
     start[:20] = 1.0
     known = tf.repeat(BOTH[:, :10], 2, 0)
-    *_, end = jumped(both, tf.reshape(start, (400, 10)), known, 50, 2, SEED)
+    end = ends_of(both, tf.reshape(start, (400, 10)), known, 50, 2)
     means = np.reshape(end, (200, 2, 10)).mean((0, 2))
     np.testing.assert_allclose(means, [0.5, 0.0], atol=0.1)
 
@@ -87,10 +95,35 @@ def test_each_model_of_a_batch():
 def test_other_units():
     potentials = random_gaussian_potentials(3, 4)
     start = inference.gibbs_chain(potentials, tf.zeros((4000, 3)), 1, num_sweeps=50)
-    *_, states = jumped(potentials, start, start[:50], 5, 2, SEED)
+    states = ends_of(potentials, start, start[:50], 5, 2)
     assert_visible_means(potentials, states)
     units = potentials.visible
     gaussian = Potentials(0.1 * tf.eye(3), units, units)
-    states = tf.ones((5, 3))
-    same = jumped(gaussian, states, states, 5, 2, SEED)
-    np.testing.assert_array_equal(same, states[tf.newaxis])
+    assert Jumps.between(gaussian, tf.ones((5, 3))) is None
+
+
+def test_groups_are_parts():
+    """Three parts whose units share their columns, and all units."""
+    kernel = np.kron(np.eye(3), np.ones((6, 4)))
+    kernel *= np.random.default_rng(0).choice([-2.0, 1.5], kernel.shape)
+    groups = groups_of_units(Potentials(kernel, [0.0] * 18, [0.0] * 12))
+    sizes = groups.sum(1)
+    parts = groups.reshape(-1, 3, 4).all(2)[sizes == 4]
+    assert (parts.sum(1) == 1).all() and (parts.mean(0) > 0.2).all()
+    assert len(parts) > 0.4 * len(groups)
+    assert 0.05 < np.mean(sizes == 12) < 0.2
+    alone = groups_of_units(Potentials(kernel[:, :1], [0.0] * 18, [0.0]))
+    np.testing.assert_array_equal(alone, True)
+
+
+@pytest.mark.parametrize("betas", [3, 20])
+def test_weights_of_chains_that_jump_are_unbiased(betas):
+    potentials = random_potentials(4, 3, seed=1, scale=2.0)
+    truth = Enumerated(potentials).log_partition
+    jumps = Jumps.between(potentials, KNOWN[:, :4])
+    way = tf.zeros(4), temperatures(betas), 20_000, 0
+    chains = anneal_forward(potentials, *way, jumps)
+    weights = np.exp(chains.log_weights - truth)
+    assert abs(weights.mean() - 1.0) < 4 * weights.std() / np.sqrt(len(weights))
+    plain = anneal_forward(potentials, *way).log_weights
+    assert np.std(chains.log_weights) < np.std(plain)  # they forget where they were
