@@ -12,6 +12,7 @@ from keras_rbm.inference.log_partition import check_method
 from keras_rbm.models.data.row_checks import values_of, warn_of_means
 from keras_rbm.models.data.rows import held_rows
 from keras_rbm.models.generative_model import GenerativeModel, energies_of
+from keras_rbm.models.scores import log_mass
 from keras_rbm.random import as_seed
 
 
@@ -193,7 +194,8 @@ class LogLikelihood(keras.callbacks.Callback):
             return
         energies = energies_of(self.model, self.data)
         score = -float(tf.reduce_mean(tf.cast(energies, tf.float64)))
-        log_partition = self._log_partition()
+        least = log_mass(self.model, self.data, energies)
+        log_partition = self._log_partition().at_least(least)
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)

@@ -61,6 +61,7 @@ class LogPartition(NamedTuple):
         ess: effective sample size, of the number of chains.
         log_weights: (M,) or (M, B), each chain's estimate of log Z.
         note: str, a remark about the interval, or `""`.
+        fingerprint: int that tells the model's parameters from others; 0 if not known.
     """
 
     value: tf.Tensor
@@ -70,6 +71,7 @@ class LogPartition(NamedTuple):
     ess: tf.Tensor
     log_weights: tf.Tensor
     note: str = ""
+    fingerprint: int = 0
 
     @property
     def is_finite(self) -> tf.Tensor:
@@ -82,7 +84,7 @@ class LogPartition(NamedTuple):
         """Returns the estimates of several batches of models as one."""
         if len(parts) == 1:
             return parts[0]
-        *fields, notes = zip(*parts, strict=True)
+        *fields, notes, _ = zip(*parts, strict=True)
         ends = np.cumsum([part.value.shape[0] for part in parts])
         remarks = [
             f"Rows {end - part.value.shape[0]} to {end - 1}: {part.note}"

@@ -20,6 +20,8 @@ from keras_rbm.units.bernoulli import BernoulliParameters
 
 #: Largest number of binary units that is enumerated; for other units, 2^25 states.
 MAX_UNITS = 25
+#: log2 of the states of a layer times the rows of the other that take about a second.
+_QUICK = 26.5
 #: Binary units, or as many states of others, that cost no more than a few sweeps.
 CHEAP_UNITS = 8
 
@@ -108,6 +110,16 @@ def smaller_layer(potentials):
             f"{kinds} units. Use MeanField(), or for log Z 'bidirectional'."
         )
     return side
+
+
+def is_quick(potentials):
+    """Returns whether log Z of a single model is summed within about a second."""
+    sizes = finite_layers(potentials)
+    if potentials.batch_size is not None or not sizes:
+        return False
+    side = min(sizes, key=sizes.get)
+    layers = {"visible": potentials.hidden, "hidden": potentials.visible}
+    return sizes[side] + math.log2(layers[side].num_rows) <= _QUICK
 
 
 def has_few_states(units):

@@ -11,7 +11,7 @@ from keras_rbm.inference.annealing.replicas import check_single
 from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.arguments import check_finite, check_model
 from keras_rbm.inference.estimates import LogPartition
-from keras_rbm.inference.exact import exact_log_partition, smaller_layer
+from keras_rbm.inference.exact import exact_log_partition, is_quick, smaller_layer
 from keras_rbm.inference.messages.belief_propagation import sum_product
 from keras_rbm.inference.messages.beliefs import check_binary
 from keras_rbm.inference.messages.mean_field import mean_field_bound
@@ -29,8 +29,9 @@ def log_partitions(potentials, methods, options, ladder=None):
 
     Args:
         potentials: `Potentials`.
-        methods: list of str; `None` is for the `ladder`, and where there is none, or
-            its interval is open or wide, for `"ais"`.
+        methods: list of str; `None` is for `"exact"`, where that takes a second at
+            most, else for the `ladder`, and where there is none, or its interval is
+            open or wide, for `"ais"`.
         options: `Options`.
         ladder: `Ladder` that training has left, from which tempering goes on.
 
@@ -41,27 +42,30 @@ def log_partitions(potentials, methods, options, ladder=None):
         _check_name(method)
     check_model(potentials)
     check_finite(potentials)
+    quick = None in methods and is_quick(potentials)
+    names = {m: m or ("exact" if quick else "ais") for m in methods}
+    sampled = {m: name for m, name in names.items() if name not in _DETERMINISTIC}
     with full_precision():
+        if sampled or quick:
+            options = options.checked(potentials)
         # These first: they refuse models that do not suit before others take time.
         estimates = {
-            method: _DETERMINISTIC[method](potentials)
-            for method in methods
-            if method in _DETERMINISTIC
+            method: _DETERMINISTIC[name](potentials)
+            for method, name in names.items()
+            if name in _DETERMINISTIC
         }
-        if len(estimates) < len(methods):
-            options = options.checked(potentials)
-            estimates |= _by_chains(potentials, methods, options, ladder)
-    for method in methods:
-        if method not in _DETERMINISTIC and not np.all(estimates[method].is_finite):
+        if sampled:
+            estimates |= _by_chains(potentials, sampled, options, ladder)
+    for method in sampled:
+        if not np.all(estimates[method].is_finite):
             # At the line that has asked a model for its log Z.
             text = f"log_partition({method or 'ais'!r}): {estimates[method].note}"
             warnings.warn(text, stacklevel=_levels_to_user())
     return {method: estimates[method].as_numbers() for method in methods}
 
 
-def _by_chains(potentials, methods, options, ladder):
-    """Returns estimates by the methods that sample."""
-    names = {m: m or "ais" for m in methods if m not in _DETERMINISTIC}
+def _by_chains(potentials, names, options, ladder):
+    """Returns estimates by the methods that sample, a dict of what is asked to name."""
     estimates, of_ladder = {}, None
     if "tempering" in names:
         check_single(potentials)

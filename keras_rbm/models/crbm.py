@@ -25,6 +25,8 @@ from keras_rbm.models.data.rows import (
 from keras_rbm.models.files import Endpoint, chain_endpoints, named, rows
 from keras_rbm.models.layer_variables import (
     add_units,
+    check_fingerprint,
+    fingerprint,
     initial_parameters,
     layer_parameters,
     normal,
@@ -36,7 +38,7 @@ from keras_rbm.models.missing import draws_by_chains, imputed, means_by_chains
 from keras_rbm.models.sampling import draw
 from keras_rbm.models.scores import log_likelihoods, log_partitions
 from keras_rbm.models.training.defaults import is_rule
-from keras_rbm.models.training.progress import HIDDEN_STDDEV
+from keras_rbm.models.training.progress import hidden_stddev
 from keras_rbm.models.training.regressions import is_real
 from keras_rbm.models.training.trial import Trial
 from keras_rbm.models.with_inference import WithInference, check_prediction
@@ -231,7 +233,7 @@ class CRBM(WithInference, WithBackbone):
         kernels.append(("hidden_kernel", (width, hidden), of_features))
         of_hidden = self.kernel_regularizer
         if self._chooses_prior:
-            of_hidden = NormalPrior(HIDDEN_STDDEV)
+            of_hidden = NormalPrior(hidden_stddev(visible))
         for name, shape, initializer in kernels:
             direct = name == "visible_kernel"
             regularizer = self.kernel_regularizer if direct else of_hidden
@@ -475,7 +477,9 @@ class CRBM(WithInference, WithBackbone):
             return self.potentials(features, self.variable_dtype)
 
         rows = self._feature_rows(x, "log_partition")
-        return log_partitions(potentials_of, rows, methods, **options)
+        estimates = log_partitions(potentials_of, rows, methods, **options)
+        own = fingerprint(self)
+        return {m: z._replace(fingerprint=own) for m, z in estimates.items()}
 
     def _default_method(self):
         if isinstance(self.inference, inference_module.Exact):
@@ -509,6 +513,7 @@ class CRBM(WithInference, WithBackbone):
         if isinstance(log_partition, str):
             method = log_partition
             log_partition = self.log_partition(x, method)
+        check_fingerprint(self, log_partition)
         discrete = self.potentials(as_rows(held_rows(x)[:1])).visible.finite
         return log_likelihoods(free_energy, log_partition, method, discrete)
 

@@ -26,7 +26,11 @@ from keras_rbm.models.data.rows import (
     moments,
     weighted_chunks,
 )
-from keras_rbm.models.layer_variables import visible_parameters
+from keras_rbm.models.layer_variables import (
+    check_fingerprint,
+    fingerprint,
+    visible_parameters,
+)
 from keras_rbm.models.missing import imputed
 from keras_rbm.models.scores import log_mass
 from keras_rbm.rules import ParallelTempering
@@ -299,15 +303,16 @@ class GenerativeModel(BoltzmannMachine):
     ) -> inference.LogPartition:
         """Computes or estimates `log Z`, with its error.
 
-        A model that was just trained by parallel tempering, the default rule, has a
-        ladder of chains from independent units to itself: some hundred sweeps of them
-        give log Z. Other models, and those for which that interval is open or wide, are
-        annealed. The search for their mass begins at the mean of the data that `adapt`
-        or `fit` saw, at the states of the learning rule's chains, and in other places.
+        Small models are enumerated, where that takes about a second. A larger one that
+        was just trained by parallel tempering, the default rule, has a ladder of chains
+        from independent units to itself: some hundred sweeps of them give log Z. Other
+        models, and those for which that interval is open or wide, are annealed. The
+        search for their mass begins at the mean of the data that `adapt` or `fit` saw,
+        at the states of the learning rule's chains, and in other places.
 
         | method | what it does | its interval is finite if |
         | --- | --- | --- |
-        | `None` | goes on from training's ladder; else `"ais"` | as for that |
+        | `None` | `"exact"`, goes on from training's ladder, or `"ais"` | as for that |
         | `"exact"` | enumerates up to 25 units | always: a point |
         | `"ais"` | AIS from searched means | weights behave, no mode was missed |
         | `"bidirectional"` | anneals both ways | the two directions overlap |
@@ -351,7 +356,9 @@ class GenerativeModel(BoltzmannMachine):
         named = "log_partition", num_chains, precision, seed
         potentials, options = self._to_estimate(*named)
         ladder = self._ladder(self._base_natural(potentials))
-        return log_partitions(potentials, methods, options, ladder)
+        estimates = log_partitions(potentials, methods, options, ladder)
+        own = fingerprint(self)
+        return {m: z._replace(fingerprint=own) for m, z in estimates.items()}
 
     def _to_estimate(self, caller, num_chains, precision, seed):
         """Returns potentials and `Options`, with what the model knows."""
@@ -371,10 +378,12 @@ class GenerativeModel(BoltzmannMachine):
                 warnings.warn(
                     f"Expected log Z of at least {least:.3f}: these rows alone have "
                     f"that mass. Received: log_partition={float(value):.3f}, with "
-                    "which probabilities add up to more than 1. It is too low: "
-                    "compute it anew by log_partition('bidirectional').",
+                    "which probabilities add up to more than 1. It is too low, and "
+                    f"{least:.3f} is used, which may be too low, too: compute it anew "
+                    "by log_partition('bidirectional', num_chains=1000).",
                     stacklevel=3,
                 )
+                value = tf.constant(least, tf.float64)
         return -energies - value
 
     def _log_partition_value(self, log_partition):
@@ -389,11 +398,13 @@ class GenerativeModel(BoltzmannMachine):
         """
         if log_partition is None or isinstance(log_partition, str):
             log_partition = self.log_partition(log_partition)
+        check_fingerprint(self, log_partition)
         value = getattr(log_partition, "value", log_partition)
         value = as_floats("log_partition", value, dtype=tf.float64)
-        if value.shape.rank != 0:
+        finite = not tf.executing_eagerly() or np.all(np.isfinite(value))
+        if value.shape.rank != 0 or not finite:
             raise ValueError(
-                "Expected log_partition as a LogPartition or one number, in nats. "
+                "Expected log_partition as a LogPartition or one finite number, nats. "
                 f"Received: {log_partition!r}. Pass what log_partition() returned."
             )
         return tf.cast(value, tf.float64)

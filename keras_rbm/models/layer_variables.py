@@ -1,6 +1,9 @@
 """The variables of a layer of units, and the parameters made from them."""
 
+import zlib
+
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_rbm import units
@@ -80,6 +83,37 @@ def visible_parameters(model):
 def potentials_of_any(model):
     """Returns a model's `Potentials`, those given an example if it has an input."""
     return model.potentials(model._an_example() if model.conditional else None)
+
+
+def fingerprint(model):
+    """Returns a number that differs if a model's parameters do, at an example's input.
+
+    It is 0 in a graph, where their values are not known.
+    """
+    if not tf.executing_eagerly():
+        return 0
+    named, number = potentials_of_any(model).named(), 0
+    for name in sorted(named):
+        number = zlib.crc32(np.ascontiguousarray(named[name]).tobytes(), number)
+    return number or 1
+
+
+def check_fingerprint(model, log_partition, method="log_partition"):
+    """Raises a ValueError if an estimate of log Z is of other parameters.
+
+    Args:
+        model: a built model.
+        log_partition: `LogPartition`, or anything else, of which nothing is known.
+        method: str, what to call for another.
+    """
+    known = getattr(log_partition, "fingerprint", 0)
+    own = known and fingerprint(model)
+    if own and own != known:
+        raise ValueError(
+            f"Expected log_partition of the weights that '{model.name}' has now. "
+            "Received: one of other weights; the model has been trained or changed "
+            f"since, or it is another's. Call {method}() again."
+        )
 
 
 def check_input_shape(shape, model):

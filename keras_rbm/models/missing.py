@@ -303,7 +303,7 @@ def _reordered(parts, order):
         )
         for part in parts
     ]
-    *fields, note = LogPartition.joined(parts)
+    *fields, note, _ = LogPartition.joined(parts)
     gathered = (tf.gather(field, order, axis=-1) for field in fields)
     return LogPartition(*gathered, note)  # type: ignore[call-arg]
 

@@ -263,8 +263,8 @@ class RBM(GenerativeModel):
                 `missing`. With latent states -F(v) is summed over the unknown ones,
                 exactly or by annealing, see `log_partition(observed=x)`.
             log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it with (`"exact"`, by default `"ais"`); for
-                rows with absent units that of each row's own model, from
+                name of a method to compute it with, by default that of `log_partition`;
+                for rows with absent units that of each row's own model, from
                 `log_partition(observed=x)`.
 
         Returns:
@@ -338,13 +338,13 @@ class RBM(GenerativeModel):
     ) -> "RBMDistribution":
         """Returns p(v) as a `tfp.distributions.Distribution`, of events (V,).
 
-        It follows the model's weights, but log Z does not: make a new one after
-        training. Gradients of `log_prob` are those with respect to v only; to train,
+        After more training its log Z is of other weights, and it raises an error: make
+        a new one. Gradients of `log_prob` are those with respect to v only; to train,
         call `fit`, or use `keras_rbm.layers.RBMPrior`.
 
         Args:
             log_partition: `LogPartition`, or the name of a method to compute it with
-                (`"exact"`, by default `"ais"`).
+                (by default that of `log_partition`).
             steps: int ≥ 0, sweeps of the chain that each sample is the end of.
 
         Returns:

@@ -6,6 +6,8 @@ import tensorflow_probability as tfp
 from keras_rbm import random
 from keras_rbm.inference.gibbs import sample_hidden_given_visible
 from keras_rbm.inference.traces import full_precision
+from keras_rbm.models.data.row_checks import all_known
+from keras_rbm.models.layer_variables import check_fingerprint
 from keras_rbm.models.sampling import draw
 
 #: Chains that the mean is taken over.
@@ -72,10 +74,19 @@ class RBMDistribution(tfp.distributions.Distribution):
                 f"{tuple(value.shape)}."
             )
         rows = tf.reshape(value, [-1, width])
-        if tf.executing_eagerly() and rows.shape[0]:
-            self._rbm.form.visible.check(rows, "value")
-        energies = self._potentials().free_energy(rows)
+        energies = self._energies_of_known(rows)
         return tf.reshape(energies, tf.shape(value)[:-1])
+
+    def _energies_of_known(self, rows):
+        rbm = self._rbm
+        if tf.executing_eagerly() and rows.shape[0]:
+            check_fingerprint(rbm, self.log_partition, "distribution")
+            rbm._visible_states(rows, "log_prob", "value")
+            if not all_known(rows):
+                log_z = self.log_partition
+                scores = rbm.log_likelihood(rows, log_z) + log_z.value
+                return -tf.cast(scores, self.dtype)
+        return self._potentials().free_energy(rows)
 
     def _log_prob(self, value):
         return -self._energies(value) - tf.cast(self.log_partition.value, self.dtype)

@@ -1,7 +1,5 @@
 """An RBM as a scikit-learn transformer and density estimator."""
 
-import hashlib
-import math
 import warnings
 from typing import Any
 
@@ -18,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.datasets.in_memory import SparseRows, is_sparse
-from keras_rbm.inference.potentials import Potentials, finite_layers
+from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks
 from keras_rbm.models.data.rows import map_rows
+from keras_rbm.models.layer_variables import fingerprint
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.models.training.diagnosis import gains_over_independent
 from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
@@ -30,8 +29,6 @@ from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
 _FEW_ENDS = 0.1
 #: Nats a column, and standard errors, by which independent columns must be better.
 _LEAST_LOSS, _ERRORS = 0.05, 4.0
-#: Most units that `log_partition="auto"` enumerates, which takes a second.
-_ENUMERATED = 20
 
 
 class RBMEstimator(
@@ -73,8 +70,7 @@ class RBMEstimator(
         batch_size: int ≥ 1.
         n_iter: int ≥ 1, epochs of `fit`.
         log_partition: str, how `score_samples` computes log Z: a method of
-            `RBM.log_partition`, or `"auto"`: `"exact"` if a binary layer has at
-            most 20 units, else what `RBM.log_partition()` does.
+            `RBM.log_partition`, or `"auto"` for its default.
         verbose: int, as in `keras.Model.fit`.
         random_state: int, `numpy.random.RandomState` or `None`. Seeds initial weights,
             the order of rows, training and `sample`.
@@ -266,12 +262,8 @@ class RBMEstimator(
         depend on one another.
         """
         check_is_fitted(self)
-        method = self.log_partition
-        if method == "auto":
-            sizes = finite_layers(self.model_.potentials()).values()
-            small = min(sizes, default=math.inf) <= _ENUMERATED
-            method = "exact" if small else None
-        key = method, _digest(self.model_)
+        method = None if self.log_partition == "auto" else self.log_partition
+        key = method, fingerprint(self.model_)
         if self._log_partition[0] != key:
             self._log_partition = key, self.model_.log_partition(method)
             if self._gains is not None:
@@ -462,11 +454,3 @@ def _precise_potentials(model):
     """Returns a model as `Potentials` of float64, as scikit-learn expects scores."""
     parts = tuple(model.potentials(dtype=model.variable_dtype))
     return Potentials(*tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), parts))
-
-
-def _digest(model):
-    """Returns a str that differs if the model's weights do."""
-    weights = hashlib.sha256()
-    for weight in model.get_weights():
-        weights.update(np.ascontiguousarray(weight).tobytes())
-    return weights.hexdigest()

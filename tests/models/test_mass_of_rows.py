@@ -64,7 +64,9 @@ def test_likelihoods_of_more_than_all_probability_are_told():
     many = scipy.sparse.csr_matrix(np.eye(5000, 5, dtype="float32"))
     for rows, low in ((BITS, float(z.value) - 0.1), (many, 1.0)):  # not dense at once
         with pytest.warns(UserWarning, match="add up to more than 1"):
-            rbm.log_likelihood(rows, low)
+            scores = rbm.log_likelihood(rows, low)
+        _, first = np.unique(rows.toarray() if rows is many else rows, True, axis=0)
+        assert np.exp(scores.numpy()[first]).sum() == pytest.approx(1.0, rel=1e-3)
 
 
 def test_an_estimate_below_the_mass_has_no_upper_end():
@@ -77,6 +79,20 @@ def test_an_estimate_below_the_mass_has_no_upper_end():
     refuted = z.at_least(6.0)
     assert float(refuted.lower) == 6.0 and np.isinf(refuted.upper)
     assert np.isinf(refuted.stderr) and "more mass" in refuted.note
+
+
+def test_the_mean_of_an_epoch_is_not_above(monkeypatch):
+    rbm = model_of("bernoulli", 5)
+    rbm.compile()
+    exact = np.mean(rbm.log_likelihood(BITS, "exact"))
+    low = estimate(1.0, 0.01, 9.0, [1.0])
+    monkeypatch.setattr(rbm, "log_partition", lambda *args, **options: low)
+    callback, logs = keras_rbm.callbacks.LogLikelihood(BITS), {}
+    callback.set_model(rbm)
+    callback.on_train_begin()
+    callback.on_epoch_end(0, logs)
+    ends = [logs[callback.name + end] for end in ("", "_upper", "_lower")]
+    np.testing.assert_allclose(ends, [exact, exact, -np.inf], atol=1e-3)
 
 
 def test_a_report_says_so(monkeypatch):

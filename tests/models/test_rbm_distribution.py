@@ -1,6 +1,7 @@
 """An RBM as a distribution of TensorFlow Probability."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from brute_force import binary_states
 from small_models import randomized
@@ -31,6 +32,41 @@ def test_log_prob_is_the_log_likelihood():
     np.testing.assert_array_equal(whole, scores)
     traced = tf.function(distribution.log_prob)(STATES)
     np.testing.assert_allclose(traced, scores, rtol=1e-6)
+
+
+def test_log_z_of_other_weights_is_refused():
+    rbm = made()
+    z, distribution = rbm.log_partition("exact"), rbm.distribution("exact")
+    rbm.log_likelihood(STATES, z)
+    rbm.base_rate.assign(np.full(5, 0.3))  # no part of p(v)
+    before = distribution.log_prob(STATES)
+    rbm.kernel.assign(1.5 * rbm.kernel)
+    for score in (lambda x: rbm.log_likelihood(x, z), distribution.log_prob):
+        with pytest.raises(ValueError, match="of other weights"):
+            score(STATES)
+    rbm.log_likelihood(STATES, float(z.value) + 9.0)  # a number is the user's
+    rbm.kernel.assign(rbm.kernel / 1.5)
+    np.testing.assert_array_equal(distribution.log_prob(STATES), before)
+    crbm = kr.CRBM(3, num_visible=5, seed=0)
+    crbm.build((None, 2))
+    x = np.ones((32, 2), np.float32)
+    z = crbm.log_partition(x, "exact")
+    crbm.log_likelihood(x, STATES, z)
+    crbm.visible_bias.assign_add(np.ones(5))
+    with pytest.raises(ValueError, match="Call log_partition"):
+        crbm.log_likelihood(x, STATES, z)
+
+
+def test_rows_with_gaps_and_means():
+    rbm = randomized(kr.RBM(3, num_visible=5, missing="latent", seed=0))
+    distribution, rows = rbm.distribution("exact"), STATES.copy()
+    rows[3:, 1] = np.nan
+    expected = rbm.log_likelihood(rows, "exact")
+    np.testing.assert_allclose(distribution.log_prob(rows), expected, rtol=1e-5)
+    lower, upper = distribution.log_prob_interval(rows)
+    np.testing.assert_allclose(lower, expected, rtol=1e-5)
+    with pytest.warns(UserWarning, match="states of Bernoulli"):
+        distribution.log_prob(0.5 * STATES)
 
 
 def test_the_interval_is_that_of_log_z():

@@ -194,7 +194,11 @@ REFUSALS = {
         (lambda m: m.log_partition("magic"), "one of .'exact', .*Received: 'magic'"),
         (lambda m: m.log_partition(num_chains=1), "num_chains ≥ 2"),
         (lambda m: m.log_partition(num_chains=2**40), r"< 2\*\*31"),
-        (lambda m: m.log_likelihood(D, [1.0, 2.0]), r"or one number.*\[1.0, 2.0\]"),
+        (lambda m: m.log_likelihood(D, np.nan), "one finite number.*nan"),
+        (
+            lambda m: m.log_likelihood(D, [1.0, 2.0]),
+            r"or one finite number.*\[1.0, 2.0\]",
+        ),
         (lambda m: tf.function(m.log_likelihood)(D, "exact"), TF_FUNCTION),
         (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
         (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
@@ -433,7 +437,10 @@ REFUSALS = {
         (lambda m: m.evaluate(3 * D), "x, states of Ber"),
         (lambda m: m.to_classifier(1), "num_classes ≥ 2"),
         (lambda m: m.log_likelihood_bound(X), r"shape \(examples, 6\)"),
-        (lambda m: m.log_likelihood_bound(D, [1.0, 2.0]), "LogPartition or one number"),
+        (
+            lambda m: m.log_likelihood_bound(D, [1.0, 2.0]),
+            "LogPartition or one finite number",
+        ),
         (lambda m: m.sample(2, method="tempering", betas=2**40), "betas that increase"),
     ],
     (grown, EITHER): [

@@ -171,7 +171,7 @@ def test_a_warning_is_of_the_line_that_asks(of):
     crbm.build((None, 3))
     with pytest.warns(UserWarning, match="log_partition.*fewer than 10") as caught:
         if of == "rbm":
-            rbm.log_partition(num_chains=5, precision=1.0)
+            rbm.log_partition("ais", num_chains=5, precision=1.0)
         else:
             crbm.log_partition(rows, "ais", num_chains=5, precision=1.0)
     assert caught[0].filename == __file__

@@ -2,22 +2,41 @@
 
 import numpy as np
 import pytest
-from brute_force import random_potentials
+from brute_force import binary_states, random_potentials
 
 import keras_rbm
+from keras_rbm import inference
 from keras_rbm.inference import log_partition
 from keras_rbm.inference.annealing import options
+from keras_rbm.inference.exact import is_quick
 from keras_rbm.units import Gaussian
 
 
 @pytest.fixture
 def searches(monkeypatch):
-    """A list to which each search for a model's mass is added."""
+    """A list to which each search for a model's mass is added; none is enumerated."""
+    monkeypatch.setattr(log_partition, "is_quick", lambda potentials: False)
     found, find = [], log_partition.find_start
     monkeypatch.setattr(
         log_partition, "find_start", lambda *args: found.append(args) or find(*args)
     )
     return found
+
+
+def test_a_small_model_is_enumerated():
+    rbm = keras_rbm.RBM(4, num_visible=6, seed=0)
+    z, truth = rbm.log_partition(), rbm.log_partition("exact")
+    assert z.value == truth.value and z.stderr == 0.0
+    states = binary_states(6).astype("float32")
+    for total in (rbm.log_likelihood(states), rbm.distribution().log_prob(states)):
+        np.testing.assert_allclose(np.exp(total).sum(), 1.0, rtol=1e-5)
+    # As long as it takes about a second.
+    sizes = [(30, 20), (500, 17), (500, 18), (10_000, 13), (25, 25), (9, 300_000)]
+    models = [
+        inference.Potentials(np.zeros(size), np.zeros(size[0]), np.zeros(size[1]))
+        for size in sizes
+    ]
+    assert [*map(is_quick, models)] == [True, True, False, True, False, False]
 
 
 def trained(visible="bernoulli", epochs=8):
