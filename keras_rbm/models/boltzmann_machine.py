@@ -428,6 +428,12 @@ class BoltzmannMachine(keras.Model):
             check_counts(batch_size=batch_size)
             batch_size = int(batch_size)
         check_counts(0, epochs=epochs, initial_epoch=initial_epoch)
+        steps = {
+            name: kwargs.get(name) for name in ("steps_per_epoch", "validation_steps")
+        }
+        check_counts(
+            **{name: value for name, value in steps.items() if value is not None}
+        )
         check_flags(shuffle=shuffle)
         check_rate_is_free(self.optimizer, callbacks)
         split = validation_split, validation_data

@@ -1,10 +1,12 @@
 """Files of a model: saved, loaded and exported, whole or not at all."""
 
 import contextlib
+import glob
 import inspect
 import math
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,6 +19,8 @@ from keras_rbm._checks import as_path
 from keras_rbm.models.training.progress import FitState, set_prior
 
 _KIND, _FIT = "kind", "fit"
+#: Seconds after which a file that is not renamed was left by a process that is gone.
+_LEFT = 3600.0
 
 
 def state_of(model):
@@ -166,6 +170,7 @@ def written_whole(filepath, suffix=None, method=None, overwrite=True):
     if remote or (place.exists() and not overwrite):  # then Keras asks the user
         yield filepath
         return
+    _remove_left(place)
     # The ending is kept: Keras reads the format from it.
     beside = place.with_name(f".{uuid.uuid4().hex[:8]}-{place.name}")
     try:
@@ -173,6 +178,13 @@ def written_whole(filepath, suffix=None, method=None, overwrite=True):
         _replace(beside, place)
     finally:
         _remove(beside)
+
+
+def _remove_left(place):
+    """Removes what writing to a place has left beside it when it was killed."""
+    for left in place.parent.glob(f".{'?' * 8}-{glob.escape(place.name)}"):
+        if time.time() - left.stat().st_mtime > _LEFT:  # else it may be at work
+            _remove(left)
 
 
 def _replace(beside, place):

@@ -194,10 +194,11 @@ class GenerativeModel(BoltzmannMachine):
         """Computes the mean of each visible unit given what is known of its row.
 
         Rows whose unknown units have at most 1024 states together, such as a label,
-        are summed: `p(v_i | v_known)` is exact. For others it is estimated by a chain
-        that keeps what is known. With `missing="absent"` unknown units are not part of
-        a row's model, and each is asked for by itself: if it were there, given the
-        known ones, exactly for units of finitely many states.
+        are summed: `p(v_i | v_known)` is exact. For others it is estimated by chains
+        that keep what is known: by one for real-valued units, by four for others, and
+        a warning says so if these differ. With `missing="absent"` unknown units are not
+        part of a row's model, and each is asked for by itself: if it were there, given
+        the known ones, exactly for units of finitely many states.
 
         Args:
             x: array or sparse matrix (N, V), states, NaN where not known.

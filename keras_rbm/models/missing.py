@@ -1,5 +1,8 @@
 """What NaN among the states stands for, and what a model says of such rows."""
 
+import math
+import warnings
+
 import numpy as np
 import tensorflow as tf
 
@@ -16,6 +19,8 @@ from keras_rbm.rules import ContrastiveDivergence, ParallelTempering
 
 #: Rows whose chains run at once.
 _ROWS_AT_ONCE = 1000
+#: Chains of a row of bits or categories, and the error of a mean that is told.
+_CHAINS, _LARGE_ERROR = 4, 0.1
 #: Sweeps of the chains of an exported model.
 _EXPORTED_STEPS = 200
 #: Binary hidden units that are enumerated for each row, rather than annealed.
@@ -151,12 +156,23 @@ class Latent:
             few = missing.rows_with_few_unknown(potentials, values)
             if few.any():
                 means[few] = missing.sums_over_unknown(potentials, values[few], True)[1]
-            rest = np.flatnonzero(~few)
+            rest, errors = np.flatnonzero(~few), np.zeros(len(values))
+            chains = _CHAINS if potentials.visible.finite else 1
             for rows in np.split(rest, range(_ROWS_AT_ONCE, len(rest), _ROWS_AT_ONCE)):
                 if len(rows):
                     fresh = random.fold_in(random.as_seed(seed), int(rows[0]))
-                    chains = values[rows], base, steps, fresh
-                    means[rows] = means_by_chains(potentials, *chains)
+                    copies = np.tile(values[rows], (chains, 1))
+                    found = means_by_chains(potentials, copies, base, steps, fresh)
+                    found = np.reshape(found, (chains, len(rows), -1))
+                    means[rows] = found.mean(0)
+                    errors[rows] = found.std(0).max(-1) / math.sqrt(_CHAINS - 1)
+        if errors.max(initial=0.0) > _LARGE_ERROR:
+            warnings.warn(
+                f"Means of {np.sum(errors > _LARGE_ERROR)} of {len(values)} rows are "
+                f"uncertain, by up to {errors.max():.2f}: {_CHAINS} chains differ, and "
+                f"have not forgotten where they started. Use steps={10 * steps}.",
+                stacklevel=3,
+            )
         return tf.constant(means)
 
     def draws(self, model, values, steps, seed):

@@ -6,13 +6,18 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm import inference, random
+from keras_rbm.inference.annealing.options import Options
 from keras_rbm.inference.annealing.path import temperatures
 from keras_rbm.inference.annealing.replicas import moved_replicas, start_replicas
+from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.arguments import check_normalizable, check_sizes
+from keras_rbm.inference.estimates import FEWEST
 from keras_rbm.inference.gibbs import chain_in_parts
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.models.data.rows import as_rows, as_values
 
+#: Most chains of the search before tempering; more replicas start at the same states.
+_SEARCHED = 500
 #: Replicas of tempering, less one, if the rule has none.
 _REPLICAS = 10
 
@@ -51,6 +56,8 @@ def draw_tempered(
         model, potentials.visible, base, shape, steps, initial_visible, seed
     )
     if ladder is None:
+        if initial_visible is None and tf.executing_eagerly():
+            initial_visible = _searched(potentials, base, shape[0], seed)
         chains = inference.parallel_tempering(
             potentials,
             num_samples=shape[0],
@@ -80,6 +87,16 @@ def draw_tempered(
             stacklevel=3,
         )
     return chains.visible[-1]
+
+
+def _searched(potentials, base, count, seed):
+    """Returns states (count, V) near which a search has found the model's mass.
+
+    Replicas that start elsewhere may never find a mode, which nothing then tells.
+    """
+    options = Options(max(FEWEST, min(count, _SEARCHED)), None, seed, base)
+    states = find_start(potentials, options.checked(potentials)).visible
+    return tf.gather(states, tf.range(count) % len(states))
 
 
 def checked_chains(model, units, base, shape, steps, initial_visible, seed):

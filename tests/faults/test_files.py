@@ -1,10 +1,12 @@
 """Files are written whole or not at all, and loaded whole or not at all."""
 
+import os
 import pathlib
 import resource
 import signal
 import subprocess
 import sys
+import time
 
 import keras
 import numpy as np
@@ -50,6 +52,19 @@ def test_full_disk(size, tmp_path, full_disk):
         rbm.save(path)
     assert path.read_bytes() == before
     assert names_in(tmp_path) == [path.name]
+
+
+def test_what_a_killed_process_has_left_is_removed(tmp_path):
+    """But not what another may still write, or other files."""
+    path = tmp_path / "model.keras"
+    names = [".0123abcd-model.keras", ".89abcdef-model.keras", ".01234567-a.keras"]
+    for name in names:
+        (tmp_path / name).touch()
+    hours_ago = time.time() - 7200.0
+    os.utime(tmp_path / names[0], (hours_ago, hours_ago))
+    os.utime(tmp_path / names[2], (hours_ago, hours_ago))
+    fitted().save(path)
+    assert sorted(names_in(tmp_path)) == sorted([*names[1:], path.name])
 
 
 _SAVE_WEIGHTS = """

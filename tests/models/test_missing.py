@@ -1,5 +1,7 @@
 """Entries that are not known, against sums over all their states."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -104,6 +106,23 @@ def test_marginals_by_chains(monkeypatch):
     chains = [rbm.marginals(rows, steps=1000, seed=seed) for seed in range(10)]
     exact = [mean_given(rbm, states, row) for row in rows]
     np.testing.assert_allclose(np.mean(chains, 0), exact, atol=0.05)
+
+
+def test_marginals_of_chains_that_differ_are_told():
+    """Two modes, all on or all off: a chain stays in one of them."""
+    rbm = kr.RBM(1, num_visible=14, missing="latent", seed=0)
+    rbm.kernel.assign(np.full((14, 1), 8.0))
+    rbm.visible_bias.assign(np.full(14, -4.0))
+    gain = np.logaddexp(0.0, 4.0) - np.logaddexp(0.0, -4.0)
+    rbm.hidden_bias.assign([-14 * gain])
+    rows = np.full((6, 14), NAN, np.float32)
+    with pytest.warns(UserWarning, match="of 6 rows are uncertain.*steps=2000"):
+        means = rbm.marginals(rows, seed=1).numpy()
+    assert {round(4.0 * mean) for mean in means.ravel()} - {0, 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rbm.kernel.assign(np.ones((14, 1)))
+        rbm.marginals(rows)
 
 
 def test_label_beside_numbers_is_summed_over():

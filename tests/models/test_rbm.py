@@ -94,6 +94,21 @@ def mean_likelihood(model, data):
     return model.log_likelihood(data, "exact").numpy().mean()
 
 
+@pytest.mark.parametrize("units", [1, 3])
+def test_tempered_samples_of_weights_that_were_set(units):
+    """A mode of half of the mass, which replicas from the base rate do not find."""
+    signs = np.random.default_rng(0).choice([-12.0, 12.0], (40, 1))
+    gain = np.logaddexp(0.0, signs - 1.0).sum() - 40 * np.logaddexp(0.0, -1.0)
+    model = RBM(units, num_visible=40, seed=0)
+    model.kernel.assign(np.repeat(signs / units, units, 1))
+    model.visible_bias.assign(np.full(40, -1.0))
+    model.hidden_bias.assign(np.full(units, -gain / units))
+    truth = inference.exact_moments(model.potentials()).visible.bias
+    with pytest.warns(UserWarning, match="never been at beta = 0"):
+        samples = model.sample(200, method="tempering", steps=100, seed=1)
+    assert np.abs(np.mean(samples, 0) - truth).max() < 0.15
+
+
 @pytest.mark.parametrize("rule", ["cd", "pcd"])
 def test_training_raises_the_exact_likelihood(rule):
     patterns = np.repeat(np.float32([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]), 1200, 0)

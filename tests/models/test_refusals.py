@@ -184,6 +184,8 @@ REFUSALS = {
         (lambda m: m.fit(D, sample_weight=-np.ones(20)), "finite sample_weight ≥ 0"),
         (lambda m: m.fit(dataset(D, (), -np.ones(20))), "finite sample_weight ≥ 0"),
         (lambda m: m.fit(D, class_weight={0: 1.0}), "class_weight"),
+        (lambda m: m.fit(D, steps_per_epoch=-1), "steps_per_epoch ≥ 1"),
+        (lambda m: m.fit(D, validation_steps=0), "validation_steps ≥ 1"),
         (lambda m: m.fit(D, batch_size=0), "batch_size ≥ 1. Received: batch_size=0"),
         (lambda m: m.fit((D, D[:, 0])), "x as one array.*as x and y"),
         (lambda m: m.fit(NAN), "missing='latent'"),
