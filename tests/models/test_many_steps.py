@@ -26,8 +26,9 @@ class Look(keras.callbacks.Callback):
         self.kernels.append(self.model.get_weights()[0].sum())
 
 
-def rbm(rule="pcd", cls=kr.RBM, **options):
-    model = cls(4, kernel_regularizer=None, seed=0)
+def rbm(rule="pcd", cls=kr.RBM, missing=None, **options):
+    own = {} if missing is None else {"missing": missing}
+    model = cls(4, kernel_regularizer=None, seed=0, **own)
     return compiled(model, keras.optimizers.SGD(0.1), rule=rule, **options)
 
 
@@ -38,6 +39,12 @@ MODELS = {
     "crbm": lambda **options: compiled(
         kr.CRBM(4, seed=0), keras.optimizers.Adam(0.1), **options
     ),
+    "classes": lambda **options: compiled(
+        kr.CRBM(4, visible=kr.units.Categorical(2), seed=0),
+        keras.optimizers.SGD(0.1),
+        **options,
+    ),
+    "absent": lambda **options: rbm("cd", missing="absent", **options),
     "dbm": lambda **options: compiled(
         kr.DBM([4, 3], seed=0), keras.optimizers.SGD(0.1), **options
     ),
