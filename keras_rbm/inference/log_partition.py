@@ -6,7 +6,11 @@ import warnings
 import numpy as np
 
 from keras_rbm.inference.annealing.both_ways import annealed
-from keras_rbm.inference.annealing.replica_bridge import from_ladder, tempered
+from keras_rbm.inference.annealing.replica_bridge import (
+    from_ladder,
+    moved_ladder,
+    tempered,
+)
 from keras_rbm.inference.annealing.replicas import check_single
 from keras_rbm.inference.annealing.search import find_start
 from keras_rbm.inference.arguments import check_finite, check_model
@@ -69,8 +73,9 @@ def _by_chains(potentials, names, options, ladder):
     estimates, of_ladder = {}, None
     if "tempering" in names:
         check_single(potentials)
-    if ladder is not None and {None, "tempering"} & names.keys():
-        of_ladder = from_ladder(potentials, ladder, options)
+    moved = ladder and moved_ladder(potentials, ladder, options)
+    if moved and {None, "tempering"} & names.keys():
+        of_ladder = from_ladder(potentials, ladder, moved, options)
     if of_ladder is not None:
         most = _WIDE if options.precision is None else 1.0
         known = {"tempering"} | ({None} if options.excess(of_ladder) <= most else set())
@@ -78,7 +83,10 @@ def _by_chains(potentials, names, options, ladder):
     rest = {m: name for m, name in names.items() if m not in estimates}
     if not rest:
         return estimates
-    start = find_start(potentials, options)
+    samples = None
+    if moved:
+        samples = moved.visible[-1], np.arange(options.num_chains) % ladder.num_chains
+    start = find_start(potentials, options, samples)
     if rest.pop("tempering", None):
         estimates["tempering"] = tempered(potentials, start, options)
     if rest:

@@ -11,7 +11,7 @@ from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.models import CRBM
 from keras_rbm.models.data.rows import map_rows
-from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
+from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
 
 
 class CRBMClassifier(ClassifierMixin, BaseEstimator):
@@ -114,10 +114,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         classes, targets, unit = _encoded(labels)
         scaler = StandardScaler().fit(features)
         model = CRBM(self.n_components, visible=unit, seed=seed_from(self.random_state))
-        model.compile(
-            optimizer_with_rate(self.optimizer, self.learning_rate),
-            jit_compile=compiles(len(targets), self.batch_size, self.n_iter),
-        )
+        model.compile(optimizer_with_rate(self.optimizer, self.learning_rate))
         history = model.fit(
             np.float32(scaler.transform(features)),
             targets,

@@ -1,7 +1,5 @@
 """What the model of an estimator is compiled with, in each fit."""
 
-import math
-
 import keras
 import numpy as np
 from sklearn.utils import check_random_state
@@ -9,9 +7,6 @@ from sklearn.utils import check_random_state
 from keras_rbm._checks import check_numbers
 from keras_rbm.models.training import defaults
 from keras_rbm.optimizers import FallingRate
-
-#: Number of steps from which compilation by XLA, which takes seconds, pays off.
-_COMPILED_STEPS = 5000
 
 
 def optimizer_with_rate(optimizer, learning_rate):
@@ -38,12 +33,6 @@ def optimizer_with_rate(optimizer, learning_rate):
         learning_rate = FallingRate(learning_rate)
     rate = keras.optimizers.schedules.serialize(learning_rate)
     return defaults.new_optimizer(optimizer or "adam", learning_rate=rate)
-
-
-def compiles(num_rows, batch_size, epochs):
-    """Returns `jit_compile` for a fit to so many rows: `"auto"` if it is long."""
-    steps = epochs * math.ceil(num_rows / batch_size)
-    return "auto" if steps >= _COMPILED_STEPS else False
 
 
 def seed_from(random_state):

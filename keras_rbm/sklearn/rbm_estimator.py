@@ -23,7 +23,7 @@ from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.layer_variables import fingerprint
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.models.training.diagnosis import gains_over_independent
-from keras_rbm.sklearn.fitting import compiles, optimizer_with_rate, seed_from
+from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
@@ -395,7 +395,6 @@ class RBMEstimator(
         model.compile(
             optimizer_with_rate(self.optimizer, self.learning_rate),
             rule=None if self.rule is None else new_rule(self.rule),
-            jit_compile=compiles(len(X), self.batch_size, epochs),
         )
         return model
 

@@ -114,7 +114,7 @@ def test_training_is_that_of_rbms_on_drawn_states():
     dbn = fitted(by_sgd(5, 4), DATA, epochs=[2, 0], batch_size=10)
     below, upper = dbn.rbms
     seen = batches_of(upper)
-    fitted(dbn, DATA, epochs=[0, 2], batch_size=10)
+    fitted(dbn, batches(DATA, size=10), epochs=[0, 2])
     assert set(np.unique(seen)) == {0.0, 1.0}
     means = below.predict(DATA, verbose=0)
     first, second = np.array(seen).reshape(2, 40, 5)
@@ -126,10 +126,21 @@ def test_training_is_that_of_rbms_on_drawn_states():
     below.kernel.assign(1e6 * below.kernel)
     below.hidden_bias.assign([100.0, -100.0, 100.0, -100.0, 100.0])
     seen.clear()
-    fitted(dbn, DATA, epochs=[0, 1], batch_size=10)
+    fitted(dbn, batches(DATA, size=10), epochs=[0, 1])
     certain = below.predict(DATA, verbose=0) > 0.5
     rows = [sorted(map(tuple, part)) for part in (np.concatenate(seen), certain)]
     np.testing.assert_array_equal(*rows)
+
+
+def test_steps_on_arrays_draw_states_from_means():
+    dbn = fitted(by_sgd(5, 4), DATA, epochs=[2, 0], batch_size=10)
+    below, upper = dbn.rbms
+    seen = batches_of(upper)
+    fitted(dbn, DATA, epochs=[0, 1], batch_size=10)
+    means = below.predict(DATA, verbose=0)
+    seen = np.concatenate([x for x, *_ in seen])
+    rows = [sorted(map(tuple, part)) for part in (seen, means)]
+    np.testing.assert_allclose(*rows, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -191,6 +202,7 @@ def test_upper_rbms_see_the_weights_and_the_batches():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Hidden units do not vary")
 def test_trained_biases_are_kept():
     dbn = fitted(by_sgd(5, 4), DATA, epochs=[1, 5])
     bias = dbn.rbms[1].visible_bias.numpy()

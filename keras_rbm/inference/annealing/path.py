@@ -241,6 +241,11 @@ class Ladder(NamedTuple):
     below: tf.Tensor
     chains: tf.Tensor
 
+    @property
+    def num_chains(self):
+        """Number of chains of the model, from which states descend."""
+        return self.chains.shape[0]
+
     def path(self, potentials):
         """Returns the path with the bases of each replica."""
         return TemperedPath(potentials, self.bases, self.hidden_bases)

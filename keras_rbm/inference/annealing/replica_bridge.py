@@ -120,12 +120,11 @@ def spaced_replicas(path, chains, seed):
     return chains
 
 
-def from_ladder(potentials, ladder, options):
-    """Returns what `temper` does, from the `Ladder` of training, or `None`.
+def moved_ladder(potentials, ladder, options):
+    """Returns the chains of the `Ladder` of training after some sweeps, or `None`.
 
-    Its replicas have learned bases, and their states are samples already. There is no
-    estimate if they are not, as the model's parameters have been set since, or if
-    replicas do not travel.
+    Their states are samples already; there are none if they are not, as the model's
+    parameters have been set since.
     """
     path, seed = ladder.path(potentials), options.seed_of("tempering")
     states = ladder.states(options.num_chains)
@@ -140,6 +139,15 @@ def from_ladder(potentials, ladder, options):
     # Not so if a state is not finite, either.
     if not abs(means[0] - means[1]) <= _MOST_CHANGE * error:
         return None
+    return chains
+
+
+def from_ladder(potentials, ladder, chains, options):
+    """Returns what `temper` does, from a `moved_ladder`, with its learned bases.
+
+    There is no estimate, `None`, if replicas do not travel.
+    """
+    path, seed = ladder.path(potentials), options.seed_of("tempering")
     result = bridged(path, chains, _STEPS_OF_LADDER, options, seed)
     return result if result.is_finite else None
 

@@ -109,9 +109,16 @@ class StartingPoint(NamedTuple):
         return spaced(self.betas, self.lengths, count)
 
 
-def find_start(potentials, options):
-    """Returns a base model near the model, with samples of it, for checked options."""
-    return _Search(potentials, options).start()
+def find_start(potentials, options, samples=None):
+    """Returns a base model near the model, with samples of it.
+
+    Args:
+        potentials: `Potentials`.
+        options: `Options`, checked.
+        samples: `(states, ancestors)`, (M, V) and (M,), samples of a single model that
+            are known from elsewhere, and numbers of their independent chains.
+    """
+    return _Search(potentials, options).start(samples)
 
 
 class _Search:
@@ -129,7 +136,7 @@ class _Search:
         self.path_jumps, self.needs_jumps = None, False
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
-    def start(self):
+    def start(self, samples):
         units = self.potentials.visible
         means, ends = self._settled(self._starts(), _SWEEPS)
         broad = units.mean(self.first)
@@ -158,6 +165,9 @@ class _Search:
         betas, lengths = self._lengths(bases, spaced(betas, lengths, last))
         jumps = self._jumps(peaks)
         states, ancestors, missed = self._drawn(jumps)
+        if samples is not None:
+            states, ancestors = samples[0], samples[1][:, np.newaxis]
+            missed = pool.missed_mass(states)
         bound = pool.lower_bound()
         ends = tf.concat([ends, *pool.states], 0)
         bound = np.maximum(bound, log_mass_of_visited(self.potentials, ends))

@@ -94,7 +94,7 @@ def fit_each(
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
         history = rbm.fit(
-            **training.for_fit(batch_size, key.read),
+            **training.for_fit(batch_size, key.read, rbm.visible.takes_means),
             validation_data=validation and validation.fixed(),
             epochs=count,
             callbacks=[*lists[index], key, *last],
@@ -189,13 +189,21 @@ class Features(NamedTuple):
         encoded = ((self.units.encode(part), w) for part, w in drawn)
         return mean, rows.moments(encoded)[1]
 
-    def for_fit(self, batch_size, key):
-        """Returns arguments for `RBM.fit`; `key` returns a number for the epoch."""
+    def for_fit(self, batch_size, key, takes_means):
+        """Returns arguments for `RBM.fit`.
+
+        Args:
+            batch_size: int or `None`, for arrays.
+            key: function that returns a number for the epoch.
+            takes_means: bool, whether each step draws states of means by itself.
+        """
         batches = self.data
         is_array = rows.is_array(batches)
+        arrays = {"sample_weight": self.weights, "batch_size": batch_size}
         if self.units is None:
-            arrays = {"sample_weight": self.weights, "batch_size": batch_size}
             return {"x": batches} | (arrays if is_array else {})
+        if is_array and takes_means:
+            return {"x": rows.map_rows(self.units.mean, batches).numpy()} | arrays
         if is_array:
             parts = rows.as_batch(batches, sample_weight=self.weights)
             options = {"seed": 0, "iterations": key}

@@ -18,6 +18,8 @@ from keras_rbm.rules.learning_rule import LearningRule
 _SECONDS = 0.1
 #: Roughly what a step costs: seconds, and for each multiplication of its products.
 _STEP, _PRODUCT = 2e-5, 1e-10
+#: Steps times the root of the number of weights from which compiling pays off.
+_COMPILED = 3e5
 #: An iteration of an approximate inference costs as much as this many sweeps.
 _ITERATION = 10
 #: Most memory for the batches of a program, and for data on a device, in bytes.
@@ -213,6 +215,17 @@ def steps_of_a_moment(model, batch_size, num_steps, batch_bytes):
     seconds = rule.inner_steps * (_STEP + _PRODUCT * products)
     most = min(_SECONDS / seconds, num_steps, _MOST_BYTES / batch_bytes)
     return 2 ** max(0, math.ceil(math.log2(most)))
+
+
+def pays_off(model, steps):
+    """Returns whether so many steps take longer than to compile them would.
+
+    XLA takes some seconds, and saves a third to a half of each step. Measured on a CPU
+    it pays off from 3,300 steps of `RBM(64)` on 64 columns, of 12,000 weights of a CRBM
+    from 3,000, of `RBM(200)` on 784 columns from 850, of `RBM(500)` from 500.
+    """
+    weights = sum(math.prod(each.shape) for each in model.trainable_variables)
+    return model.rule.inner_steps * steps * math.sqrt(weights) >= _COMPILED
 
 
 def looks_at_batches(callback):

@@ -92,6 +92,18 @@ def test_weights_that_were_set_after_training_are_searched(searches, scale):
     assert z.lower <= truth <= z.upper and len(searches) == 1
 
 
+def test_states_annealed_back_are_those_of_the_ladder(searches):
+    rbm = trained()
+    rbm.log_partition("bidirectional", num_chains=300)
+    states, ancestors = searches[0][2]
+    own = rbm.rule.ladder(rbm._base_natural(rbm.potentials())).chains
+    assert states.shape == (300, 8) and len(set(ancestors)) == len(own)
+    rbm.kernel.assign(2.0 * rbm.kernel)
+    rbm.visible_bias.assign(3.0 * rbm.visible_bias)
+    z, truth = rbm.log_partition("bidirectional"), rbm.log_partition("exact").value
+    assert searches[1][2] is None and z.lower <= truth <= z.upper
+
+
 @pytest.mark.filterwarnings("ignore:log_partition:UserWarning")
 def test_few_chains_are_searched(searches):
     z = trained().log_partition(num_chains=5)
