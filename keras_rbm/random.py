@@ -96,7 +96,7 @@ def _counter(first, kind, numbers=_EACH):
 
 def _integers(shape, seed, counter):
     """Returns int32 numbers, uniform over all int32 values."""
-    key = tf.bitcast(as_seed(seed), tf.uint64)[tf.newaxis]
+    key = tf.reshape(tf.bitcast(as_seed(seed), tf.uint64), [1])
     return tf.raw_ops.StatelessRandomUniformFullIntV2(
         shape=shape, key=key, counter=counter, alg=_PHILOX, dtype=tf.int32
     )

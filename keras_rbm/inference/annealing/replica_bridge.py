@@ -129,7 +129,9 @@ def moved_ladder(potentials, ladder, options):
     path, seed = ladder.path(potentials), options.seed_of("tempering")
     states = ladder.states(options.num_chains)
     chains = start_replicas(path, ladder.betas, states)
-    chains = moved_replicas(path, chains, random.fold_in(seed, -1), _BEFORE)
+    # By the program that also counts: another would have to be traced, too.
+    steps, own = tf.constant(_BEFORE), random.fold_in(seed, -1)
+    *_, chains = _gains_of_neighbors(path, chains, steps, own)
     energies = [
         tf.cast(potentials.free_energy(states), tf.float64)
         for states in (ladder.chains, chains.visible[-1])
