@@ -64,6 +64,7 @@ from keras_rbm.models.training.progress import (
     Progress,
     check_rate_is_free,
     extended,
+    updates_of,
 )
 from keras_rbm.models.with_inference import check_prediction
 from keras_rbm.regularizers import L1BlockPrior, NormalPrior
@@ -180,10 +181,10 @@ class BoltzmannMachine(keras.Model):
                 do not depend on it.
             jit_compile: bool or `"auto"`, whether XLA compiles the steps: a third to a
                 half faster, also on a CPU, after some seconds at the start. `"auto"`
-                does so if the steps ahead of a `fit` pay for it (of a pipeline if their
-                number is not known), unless the model runs eagerly, under a
-                distribution strategy, or with belief propagation, which compiles
-                itself. Weights differ by rounding.
+                does so if the steps ahead of a `fit`, and those before it, pay for that
+                (of a pipeline if their number is not known), unless the model runs
+                eagerly, under a distribution strategy, or with belief propagation,
+                which compiles itself. Weights differ by rounding.
 
         Raises:
             ValueError: if the rule is unknown, does not fit the model, or belongs to
@@ -251,7 +252,7 @@ class BoltzmannMachine(keras.Model):
         return not eager and not compiles_itself
 
     def _choose_jit(self, steps):
-        """Leaves XLA off in a `fit` of so many steps, if they do not pay for it."""
+        """Leaves XLA off as long as so many steps, of all `fit`s, do not pay for it."""
         is_compiled = self.jit_compile and self.train_function is not None
         if is_compiled or not is_auto(self._requested_jit):
             return
@@ -478,7 +479,7 @@ class BoltzmannMachine(keras.Model):
         if steps is None and is_all:
             steps = math.ceil(len(data.x) / (batch_size or 32))
         if steps is not None:
-            self._choose_jit(epochs * steps)
+            self._choose_jit(epochs * steps + updates_of(self.optimizer))
         self.make_train_function()
         try:
             many, own_steps = self._many_steps, kwargs.get("steps_per_epoch")

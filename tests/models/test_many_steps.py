@@ -8,6 +8,7 @@ from same import assert_same
 from small_models import binary, compiled, fitted, quick, slow
 
 import keras_rbm as kr
+from keras_rbm.inference import traces
 from keras_rbm.models.training.many_steps import looks_at_batches
 
 ROWS = binary(75)
@@ -192,3 +193,22 @@ class OwnFunction(kr.RBM):
 def test_a_subclass_with_a_step_of_its_own(cls):
     model = fitted(rbm(cls=cls), ROWS, batch_size=10)
     assert int(model.optimizer.iterations) == 8
+
+
+def test_xla_compiles_where_the_steps_pay_for_it(monkeypatch):
+    """Those of all fits: the second begins with XLA, and the third goes on with it."""
+    monkeypatch.setattr(traces, "compiles", True)
+    made = compiled(kr.RBM(9, seed=0)), compiled(kr.RBM(9, seed=0), jit_compile=True)
+    wanted = []
+    for model in made:
+        model.build((None, 25))
+        assert model.jit_compile  # of `train_on_batch`
+        for steps in (1_000, 10_000, 100_000, 1_000):
+            model._choose_jit(steps)
+            model.make_train_function()
+            wanted.append(model.jit_compile)
+    assert wanted == [False, False, True, True] + 4 * [True]
+    deep = compiled(kr.RBM(9, seed=0), rule=kr.rules.SDCP(inner_steps=20))
+    deep.build((None, 25))
+    deep._choose_jit(10_000)
+    assert deep.jit_compile
