@@ -119,7 +119,8 @@ def is_quick(potentials):
         return False
     side = min(sizes, key=sizes.get)
     layers = {"visible": potentials.hidden, "hidden": potentials.visible}
-    return sizes[side] + math.log2(layers[side].num_rows) <= _QUICK
+    most = min(MAX_UNITS, _QUICK - math.log2(layers[side].num_rows))
+    return sizes[side] <= most
 
 
 def has_few_states(units):

@@ -74,9 +74,9 @@ def _by_chains(potentials, names, options, ladder):
     if "tempering" in names:
         check_single(potentials)
     moved = ladder and moved_ladder(potentials, ladder, options)
-    if moved and {None, "tempering"} & names.keys():
+    if moved:
         of_ladder = from_ladder(potentials, ladder, moved, options)
-    if of_ladder is not None:
+    if of_ladder is not None and {None, "tempering"} & names.keys():
         most = _WIDE if options.precision is None else 1.0
         known = {"tempering"} | ({None} if options.excess(of_ladder) <= most else set())
         estimates = dict.fromkeys(known & names.keys(), of_ladder)
@@ -84,7 +84,7 @@ def _by_chains(potentials, names, options, ladder):
     if not rest:
         return estimates
     samples = None
-    if moved:
+    if of_ladder is not None:  # else its shares of modes are those of its start
         samples = moved.visible[-1], np.arange(options.num_chains) % ladder.num_chains
     start = find_start(potentials, options, samples)
     if rest.pop("tempering", None):

@@ -64,7 +64,6 @@ from keras_rbm.models.training.progress import (
     Progress,
     check_rate_is_free,
     extended,
-    updates_of,
 )
 from keras_rbm.models.with_inference import check_prediction
 from keras_rbm.regularizers import L1BlockPrior, NormalPrior
@@ -251,13 +250,13 @@ class BoltzmannMachine(keras.Model):
         eager = run_eagerly or distributed or not self.supports_jit
         return not eager and not compiles_itself
 
-    def _choose_jit(self, steps):
-        """Leaves XLA off as long as so many steps, of all `fit`s, do not pay for it."""
+    def _choose_jit(self, ahead):
+        """Leaves XLA off as long as steps `ahead`, and before, do not pay for it."""
         is_compiled = self.jit_compile and self.train_function is not None
         if is_compiled or not is_auto(self._requested_jit):
             return
         wanted = self._wants_jit("auto", self.rule, self.run_eagerly)
-        wanted = wanted and pays_off(self, steps)
+        wanted = wanted and pays_off(self, ahead)
         if wanted != self.jit_compile:
             self.jit_compile, self.train_function = wanted, None
 
@@ -478,8 +477,8 @@ class BoltzmannMachine(keras.Model):
         steps = kwargs.get("steps_per_epoch")
         if steps is None and is_all:
             steps = math.ceil(len(data.x) / (batch_size or 32))
-        if steps is not None:
-            self._choose_jit(epochs * steps + updates_of(self.optimizer))
+        ahead = math.inf if steps is None else (epochs - initial_epoch) * steps
+        self._choose_jit(ahead)
         self.make_train_function()
         try:
             many, own_steps = self._many_steps, kwargs.get("steps_per_epoch")

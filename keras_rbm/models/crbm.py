@@ -103,11 +103,12 @@ class CRBM(WithInference, WithBackbone):
             of 0.55; the first `fit` that sets `visible_kernel` chooses it between 0.15
             and 2 (for real numbers between 0.01 and 4,096), by folds of the rows that
             are held out of such regressions, if there are at least 50. The kernels of
-            the hidden units have one of deviation 3: at a narrower one they stay 0. For
-            real numbers, in 50 to 2,500 rows of an array, a short fit first tries
-            whether they help: unless the last fifth, held out, is predicted better than
-            by the ridge regressions, by a standard error, the model stays at these, and
-            the deviation is 0.05, with a warning. Features should be about as large as
+            the hidden units have one of deviation 8 / sqrt(V), at most 3: at a much
+            narrower one they stay 0. For real numbers, in 50 to 2,500 rows of an array,
+            a short fit first tries whether they help: unless the last fifth, held out,
+            is predicted better than by the ridge regressions, by a standard error, the
+            model stays at these, and the deviation is 0.05, with a warning. Features
+            should be about as large as
             standardized ones.
         missing: what NaN in v stands for, as for `RBM`: `None` (an error) or
             `"latent"`, a state that is there, but not known.

@@ -306,8 +306,8 @@ class DBM(WithInference, GenerativeModel):
         Args:
             x: array (B, V).
             log_partition: `LogPartition` or a number, from `log_partition`, or the
-                name of a method to compute it with (`"exact"`, by default `"ais"`,
-                with which the bound is optimistic).
+                name of a method to compute it with, by default that of
+                `log_partition` (by `"ais"` the bound is optimistic).
 
         Returns:
             tensor (B,), nats, float64. The error of log Z is common to all examples.

@@ -353,8 +353,8 @@ class DBN(keras.Model):
 
         Args:
             x: array (B, V).
-            log_partition: of the top RBM, as in `RBM.log_likelihood`; by default by
-                annealed importance sampling, with which the bound is optimistic.
+            log_partition: of the top RBM, as in `RBM.log_likelihood` (by annealed
+                importance sampling the bound is optimistic).
             num_samples: int ≥ 1, samples of the way up for each example.
             seed: int.
 

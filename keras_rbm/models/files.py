@@ -182,9 +182,10 @@ def written_whole(filepath, suffix=None, method=None, overwrite=True):
 
 def _remove_left(place):
     """Removes what writing to a place has left beside it when it was killed."""
-    for left in place.parent.glob(f".{'?' * 8}-{glob.escape(place.name)}"):
-        if time.time() - left.stat().st_mtime > _LEFT:  # else it may be at work
-            _remove(left)
+    for left in place.parent.glob(f".{'[0-9a-f]' * 8}-{glob.escape(place.name)}"):
+        with contextlib.suppress(OSError):  # another process may have renamed it
+            if time.time() - left.stat().st_mtime > _LEFT:  # else it may be at work
+                _remove(left)
 
 
 def _replace(beside, place):

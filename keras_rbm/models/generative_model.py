@@ -348,7 +348,8 @@ class GenerativeModel(BoltzmannMachine):
         options = {"num_chains": num_chains, "precision": precision, "seed": seed}
         if observed is not None:
             observed = self._states_with_gaps(observed)
-            return self.gaps.log_partition(self, observed, method, **options)
+            result = self.gaps.log_partition(self, observed, method, **options)
+            return result._replace(fingerprint=fingerprint(self))
         return self._log_partitions([method], **options)[method]
 
     def _log_partitions(self, methods, num_chains=100, precision=None, seed=0):
@@ -371,20 +372,24 @@ class GenerativeModel(BoltzmannMachine):
 
     def _log_likelihood(self, values, log_partition):
         """Returns -F(v) - log Z, (B,), float64; with a bound of F, a bound of it."""
+        if log_partition is None or isinstance(log_partition, str):
+            log_partition = self.log_partition(log_partition)
         value = self._log_partition_value(log_partition)
+        is_estimate = isinstance(log_partition, inference.LogPartition)
         energies = tf.cast(energies_of(self, values), tf.float64)
         if tf.executing_eagerly() and logsumexp(-energies.numpy()) > float(value):
             least = log_mass(self, values, energies)
             if float(value) < least:
+                used = f", and {least:.3f} is used, too low perhaps" * is_estimate
                 warnings.warn(
                     f"Expected log Z of at least {least:.3f}: these rows alone have "
                     f"that mass. Received: log_partition={float(value):.3f}, with "
-                    "which probabilities add up to more than 1. It is too low, and "
-                    f"{least:.3f} is used, which may be too low, too: compute it anew "
-                    "by log_partition('bidirectional', num_chains=1000).",
+                    f"which probabilities add up to more than 1. It is too low{used}: "
+                    "compute it anew by log_partition('bidirectional').",
                     stacklevel=3,
                 )
-                value = tf.constant(least, tf.float64)
+                if is_estimate:
+                    value = tf.constant(least, tf.float64)
         return -energies - value
 
     def _log_partition_value(self, log_partition):

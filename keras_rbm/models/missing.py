@@ -13,14 +13,14 @@ from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.inference.potentials import finite_layers
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.data.row_checks import check_columns, warn_of_no_zeros
-from keras_rbm.models.layer_variables import visible_parameters
+from keras_rbm.models.layer_variables import check_fingerprint, visible_parameters
 from keras_rbm.models.scores import check_method, log_partitions
 from keras_rbm.rules import ContrastiveDivergence, ParallelTempering
 
 #: Rows whose chains run at once.
 _ROWS_AT_ONCE = 1000
 #: Chains of a row of bits or categories, and the error of a mean that is told.
-_CHAINS, _LARGE_ERROR = 4, 0.1
+_CHAINS, _LARGE_ERROR = 4, 0.1  # of the range of a unit's states
 #: Sweeps of the chains of an exported model.
 _EXPORTED_STEPS = 200
 #: Binary hidden units that are enumerated for each row, rather than annealed.
@@ -158,6 +158,9 @@ class Latent:
                 means[few] = missing.sums_over_unknown(potentials, values[few], True)[1]
             rest, errors = np.flatnonzero(~few), np.zeros(len(values))
             chains = _CHAINS if potentials.visible.finite else 1
+            units = potentials.visible
+            spans = np.ptp(units.mean(units.ends), axis=0)
+            spans = np.where(spans > 0.0, spans, 1.0)  # of probabilities
             for rows in np.split(rest, range(_ROWS_AT_ONCE, len(rest), _ROWS_AT_ONCE)):
                 if len(rows):
                     fresh = random.fold_in(random.as_seed(seed), int(rows[0]))
@@ -165,11 +168,12 @@ class Latent:
                     found = means_by_chains(potentials, copies, base, steps, fresh)
                     found = np.reshape(found, (chains, len(rows), -1))
                     means[rows] = found.mean(0)
-                    errors[rows] = found.std(0).max(-1) / math.sqrt(_CHAINS - 1)
+                    spread = (found.std(0) / spans).max(-1)
+                    errors[rows] = spread / math.sqrt(_CHAINS - 1)
         if errors.max(initial=0.0) > _LARGE_ERROR:
             warnings.warn(
                 f"Means of {np.sum(errors > _LARGE_ERROR)} of {len(values)} rows are "
-                f"uncertain, by up to {errors.max():.2f}: {_CHAINS} chains differ, and "
+                f"uncertain, by up to {errors.max():.0%}: {_CHAINS} chains differ, and "
                 f"have not forgotten where they started. Use steps={10 * steps}.",
                 stacklevel=3,
             )
@@ -249,6 +253,7 @@ class Absent(Latent):
     def log_likelihood(self, model, values, log_partition):
         if log_partition is None or isinstance(log_partition, str):
             log_partition = self.log_partition(model, values, log_partition)
+        check_fingerprint(model, log_partition)
         value = getattr(log_partition, "value", log_partition)
         value = tf.cast(value, tf.float64)
         if value.shape.rank != 1 or len(value) != len(values):

@@ -268,7 +268,9 @@ class RBM(GenerativeModel):
                 `log_partition(observed=x)`.
 
         Returns:
-            tensor (B,), nats, float64. The error of log Z is common to all examples.
+            tensor (B,), nats, float64. The error of log Z is common to all examples. If
+            these rows alone have more mass than an estimate of Z, a warning says so,
+            and theirs takes its place; a number is used as it is.
         """
         values = self._visible_states(x, "log_likelihood")
         if self.gaps.has_gaps and not all_known(values):
@@ -298,7 +300,8 @@ class RBM(GenerativeModel):
                 rule `ParallelTempering` goes on from where training has left it, or
                 there are 11, equally spaced.
             initial_visible: array (num_samples, V) to start from; by default drawn
-                from the base rate, or the states of the rule's ladder. If some of it is
+                from the base rate, for tempering the states of the rule's ladder, or
+                of a search for the model's mass. If some of it is
                 NaN, all that is not keeps its value, and the rest is drawn given it
                 (completion).
             seed: int; by default drawn from the model's generator.

@@ -58,11 +58,13 @@ def test_what_a_killed_process_has_left_is_removed(tmp_path):
     """But not what another may still write, or other files."""
     path = tmp_path / "model.keras"
     names = [".0123abcd-model.keras", ".89abcdef-model.keras", ".01234567-a.keras"]
+    names += [".snapshot-model.keras"]
     for name in names:
         (tmp_path / name).touch()
     hours_ago = time.time() - 7200.0
     os.utime(tmp_path / names[0], (hours_ago, hours_ago))
-    os.utime(tmp_path / names[2], (hours_ago, hours_ago))
+    for name in names[2:]:
+        os.utime(tmp_path / name, (hours_ago, hours_ago))
     fitted().save(path)
     assert sorted(names_in(tmp_path)) == sorted([*names[1:], path.name])
 

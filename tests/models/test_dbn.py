@@ -143,6 +143,19 @@ def test_steps_on_arrays_draw_states_from_means():
     np.testing.assert_allclose(*rows, rtol=1e-5)
 
 
+def test_layers_of_several_kinds_learn_from_states():
+    unit = units.Joined([("bernoulli", 3), ("spin", 2)])
+    dbn = DBN([RBM(5, hidden=unit, seed=0), RBM(3, visible=unit, seed=1)])
+    fitted(compiled(dbn, "sgd", rule="cd"), DATA, batch_size=10)
+
+
+def test_metrics_are_of_states():
+    dbn = compiled(DBN([5, 4], seed=0), "sgd", rule="cd", metrics=["mse"])
+    histories = dbn.pretrain(DATA, epochs=2, validation_data=DATA, verbose=0)
+    history = histories[1].history
+    np.testing.assert_allclose(history["mse"], history["val_mse"], atol=0.1)
+
+
 @pytest.mark.slow
 def test_a_cut_script_goes_on_where_it_was(tmp_path):
     class Cut(keras.callbacks.Callback):

@@ -208,7 +208,10 @@ def test_xla_compiles_where_the_steps_pay_for_it(monkeypatch):
             model.make_train_function()
             wanted.append(model.jit_compile)
     assert wanted == [False, False, True, True] + 4 * [True]
-    deep = compiled(kr.RBM(9, seed=0), rule=kr.rules.SDCP(inner_steps=20))
-    deep.build((None, 25))
-    deep._choose_jit(10_000)
-    assert deep.jit_compile
+    for options in ({"rule": kr.rules.SDCP(inner_steps=20)}, {}):
+        deep = compiled(kr.RBM(9, seed=0), **options)
+        deep.build((None, 25))
+        if not options:
+            deep.optimizer.iterations.assign(10**6)  # taken before
+        deep._choose_jit(10_000)
+        assert deep.jit_compile

@@ -62,7 +62,11 @@ def test_likelihoods_of_more_than_all_probability_are_told():
         rbm.log_likelihood(BITS, z)
         rbm.log_likelihood(np.repeat(BITS, 3, 0), z)
     many = scipy.sparse.csr_matrix(np.eye(5000, 5, dtype="float32"))
-    for rows, low in ((BITS, float(z.value) - 0.1), (many, 1.0)):  # not dense at once
+    with pytest.warns(UserWarning, match="add up to more than 1"):
+        own = rbm.log_likelihood(BITS, 1.0)  # a number is the user's
+    np.testing.assert_allclose(own, rbm.log_likelihood(BITS, z) + z.value - 1.0)
+    of_five = z._replace(value=float(z.value) - 0.1)
+    for rows, low in ((BITS, of_five), (many, z._replace(value=1.0))):
         with pytest.warns(UserWarning, match="add up to more than 1"):
             scores = rbm.log_likelihood(rows, low)
         _, first = np.unique(rows.toarray() if rows is many else rows, True, axis=0)

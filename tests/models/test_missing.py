@@ -123,6 +123,10 @@ def test_marginals_of_chains_that_differ_are_told():
         warnings.simplefilter("error")
         rbm.kernel.assign(np.ones((14, 1)))
         rbm.marginals(rows)
+        unit = units.Binomial(255)
+        counts = kr.RBM(5, visible=unit, num_visible=6, missing="latent", seed=0)
+        counts.kernel.assign(np.random.default_rng(0).normal(0.0, 0.02, (6, 5)))
+        counts.marginals(rows[:, :6], steps=50)
 
 
 def test_label_beside_numbers_is_summed_over():

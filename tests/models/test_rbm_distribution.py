@@ -1,5 +1,6 @@
 """An RBM as a distribution of TensorFlow Probability."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -52,9 +53,27 @@ def test_log_z_of_other_weights_is_refused():
     x = np.ones((32, 2), np.float32)
     z = crbm.log_partition(x, "exact")
     crbm.log_likelihood(x, STATES, z)
-    crbm.visible_bias.assign_add(np.ones(5))
+    crbm.hidden_kernel.assign_add(np.ones((2, 3)))
     with pytest.raises(ValueError, match="Call log_partition"):
         crbm.log_likelihood(x, STATES, z)
+
+
+def test_log_z_of_the_same_weights_is_taken(tmp_path):
+    half = kr.RBM(3, num_visible=5, dtype="mixed_bfloat16", seed=0)
+    rbm = made()
+    half.set_weights(rbm.get_weights())
+    rbm.log_likelihood(STATES, half.log_partition("exact"))
+    rbm.save(tmp_path / "rbm.keras")
+    keras.saving.load_model(tmp_path / "rbm.keras").log_likelihood(
+        STATES, rbm.log_partition("exact")
+    )
+    absent = randomized(kr.RBM(3, num_visible=5, missing="absent", seed=0))
+    rows = np.where(np.arange(5) == 2, np.nan, STATES).astype("float32")
+    z = absent.log_partition(observed=rows)
+    absent.log_likelihood(rows, z)
+    absent.hidden_bias.assign_add(np.ones(3))
+    with pytest.raises(ValueError, match="of other weights"):
+        absent.log_likelihood(rows, z)
 
 
 def test_rows_with_gaps_and_means():

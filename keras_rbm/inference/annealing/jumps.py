@@ -27,6 +27,60 @@ _ALL, _ANY = 0.1, 0.2
 _NOISE = 4
 
 
+class Groups(NamedTuple):
+    """Groups of units: clusters of their dendrogram (average linkage).
+
+    Units are near if their absolute weights have a large cosine. A cluster is drawn in
+    proportion to the square of how long it lasts, from the height at which it forms to
+    that at which it joins another: a part that hardly depends on the rest lasts long.
+    All clusters have some chance, and a tenth of the draws are all units.
+
+    Attributes:
+        clusters: bool tensor (2 H - 1, H).
+        numbers: int tensor (8 H,), those of clusters that are drawn with equal chances.
+    """
+
+    clusters: tf.Tensor
+    numbers: tf.Tensor
+
+    @classmethod
+    def of(cls, potentials):
+        """Returns groups of hidden units; of visible ones if those are not finite."""
+        from scipy.cluster.hierarchy import linkage
+
+        if not potentials.hidden.finite:
+            potentials = potentials.transpose()
+        units = potentials.num_hidden
+        weights = tf.math.unsorted_segment_sum(
+            tf.abs(tf.cast(tf.transpose(potentials.kernel), tf.float32)),
+            tf.constant(potentials.hidden.unit_of_row),
+            units,
+        )
+        weights = tf.math.l2_normalize(weights, 1).numpy()
+        clusters = [*np.eye(units, dtype=bool)]
+        if units == 1:
+            return cls(tf.constant(clusters), tf.zeros(1, tf.int32))
+        apart = np.maximum(1.0 - weights @ weights.T, 0.0)
+        merges = linkage(apart[np.triu_indices(units, 1)], "average")
+        heights = np.append(np.zeros(units), merges[:, 2])
+        lasting = np.zeros(2 * units - 1)
+        for one, other, height, _ in merges:
+            pair = [int(one), int(other)]
+            clusters.append(clusters[pair[0]] | clusters[pair[1]])
+            lasting[pair] = height - heights[pair]
+        shares = np.square(lasting[:-1])
+        shares += _ANY * shares.mean() + 1e-30
+        shares = np.append((1.0 - _ALL) * shares / shares.sum(), _ALL)
+        shares, half = (tf.constant(x, tf.float64) for x in ([np.log(shares)], [0.5]))
+        numbers = systematic_rows(shares, _GROUPS_PER_UNIT * units, half)[0]
+        return cls(tf.constant(np.array(clusters)), numbers)
+
+    def drawn(self, share):
+        """Returns groups (rows, H) for numbers (rows,) uniform between 0 and 1."""
+        number = _number(share, tf.shape(self.numbers)[0])
+        return tf.gather(self.clusters, tf.gather(self.numbers, number))
+
+
 class Jumps(NamedTuple):
     """Jumps of one layer between known states of B models.
 
@@ -37,14 +91,14 @@ class Jumps(NamedTuple):
 
     Attributes:
         known: tensor (K, B, H), states.
-        groups: bool tensor (G, H), drawn with equal chances.
+        groups: `Groups`.
     """
 
     known: tf.Tensor
-    groups: tf.Tensor
+    groups: Groups
 
     @classmethod
-    def between(cls, potentials, visible):
+    def between(cls, potentials, visible, groups=None):
         """Returns jumps between states that visible ones lead to, going uphill.
 
         They are jumps of the hidden layer, or of the visible one if the hidden layer is
@@ -55,6 +109,7 @@ class Jumps(NamedTuple):
             visible: tensor (K · B, V), states. They must not depend on which states
                 the chains begin in: chains that are alone in a mode, and know of it
                 only by their own states, would leave it too often.
+            groups: `Groups.of` the potentials, if they are known.
         """
         layers = finite_layers(potentials)
         if not layers:
@@ -64,11 +119,8 @@ class Jumps(NamedTuple):
         states, _ = uphill(models, visible)
         if "hidden" in layers:
             states = models.hidden.mode(models.hidden_natural(states))
-        else:
-            potentials = potentials.transpose()
-        groups = groups_of_units(potentials)
         known = tf.reshape(states, (-1, batch, states.shape[1]))
-        return cls(known, tf.constant(groups))
+        return cls(known, groups or Groups.of(potentials))
 
     @staticmethod
     def noise(shape, rows, seed):
@@ -84,7 +136,7 @@ class Jumps(NamedTuple):
             tf.gather(known, _number(share, count) * batch + model)
             for share in (noise[0], noise[1])
         )
-        group = tf.gather(self.groups, _number(noise[2], tf.shape(self.groups)[0]))
+        group = self.groups.drawn(noise[2])
         new = tf.where(states == one, other, tf.where(states == other, one, states))
         return tf.ensure_shape(tf.where(group, new, states), states.shape)
 
@@ -98,45 +150,6 @@ def _number(share, count):
     """Returns numbers below a count, for shares between 0 and 1."""
     number = tf.cast(share * tf.cast(count, share.dtype), tf.int32)
     return tf.minimum(number, count - 1)
-
-
-def groups_of_units(potentials):
-    """Returns groups of hidden units, a bool array (G, H).
-
-    Units are near if their absolute weights have a large cosine, and the groups are
-    clusters of the units' dendrogram (average linkage). One is there as often as it
-    lasts, from the height at which it forms to that at which it joins another: a part
-    that hardly depends on the rest lasts long. All clusters have some chance, and a
-    quarter are all units.
-    """
-    from scipy.cluster.hierarchy import linkage
-
-    units = potentials.num_hidden
-    weights = tf.math.unsorted_segment_sum(
-        tf.abs(tf.cast(tf.transpose(potentials.kernel), tf.float32)),
-        tf.constant(potentials.hidden.unit_of_row),
-        units,
-    )
-    weights = tf.math.l2_normalize(weights, 1).numpy()
-    clusters = [*np.eye(units, dtype=bool)]
-    if units == 1:
-        return np.array(clusters)
-    apart = np.maximum(1.0 - weights @ weights.T, 0.0)
-    merges = linkage(apart[np.triu_indices(units, 1)], "average")
-    heights = np.append(np.zeros(units), merges[:, 2])
-    lasting = np.zeros(2 * units - 1)
-    for one, other, height, _ in merges:
-        pair = [int(one), int(other)]
-        clusters.append(clusters[pair[0]] | clusters[pair[1]])
-        lasting[pair] = height - heights[pair]
-    lasting = np.square(lasting[:-1])
-    shares = lasting + _ANY * lasting.mean() + 1e-30
-    shares = np.append((1.0 - _ALL) * shares / shares.sum(), _ALL)
-    count = _GROUPS_PER_UNIT * units
-    rows = systematic_rows(
-        tf.constant(np.log(shares)[np.newaxis]), count, tf.constant([0.5], tf.float64)
-    )
-    return np.array(clusters)[rows.numpy()[0]]
 
 
 def jumped(potentials, visible, jumps, rounds, snapshots, seed):

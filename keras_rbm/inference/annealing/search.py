@@ -133,7 +133,7 @@ class _Search:
         self.width = potentials.visible.num_rows
         self.first = tf.zeros(self.width) if self.base is None else self.base
         seed = options.seed_of("start")
-        self.path_jumps, self.needs_jumps = None, False
+        self.groups, self.path_jumps, self.needs_jumps = None, None, False
         self._seeds = (random.fold_in(seed, number) for number in itertools.count())
 
     def start(self, samples):
@@ -239,7 +239,9 @@ class _Search:
         """Returns `Jumps` between near-samples and peaks, or `None`."""
         others, _ = self.pool.draw(self.count, next(self._seeds))
         known = tf.concat([others, peaks.others], 0)
-        return Jumps.between(self.potentials, known)
+        jumps = Jumps.between(self.potentials, known, self.groups)
+        self.groups = jumps and jumps.groups
+        return jumps
 
     def _drawn(self, jumps):
         """Returns near-samples (M · B, V), their ancestors, and missed masses.

@@ -14,6 +14,7 @@ from keras_rbm.models.data.batches import TrainingData, in_order
 from keras_rbm.models.training import defaults
 from keras_rbm.models.training.progress import EpochKey, extended
 from keras_rbm.rules import Learner
+from keras_rbm.units.bernoulli import are_binary
 
 _ROWS_AT_ONCE = 1000
 
@@ -94,7 +95,7 @@ def fit_each(
             print(f"RBM {index + 1} of {len(rbms)}: {rbm.name}")
         key = EpochKey()
         history = rbm.fit(
-            **training.for_fit(batch_size, key.read, rbm.visible.takes_means),
+            **training.for_fit(batch_size, key.read, _draws_states(rbm)),
             validation_data=validation and validation.fixed(),
             epochs=count,
             callbacks=[*lists[index], key, *last],
@@ -127,6 +128,11 @@ def one_each(value, name, count):
             f"{name} with {len(value)} values."
         )
     return list(value)
+
+
+def _draws_states(rbm):
+    """Returns whether steps draw states of means, and no metric would see these."""
+    return are_binary(rbm.visible) and not rbm._reports_predictions
 
 
 class Features(NamedTuple):
@@ -189,20 +195,20 @@ class Features(NamedTuple):
         encoded = ((self.units.encode(part), w) for part, w in drawn)
         return mean, rows.moments(encoded)[1]
 
-    def for_fit(self, batch_size, key, takes_means):
+    def for_fit(self, batch_size, key, draws_states):
         """Returns arguments for `RBM.fit`.
 
         Args:
             batch_size: int or `None`, for arrays.
             key: function that returns a number for the epoch.
-            takes_means: bool, whether each step draws states of means by itself.
+            draws_states: bool, whether steps draw states of means by themselves.
         """
         batches = self.data
         is_array = rows.is_array(batches)
         arrays = {"sample_weight": self.weights, "batch_size": batch_size}
         if self.units is None:
             return {"x": batches} | (arrays if is_array else {})
-        if is_array and takes_means:
+        if is_array and draws_states:
             return {"x": rows.map_rows(self.units.mean, batches).numpy()} | arrays
         if is_array:
             parts = rows.as_batch(batches, sample_weight=self.weights)

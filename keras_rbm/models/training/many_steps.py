@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_rbm.datasets.in_memory import SparseRows, gather, hold_in_memory, map_present
 from keras_rbm.datasets.keyed import shuffled_rows
 from keras_rbm.models.training.defaults import is_auto
+from keras_rbm.models.training.progress import updates_of
 from keras_rbm.models.training.shared_programs import program_for
 from keras_rbm.rules.learning_rule import LearningRule
 
@@ -217,15 +218,18 @@ def steps_of_a_moment(model, batch_size, num_steps, batch_bytes):
     return 2 ** max(0, math.ceil(math.log2(most)))
 
 
-def pays_off(model, steps):
-    """Returns whether so many steps take longer than to compile them would.
+def pays_off(model, ahead):
+    """Returns whether a model's steps take longer than to compile them would.
+
+    They are those `ahead`, a number, and those that it has taken before.
 
     XLA takes some seconds, and saves a third to a half of each step. Measured on a CPU
     it pays off from 3,300 steps of `RBM(64)` on 64 columns, of 12,000 weights of a CRBM
     from 3,000, of `RBM(200)` on 784 columns from 850, of `RBM(500)` from 500.
     """
+    updates = updates_of(model.optimizer) + model.rule.inner_steps * ahead
     weights = sum(math.prod(each.shape) for each in model.trainable_variables)
-    return model.rule.inner_steps * steps * math.sqrt(weights) >= _COMPILED
+    return updates * math.sqrt(weights) >= _COMPILED
 
 
 def looks_at_batches(callback):

@@ -12,7 +12,7 @@ from brute_force import (
 from keras_rbm import inference, random
 from keras_rbm.inference import Potentials
 from keras_rbm.inference.annealing.chains import anneal_forward
-from keras_rbm.inference.annealing.jumps import Jumps, groups_of_units, jumped
+from keras_rbm.inference.annealing.jumps import Groups, Jumps, jumped
 from keras_rbm.inference.annealing.path import temperatures
 
 SEED = random.as_seed(0)
@@ -102,18 +102,23 @@ def test_other_units():
     assert Jumps.between(gaussian, tf.ones((5, 3))) is None
 
 
+def groups_of(kernel):
+    """Returns 999 groups of hidden units, a bool array."""
+    model = Potentials(kernel, *(np.zeros(size) for size in kernel.shape))
+    return Groups.of(model).drawn(tf.linspace(0.0, 1.0, 999)).numpy()
+
+
 def test_groups_are_parts():
     """Three parts whose units share their columns, and all units."""
     kernel = np.kron(np.eye(3), np.ones((6, 4)))
     kernel *= np.random.default_rng(0).choice([-2.0, 1.5], kernel.shape)
-    groups = groups_of_units(Potentials(kernel, [0.0] * 18, [0.0] * 12))
+    groups = groups_of(kernel)
     sizes = groups.sum(1)
     parts = groups.reshape(-1, 3, 4).all(2)[sizes == 4]
     assert (parts.sum(1) == 1).all() and (parts.mean(0) > 0.2).all()
     assert len(parts) > 0.4 * len(groups)
     assert 0.05 < np.mean(sizes == 12) < 0.2
-    alone = groups_of_units(Potentials(kernel[:, :1], [0.0] * 18, [0.0]))
-    np.testing.assert_array_equal(alone, True)
+    np.testing.assert_array_equal(groups_of(kernel[:, :1]), True)
 
 
 @pytest.mark.parametrize("betas", [3, 20])

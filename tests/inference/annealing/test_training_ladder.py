@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from brute_force import binary_states, random_potentials
 
 import keras_rbm
 from keras_rbm import inference
 from keras_rbm.inference import log_partition
 from keras_rbm.inference.annealing import options
+from keras_rbm.inference.annealing.path import Ladder
 from keras_rbm.inference.exact import is_quick
 from keras_rbm.units import Gaussian
 
@@ -31,12 +33,20 @@ def test_a_small_model_is_enumerated():
     for total in (rbm.log_likelihood(states), rbm.distribution().log_prob(states)):
         np.testing.assert_allclose(np.exp(total).sum(), 1.0, rtol=1e-5)
     # As long as it takes about a second.
-    sizes = [(30, 20), (500, 17), (500, 18), (10_000, 13), (25, 25), (9, 300_000)]
+    sizes = [
+        (30, 20),
+        (500, 17),
+        (500, 18),
+        (10_000, 13),
+        (25, 25),
+        (9, 300_000),
+        (1, 26),
+    ]
     models = [
         inference.Potentials(np.zeros(size), np.zeros(size[0]), np.zeros(size[1]))
         for size in sizes
     ]
-    assert [*map(is_quick, models)] == [True, True, False, True, False, False]
+    assert [*map(is_quick, models)] == [True, True, False, True, False, False, True]
 
 
 def trained(visible="bernoulli", epochs=8):
@@ -102,6 +112,24 @@ def test_states_annealed_back_are_those_of_the_ladder(searches):
     rbm.visible_bias.assign(3.0 * rbm.visible_bias)
     z, truth = rbm.log_partition("bidirectional"), rbm.log_partition("exact").value
     assert searches[1][2] is None and z.lower <= truth <= z.upper
+
+
+def test_a_ladder_whose_replicas_do_not_travel_is_no_sample():
+    """Its chains are half in either mode, of which one has a hundredth of the mass."""
+    rng, gain = np.random.default_rng(0), 60 * (np.logaddexp(0, 3) - np.logaddexp(0, 0))
+    kernel = rng.normal(0.0, 0.15, (60, 15))
+    kernel[:, 0] = 3.0
+    biases = np.zeros(60), np.append(-gain - 4.6, np.zeros(14))
+    model = inference.Potentials(kernel, *biases)
+    chains = (rng.random((100, 60)) < np.repeat([0.5, 0.95], 50)[:, np.newaxis]) * 1.0
+    bases = [tf.zeros((2, size)) for size in kernel.shape]
+    states = tf.constant(chains, tf.float32)
+    ladder = Ladder(tf.constant([0.0, 1.0]), *bases, states[tf.newaxis], states)
+    asked = options.Options(100, None, 0, np.zeros(60), states)
+    z = log_partition.log_partitions(model, ["bidirectional"], asked, ladder)
+    truth = float(inference.exact_log_partition(model))
+    assert z["bidirectional"].lower <= truth <= z["bidirectional"].upper
+    assert z["bidirectional"].stderr < 0.05
 
 
 @pytest.mark.filterwarnings("ignore:log_partition:UserWarning")
