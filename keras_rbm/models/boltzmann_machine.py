@@ -222,6 +222,7 @@ class BoltzmannMachine(keras.Model):
         if isinstance(name, str):
             warn_of_rate(name, optimizer)
         self._requested_jit, self._requested_steps = jit_compile, steps_per_execution
+        self._compiles_steps = self.jit_compile
         self._reports_predictions = bool(metrics)
         self.rule = rule
         self.learner = rule.learner = learner
@@ -251,14 +252,17 @@ class BoltzmannMachine(keras.Model):
         return not eager and not compiles_itself
 
     def _choose_jit(self, ahead):
-        """Leaves XLA off as long as steps `ahead`, and before, do not pay for it."""
-        is_compiled = self.jit_compile and self.train_function is not None
-        if is_compiled or not is_auto(self._requested_jit):
+        """Leaves XLA off as long as steps `ahead`, and before, do not pay for it.
+
+        Only in steps: predictions of a model do not depend on how it was trained.
+        """
+        made = self.train_function is not None
+        if not is_auto(self._requested_jit) or (made and self._compiles_steps):
             return
-        wanted = self._wants_jit("auto", self.rule, self.run_eagerly)
-        wanted = wanted and pays_off(self, ahead)
-        if wanted != self.jit_compile:
-            self.jit_compile, self.train_function = wanted, None
+        wanted = self.jit_compile and pays_off(self, ahead)
+        if made and wanted:
+            self.train_function = None
+        self._compiles_steps = wanted
 
     def get_compile_config(self) -> dict[str, Any]:
         config = super().get_compile_config()
@@ -534,8 +538,13 @@ class BoltzmannMachine(keras.Model):
 
     def make_train_function(self, force: bool = False) -> None:
         if force or self.train_function is None:
-            super().make_train_function(force)
-            self._many_steps = ManySteps(self)
+            whole = self.jit_compile
+            self.jit_compile = whole and self._compiles_steps
+            try:
+                super().make_train_function(force)
+                self._many_steps = ManySteps(self)
+            finally:
+                self.jit_compile = whole
             taken = self.guard.read(lambda _: self._many_steps.take(), self, True)
             one = self.guard.read(self.train_function, self, True)
             self.train_function = self._many_steps.train_function(taken, one)

@@ -43,7 +43,8 @@ class ManySteps:
     def __init__(self, model):
         self._model = model
         self._parts: Any = None
-        compiled = True if model.jit_compile else None
+        self._compiled = bool(model.jit_compile)
+        compiled = self._compiled or None
         self._program = tf.function(self._run, autograph=False, jit_compile=compiled)
         self._programs: dict[str, Callable[..., Any]] = {}
 
@@ -169,7 +170,8 @@ class ManySteps:
         key = repr(specs)
         if key not in self._programs:
             count = tf.TensorSpec((), tf.int32)
-            self._programs[key] = program_for(self._model, self._program, specs, count)
+            mode = self._model, self._compiled
+            self._programs[key] = program_for(*mode, self._program, specs, count)
         return self._programs[key]
 
     def _run(self, stack, count):

@@ -30,16 +30,17 @@ _active, _lock = threading.local(), threading.RLock()
 _SET_BY_KERAS = {"build", "loss", "quantize"}
 
 
-def program_for(model, function, *specs):
+def program_for(model, compiled, function, *specs):
     """Returns a callable that does what `function` does for a model.
 
     Args:
         model: a model that has been compiled and built.
+        compiled: bool, whether XLA compiles the function.
         function: `tf.function` that calls the model, and no other.
         specs: nests of `tf.TensorSpec`, one for each argument.
     """
     variables = variables_of(model)
-    key = _key_of(model, variables, specs)
+    key = _key_of(model, compiled, variables, specs)
     if key is None:
         return function
     with _lock:
@@ -68,7 +69,7 @@ def variables_of(model):
     return list({id(each.handle): each for each in kept}.values())
 
 
-def _key_of(model, variables, specs):
+def _key_of(model, compiled, variables, specs):
     """Returns what a program depends on as a str, or `None` if that is not known."""
     if model._reports_predictions or not _is_as_written(model):
         return None
@@ -82,7 +83,7 @@ def _key_of(model, variables, specs):
             for v in model.variables
         ],
         "kinds": [(*each.shape, each.dtype.name) for each in variables],
-        "modes": (bool(model.jit_compile), traces.compiles, repr(specs)),
+        "modes": (compiled, traces.compiles, repr(specs)),
     }
     try:
         with warnings.catch_warnings():
