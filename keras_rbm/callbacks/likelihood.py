@@ -4,8 +4,10 @@ import warnings
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.log_partition import check_method
@@ -194,8 +196,10 @@ class LogLikelihood(keras.callbacks.Callback):
             return
         energies = energies_of(self.model, self.data)
         score = -float(tf.reduce_mean(tf.cast(energies, tf.float64)))
-        least = log_mass(self.model, self.data, energies)
-        log_partition = self._log_partition().at_least(least)
+        log_partition = self._log_partition()
+        if logsumexp(-np.float64(energies)) > float(log_partition.lower):
+            least = log_mass(self.model, self.data, energies)
+            log_partition = log_partition.at_least(least)
         logs[self.name] = score - float(log_partition.value)
         logs[f"{self.name}_lower"] = score - float(log_partition.upper)
         logs[f"{self.name}_upper"] = score - float(log_partition.lower)

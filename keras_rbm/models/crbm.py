@@ -234,7 +234,7 @@ class CRBM(WithInference, WithBackbone):
         kernels.append(("hidden_kernel", (width, hidden), of_features))
         of_hidden = self.kernel_regularizer
         if self._chooses_prior:
-            of_hidden = NormalPrior(hidden_stddev(visible))
+            of_hidden = NormalPrior(hidden_stddev(self.num_visible))
         for name, shape, initializer in kernels:
             direct = name == "visible_kernel"
             regularizer = self.kernel_regularizer if direct else of_hidden

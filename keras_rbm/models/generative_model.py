@@ -380,7 +380,7 @@ class GenerativeModel(BoltzmannMachine):
         if tf.executing_eagerly() and logsumexp(-energies.numpy()) > float(value):
             least = log_mass(self, values, energies)
             if float(value) < least:
-                used = f", and {least:.3f} is used, too low perhaps" * is_estimate
+                used = f", and {least:.3f} is used" if is_estimate else ""
                 warnings.warn(
                     f"Expected log Z of at least {least:.3f}: these rows alone have "
                     f"that mass. Received: log_partition={float(value):.3f}, with "

@@ -159,7 +159,7 @@ class RBMEstimator(
         """
         check_counts(n_iter=self.n_iter)
         X = self._rows(X, np.float32, self._accept_sparse)
-        self._learn(self._new_model(X, self.n_iter), X, self.n_iter)
+        self._learn(self._new_model(X), X, self.n_iter)
         self._gains = gains_over_independent(self.model_, X)
         return self
 
@@ -182,7 +182,7 @@ class RBMEstimator(
         X = self._rows(X, np.float32, self._accept_sparse, reset=first)
         if not first:
             self._check_gaps(X)
-        return self._learn(self._new_model(X, 1) if first else self.model_, X, 1)
+        return self._learn(self._new_model(X) if first else self.model_, X, 1)
 
     def transform(self, X):
         """Computes features, `E[h | v]`, by mean field where v has NaN.
@@ -378,8 +378,8 @@ class RBMEstimator(
                 "Fill them with impute(X), or fit to rows with NaN."
             )
 
-    def _new_model(self, X, epochs):
-        """Returns a compiled model, to be trained for some epochs on data X."""
+    def _new_model(self, X):
+        """Returns a compiled model, to be trained on data X."""
         unit = self.visible
         if isinstance(unit, str) and unit == "auto":
             unit = "bernoulli" if _are_probabilities(X) else "gaussian"

@@ -270,7 +270,7 @@ def test_scaled_data_of_float64():
 )
 def test_units_that_suit_the_data(data, kind):
     """Wine scaled to [0, 1] was taken for probabilities: 0.40 right, not 0.93."""
-    model = brief()._new_model(np.float32(data), 1)
+    model = brief()._new_model(np.float32(data))
     assert type(model.visible).__name__ == kind
 
 
@@ -278,12 +278,12 @@ def test_defaults_are_those_of_compile():
     """It had rates of its own for few epochs, for small batches and for binary data."""
     rbm = keras_rbm.RBM(2, num_visible=8)
     rbm.compile()
-    model = RBMEstimator(2)._new_model(np.eye(8, dtype="float32"), 10)
+    model = RBMEstimator(2)._new_model(np.eye(8, dtype="float32"))
     model.build((None, 8))
     assert type(model.rule) is type(rbm.rule)
     for name in ("beta_1", "learning_rate"):
         one, other = (m.optimizer.get_config()[name] for m in (model, rbm))
         assert one == other
     named = RBMEstimator(2, learning_rate=0.1, optimizer="sgd")
-    model = named._new_model(np.eye(8, dtype="float32"), 30)
+    model = named._new_model(np.eye(8, dtype="float32"))
     assert model.optimizer._learning_rate.initial_learning_rate == 0.1

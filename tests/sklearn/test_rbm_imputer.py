@@ -114,7 +114,7 @@ def test_type_of_units_is_that_of_known_values():
 )
 def test_hidden_units_by_default(count, data, hidden, found):
     imputer = brief(n_components=count, hidden=hidden, rule="cd")
-    assert repr(imputer._new_model(np.float32(data), 1).hidden) == found
+    assert repr(imputer._new_model(np.float32(data)).hidden) == found
 
 
 def test_features_and_scores_of_rows_with_gaps():

@@ -155,17 +155,16 @@ class _Search:
             next(self._seeds),
         )
         self._explore(means, peaks, broad)
-        jumps = self._jumps(peaks)
-        states, *_ = self._drawn(jumps)
+        states, *_ = self._drawn(peaks)
         means = self._mean_of_each(self._settled(states, _FEWER_SWEEPS)[0])
         natural = units.natural_for_expected((1.0 - _BROAD) * means + _BROAD * broad)
         bases = self._for_models(natural)
         betas, lengths = self._lengths(bases, temperatures(_LOOK))
         last = _LAST_OF_PARTS if self.path_jumps else _LAST
         betas, lengths = self._lengths(bases, spaced(betas, lengths, last))
-        jumps = self._jumps(peaks)
-        states, ancestors, missed = self._drawn(jumps)
-        if samples is not None:
+        if samples is None:
+            states, ancestors, missed = self._drawn(peaks)
+        else:
             states, ancestors = samples[0], samples[1][:, np.newaxis]
             missed = pool.missed_mass(states)
         bound = pool.lower_bound()
@@ -235,15 +234,7 @@ class _Search:
         models = self.potentials.repeat(len(states) // self.batch)
         return sweep_means(models, states, tf.constant(sweeps), next(self._seeds))
 
-    def _jumps(self, peaks):
-        """Returns `Jumps` between near-samples and peaks, or `None`."""
-        others, _ = self.pool.draw(self.count, next(self._seeds))
-        known = tf.concat([others, peaks.others], 0)
-        jumps = Jumps.between(self.potentials, known, self.groups)
-        self.groups = jumps and jumps.groups
-        return jumps
-
-    def _drawn(self, jumps):
+    def _drawn(self, peaks):
         """Returns near-samples (M · B, V), their ancestors, and missed masses.
 
         Of the states on their way as many are of each region as belong there, to less
@@ -251,8 +242,12 @@ class _Search:
         """
         pool, count, batch = self.pool, self.count, self.batch
         states, ancestors = pool.draw(count, next(self._seeds))
+        others, _ = pool.draw(count, next(self._seeds))
+        known = tf.concat([others, peaks.others], 0)
+        jumps = Jumps.between(self.potentials, known, self.groups)
         if jumps is None:
             return states, ancestors, pool.missed_mass(states)
+        self.groups = jumps.groups
         # Of few chains one each, so that there are enough ancestors for an error.
         most = min(_ROWS_AT_ONCE // len(states), count // FEWEST)
         snapshots = int(np.clip(most, 1, _SNAPSHOTS))

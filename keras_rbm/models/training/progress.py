@@ -71,7 +71,7 @@ def set_prior(model, fit_state):
         stddev = fit_state.stddev or NormalPrior().stddev
         model.kernel_regularizer.stddev = stddev
         if model.built:
-            chosen = hidden_stddev(model.kernel.shape[0])
+            chosen = hidden_stddev(model.num_visible)
             model.kernel.regularizer.stddev = fit_state.hidden_stddev or chosen
 
 
@@ -79,7 +79,7 @@ def hidden_stddev(outputs):
     """Returns the deviation of the prior of the weights of a CRBM's hidden units.
 
     A hidden unit adds to each of so many outputs, an int, so that what it adds to all
-    of them grows by the root of their number.
+    of them grows by the root of their number. A label of several classes is one.
     """
     return min(_STDDEV, _STDDEV_OF_ALL / math.sqrt(outputs))
 
