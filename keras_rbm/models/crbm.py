@@ -232,12 +232,10 @@ class CRBM(WithInference, WithBackbone):
         if exact and self._chooses_kernel:
             of_features = reseeded(normal(self.seed, 1.0 / math.sqrt(width)), 2)
         kernels.append(("hidden_kernel", (width, hidden), of_features))
-        of_hidden = self.kernel_regularizer
-        if self._chooses_prior:
-            of_hidden = NormalPrior(hidden_stddev(self.num_visible))
         for name, shape, initializer in kernels:
-            direct = name == "visible_kernel"
-            regularizer = self.kernel_regularizer if direct else of_hidden
+            regularizer = self.kernel_regularizer
+            if self._chooses_prior and name != "visible_kernel":
+                regularizer = NormalPrior(hidden_stddev(self.num_visible))
             weight = self.add_weight(
                 shape, initializer, name=name, regularizer=regularizer
             )

@@ -4,8 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from brute_force import binary_states
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import MaxAbsScaler
 
 import keras_rbm
 from keras_rbm.sklearn import CRBMClassifier
@@ -68,3 +71,88 @@ def test_pickled_and_cloned():
     copied = pickle.loads(pickle.dumps(classifier))
     np.testing.assert_array_equal(copied.predict(X), classifier.predict(X))
     assert not hasattr(clone(classifier), "model_")
+
+
+def sets_of_two(rows=400):
+    """Returns features, and one label of 0, 1 and one of 2, 3 that they hint at."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 2, (2, rows))
+    labels = np.stack([first, 1 - first, second, 1 - second], 1)
+    return labels + rng.normal(0.0, 1.5, labels.shape), labels
+
+
+def test_decisions():
+    """Each is the best for its loss; no set is empty, as none was."""
+    features, labels = sets_of_two()
+    classifier = brief(n_components=None, n_iter=60).fit(features, labels)
+    assert classifier.model_.hidden_units == 8 and not classifier.has_empty_
+    right, wrong = {}, {}
+    for decision in ("marginal", "mode", "f1"):
+        found = classifier.set_params(decision=decision).predict(features)
+        right[decision] = np.mean((found == labels).all(1))
+        wrong[decision] = np.mean(found != labels)
+        assert decision == "marginal" or found.any(1).all()
+    assert right["mode"] >= max(right.values())
+    assert wrong["marginal"] <= min(wrong.values()) + 0.01
+    search = GridSearchCV(
+        brief(n_iter=2), {"decision": ["mode", "f1"]}, scoring="f1_samples", cv=2
+    )
+    assert search.fit(features, labels).best_score_ > 0.3
+
+
+def test_log_likelihood_is_of_whole_sets():
+    features, labels = sets_of_two()
+    classifier = brief(n_components=None, n_iter=60).fit(features, labels)
+    total = sum(
+        np.exp(classifier.log_likelihood(features[:5], np.tile(state, (5, 1))))
+        for state in binary_states(4)
+    )
+    np.testing.assert_allclose(total, 1.0, rtol=1e-4)
+    nats = classifier.log_likelihood(features, labels).mean()
+    p = classifier.predict_proba(features)
+    assert nats > np.log(np.where(labels, p, 1.0 - p)).sum(1).mean() + 0.3
+    words = brief().fit(X, WORDS)
+    shares = words.predict_proba(X)
+    got = words.log_likelihood(X, WORDS)
+    own = shares[np.arange(len(X)), np.searchsorted(words.classes_, WORDS)]
+    np.testing.assert_allclose(got, np.log(own), atol=1e-4)
+    with pytest.raises(ValueError, match="of the classes"):
+        words.log_likelihood(X, np.full(len(X), "rose"))
+
+
+def test_sparse_features_are_those_of_an_array():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    features, labels = sets_of_two()
+    features = np.maximum(features, 0.0)
+    sparse = scipy_sparse.csr_matrix(features)
+    classifier = brief().fit(sparse, labels)
+    assert isinstance(classifier.scaler_, MaxAbsScaler)
+    for decision in ("marginal", "mode"):
+        classifier.set_params(decision=decision)
+        arrays = classifier.predict(features)
+        np.testing.assert_array_equal(classifier.predict(sparse), arrays)
+    nats = classifier.log_likelihood(sparse, scipy_sparse.csr_matrix(labels))
+    np.testing.assert_allclose(nats, classifier.log_likelihood(features, labels))
+
+
+def test_labels_that_are_not_known():
+    """Rows of other labels still say what is known of them."""
+    features, labels = sets_of_two()
+    holed = labels.astype(float)
+    holed[np.random.default_rng(1).random(labels.shape) < 0.3] = np.nan
+    classifier = brief(n_components=None, n_iter=60).fit(features, holed)
+    p = classifier.predict_proba(features)
+    log_loss = -np.log(np.where(labels, p, 1.0 - p)).mean()
+    assert log_loss < 0.6
+    assert np.isfinite(classifier.log_likelihood(features, labels)).all()
+
+
+def test_weights_of_rows():
+    features, labels = sets_of_two()
+    wrong = np.concatenate([labels, 1 - labels])
+    weights = np.repeat([1.0, 0.0], len(labels))
+    twice = np.concatenate([features, features])
+    weighted = brief(n_iter=30).fit(twice, wrong, sample_weight=weights)
+    plain = brief(n_iter=30).fit(features, labels)
+    got, expected = (each.predict_proba(features) for each in (weighted, plain))
+    assert np.abs(got - expected).mean() < 0.03

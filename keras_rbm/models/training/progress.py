@@ -29,6 +29,7 @@ class FitState(NamedTuple):
         rows: float, number of training rows of a weight above 0, 0 if unknown.
         stddev: float, deviation of the prior, 0 if none was chosen.
         hidden_stddev: float, that of the hidden units' weights, likewise.
+        feature_stddev: float, that of theirs on features, if it is another.
     """
 
     count: int = 0
@@ -36,6 +37,7 @@ class FitState(NamedTuple):
     rows: float = 0.0
     stddev: float = 0.0
     hidden_stddev: float = 0.0
+    feature_stddev: float = 0.0
 
 
 def updates_of(optimizer):
@@ -71,8 +73,9 @@ def set_prior(model, fit_state):
         stddev = fit_state.stddev or NormalPrior().stddev
         model.kernel_regularizer.stddev = stddev
         if model.built:
-            chosen = hidden_stddev(model.num_visible)
-            model.kernel.regularizer.stddev = fit_state.hidden_stddev or chosen
+            stddev = fit_state.hidden_stddev or hidden_stddev(model.num_visible)
+            model.kernel.regularizer.stddev = stddev
+            model.hidden_kernel.regularizer.stddev = fit_state.feature_stddev or stddev
 
 
 def hidden_stddev(outputs):

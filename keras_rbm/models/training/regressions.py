@@ -22,10 +22,11 @@ _MOST_FEATURES = 4096
 #: Most products of a step, half a second, and the fewest rows that they must allow.
 _PRODUCTS, _FEWEST_ROWS = 2e9, 500
 #: Deviations of the prior to choose from, and columns of targets by which, at most.
-_STDDEVS, _COLUMNS = (0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0), 32
+_STDDEVS, _COLUMNS = (0.075, 0.11, 0.15, 0.21, 0.29, 0.4, 0.55, 0.75, 1.0), 32
+_STDDEVS += 1.4, 2.0, 2.8, 4.0, 5.6, 8.0
 #: More of them for real numbers, which are all but noise, or follow from x.
-_OF_REAL = (0.01, 0.014, 0.02, 0.028, 0.04, 0.055, 0.075, 0.11, *_STDDEVS)
-_OF_REAL += tuple(2.0**power for power in range(2, 13))
+_OF_REAL = (0.01, 0.014, 0.02, 0.028, 0.04, 0.055, *_STDDEVS)
+_OF_REAL += tuple(2.0**power for power in range(4, 13))
 #: Fewest rows to choose by. As many folds of a fifth as hold out 500 rows, or all five.
 _FEWEST, _HELD_OUT, _FOLDS = 50, 500, 5
 #: Smallest gain that counts, as a share of the loss of held-out rows.

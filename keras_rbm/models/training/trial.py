@@ -1,36 +1,45 @@
-"""Whether the hidden units of a CRBM of real numbers are to take part."""
+"""What the hidden units of a CRBM are to do, tried on part of the rows."""
 
 import warnings
 
 import keras
 import numpy as np
 
-from keras_rbm.inference import MeanField
+from keras_rbm.inference import Exact, MeanField
 from keras_rbm.models.data.rows import chosen_rows, encoded
 from keras_rbm.models.training.defaults import new_optimizer, new_rule
 from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.models.training.regressions import is_real
 
-#: Fewest rows that can be judged by, and the most, with which a trial is cheap.
-_FEWEST, _MOST = 50, 2500
+#: Fewest rows that can be judged by, and the most, with which a trial is cheap: of
+#: real numbers, and of labels, which are tried for no more epochs than are asked for.
+_FEWEST, _MOST, _MOST_LABELS = 50, 2500, 10_000
 #: Share of rows that are learned from; the last ones are held out.
 _SHARE = 0.8
 #: Fewest epochs after which hidden units are judged.
 _EPOCHS = 30
 #: Deviation of the prior of hidden units' weights that are not to take part.
 _ASIDE = 0.05
+#: Those of hidden units that couple labels, and hardly read features.
+_COUPLING = {"hidden_stddev": 3.0, "feature_stddev": _ASIDE}
 #: Squared error of learned rows, as a share of that at the start, that is too large.
 _WORSE = 1.05
 
 
 class Trial(keras.callbacks.Callback):
-    """Before the first `fit` of a CRBM of real numbers, tries it on part of the rows.
+    """Before the first `fit` of a CRBM, tries on part of the rows what suits them.
 
-    The last fifth is held out: rows are often in the order of time. Unless the squared
-    error there, for a variance of 1, is smaller after training than at the regressions
-    from which it starts, by a standard error, the model stays at those of all rows, and
-    the prior holds the weights of the hidden units near 0 from then on. If predictions
-    for the rows that were learned are worse at the end than at the start, it is said.
+    The last fifth is held out: rows are often in the order of time.
+
+    Of real numbers: unless the squared error there, for a variance of 1, is smaller
+    after training than at the regressions from which it starts, by a standard error,
+    the model stays at those of all rows, and the prior holds the weights of the hidden
+    units near 0 from then on. If predictions for the rows that were learned are worse
+    at the end than at the start, it is said.
+
+    Of several discrete units, if the model's inference is exact: hidden units couple
+    them, and may also read features. Where held-out rows are likelier without the
+    latter, the prior holds those weights near 0. With few rows they would learn noise.
 
     Args:
         model: `CRBM`, built.
@@ -41,12 +50,15 @@ class Trial(keras.callbacks.Callback):
     def __init__(self, model, batch, batch_size):
         super().__init__()
         weights, self._size = batch[2], batch_size
-        taken = np.arange(len(batch[0]))
+        taken = np.arange(batch[0].shape[0])
         if weights is not None:
             taken = np.flatnonzero(np.ravel(weights) > 0.0)
         # Not for a prior that is the user's, or for a later fit.
-        first = is_open(model) and is_real(model.visible) and not model.fit_state.rows
-        self._judges = first and 0 < len(taken) <= _MOST
+        first = is_open(model) and not model.fit_state.rows
+        self._is_real = is_real(model.visible)
+        exact = isinstance(model.inference, Exact) and model.num_visible > 1
+        most = _MOST if self._is_real else _MOST_LABELS
+        self._judges = first and (self._is_real or exact) and 0 < len(taken) <= most
         self._applies = self._judges and len(taken) >= _FEWEST
         self._start, self._kept = 0.0, []
         if self._judges:
@@ -63,15 +75,28 @@ class Trial(keras.callbacks.Callback):
             return
         if updates_of(model.optimizer):  # of a backup
             return
-        self._start = np.mean(self._squares(model, self._learned))
+        if self._is_real:
+            self._start = np.mean(self._squares(model, self._learned))
         # A column may be known in the last rows only.
         known = np.isfinite(self._rows(self._parts[0])).any(0).all()
         if self._applies and known and model.fit_state.stddev:
-            self._try()
+            (self._try if self._is_real else self._try_features)()
+
+    def _try_features(self):
+        x, y, weights = self._parts[1]
+        gains = []
+        for priors in (_COUPLING, {}):
+            twin = self._twin(**priors)
+            self._fit(twin, self.params["epochs"])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of means in the place of states
+                gains.append(np.average(twin.log_likelihood(x, y), weights=weights))
+        if gains[0] >= gains[1]:
+            set_prior(self.model, self.model.fit_state._replace(**_COUPLING))
 
     def _try(self):
         model = self.model
-        before, after = self._errors(self.params["epochs"])
+        before, after = self._errors(max(self.params["epochs"], _EPOCHS))
         shares = self._parts[1][2]
         shares = np.ones(len(before)) if shares is None else np.ravel(shares)
         shares = shares / shares.sum()
@@ -113,12 +138,7 @@ class Trial(keras.callbacks.Callback):
 
     def _errors(self, epochs):
         """Returns the squared errors of held-out rows, before and after."""
-        model, ((x, y, weights), held_out) = self.model, self._parts
-        twin = type(model).from_config(model.get_config())
-        twin.compile(new_optimizer(model.optimizer), rule=new_rule(model.rule))
-        twin.num_visible = model.num_visible
-        set_prior(twin, model.fit_state)
-        errors = []
+        twin, held_out, errors = self._twin(), self._parts[1], []
 
         def add_error():
             errors.append(self._squares(twin, held_out))
@@ -126,19 +146,26 @@ class Trial(keras.callbacks.Callback):
         begin = keras.callbacks.LambdaCallback(
             on_epoch_begin=lambda epoch, logs: None if errors else add_error()
         )
+        self._fit(twin, epochs, callbacks=[begin])
+        add_error()
+        return errors
+
+    def _twin(self, **priors):
+        """Returns a new model like that of the trial, with other priors."""
+        model = self.model
+        twin = type(model).from_config(model.get_config())
+        twin.compile(new_optimizer(model.optimizer), rule=new_rule(model.rule))
+        twin.num_visible = model.num_visible
+        set_prior(twin, model.fit_state._replace(**priors))
+        return twin
+
+    def _fit(self, twin, epochs, **kwargs):
+        """Trains a model on the rows that are not held out."""
+        x, y, weights = self._parts[0]
+        kwargs |= {"batch_size": self._size, "epochs": epochs, "verbose": 0}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            twin.fit(
-                x,
-                y,
-                batch_size=self._size,
-                epochs=max(epochs, _EPOCHS),
-                sample_weight=weights,
-                verbose=0,
-                callbacks=[begin],
-            )
-            add_error()
-        return errors
+            twin.fit(x, y, sample_weight=weights, **kwargs)
 
     def _squares(self, model, batch):
         """Returns the mean squared error of each row, for a variance of 1."""

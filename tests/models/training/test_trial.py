@@ -1,4 +1,4 @@
-"""Whether the hidden units of a CRBM of real numbers take part."""
+"""What the hidden units of a CRBM do: whether they take part, or read features."""
 
 import warnings
 
@@ -124,3 +124,34 @@ def test_the_rule_of_real_numbers_samples(kwargs, rule):
     """By mean field a layer of 32 learned means that no chain has."""
     for sizes in ({}, {"num_visible": 1, "num_features": 2}):
         assert type(compiled(CRBM(**kwargs, **sizes)).rule) is rule
+
+
+def pairs_of_labels(bent):
+    """Returns features, and two pairs of labels, of which either is on.
+
+    Which one follows from a feature, or from whether it is far from 0.
+    """
+    x = RNG.normal(size=(300, 3 if bent else 20)).astype("float32")
+    sums = 3.0 * (np.abs(x[:, :2]) - 0.7) if bent else x[:, :2]
+    on = sums + 0.3 * RNG.normal(size=sums.shape) > 0.0
+    return x, np.concatenate([on, ~on], 1).astype("float32")
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_hidden_units_of_labels_read_features_where_that_helps(bent):
+    """Of twenty features and 250 rows they learned noise: labels lost by coupling."""
+    x, y = pairs_of_labels(bent)
+    crbm = fitted(compiled(CRBM(8, seed=0)), x[:250], y[:250], epochs=60)
+    assert (crbm.hidden_kernel.regularizer.stddev > 1.0) is bent
+    nats = np.mean(crbm.log_likelihood(x[250:], y[250:]))
+    alone = compiled(CRBM(1, seed=0, hidden="bernoulli"))
+    fitted(alone, x[:250], y[:250], epochs=1)
+    assert nats > np.mean(alone.log_likelihood(x[250:], y[250:])) + 0.3
+
+
+def test_a_choice_of_labels_is_part_of_files(tmp_path):
+    x, y = pairs_of_labels(False)
+    crbm = fitted(compiled(CRBM(8, seed=0)), x, y, epochs=30)
+    loaded = reloaded(crbm, tmp_path)
+    assert loaded.hidden_kernel.regularizer.stddev == 0.05
+    assert loaded.kernel.regularizer.stddev == 3.0
