@@ -94,6 +94,12 @@ def test_benchmarks_print_a_table(run_script, name, options):
 
 
 @SLOW
+def test_many_labels(run_script):
+    options = "--rows 60 --features 5 --labels 12 --predicted 10"
+    assert "| predict, f1 |" in run_script("benchmarks/many_labels.py", options)
+
+
+@SLOW
 def test_averaged_weights_are_seen_by_the_callbacks_that_follow(run_script):
     shown = run_script("averaged_weights.py", "--hidden 8 --epochs 4")
     rows = [line.split() for line in shown.splitlines()[-4:]]

@@ -41,6 +41,8 @@ from keras_rbm.sklearn import CRBMClassifier
 
 #: Values of C to choose from, and its folds; chains of an ensemble.
 CS, FOLDS, CHAINS = (0.01, 0.1, 1.0, 10.0), 3, 10
+#: Most labels of which couplings are recorded.
+DRAWN = 20
 #: Least probability of an outcome.
 LEAST = 1e-4
 
@@ -176,12 +178,29 @@ def crbm(x, y, test, labels, args):
         states = model.set_params(decision=decision).predict(test)
         found[decision] = scores(states, labels)
     nats = model.log_likelihood(test, labels)
-    couplings = model.model_.kernel.numpy()
-    return found | {
+    found |= {
         "log_likelihood": np.mean(nats),
         "stderr": np.std(nats) / np.sqrt(len(nats)),
-        "hidden_units": couplings.shape[1],
     }
+    if y.shape[1] <= DRAWN:
+        found["couplings"] = couplings(model.model_).tolist()
+    return found
+
+
+def couplings(crbm):
+    """Returns the log odds ratio of each two labels, at mean features, others absent.
+
+    It is F(i) + F(j) - F(neither) - F(both), of free energies given x = 0.
+    """
+    labels = crbm.num_visible
+    one = np.eye(labels)
+    two = np.maximum(one[:, np.newaxis], one).reshape(-1, labels)
+    states = np.concatenate([two, one, np.zeros((1, labels))])
+    features = np.zeros((len(states), crbm.num_features))
+    energies = crbm.free_energy(features, states).numpy()
+    both, single = energies[: labels**2], energies[labels**2 : -1]
+    ratio = single[:, np.newaxis] + single - energies[-1]
+    return (ratio - both.reshape(labels, labels)) * (1.0 - one)
 
 
 METHODS = {
