@@ -42,7 +42,8 @@ def likely_sets(potentials, seed):
     """Returns sets of B models, and their log weights.
 
     They are all sets, if there are at most 1,024; else 1,000 draws, if the states of
-    the hidden units are so few, or where 200 Gibbs chains are after 100 sweeps.
+    the hidden units are so few, or where 200 Gibbs chains are after 100 sweeps: sets
+    that none has met, as of a far mode, are missing there.
 
     Args:
         potentials: `Potentials` of B models of binary units.
@@ -81,9 +82,14 @@ def likely_sets(potentials, seed):
         natural = b + tf.tensordot(hidden, tf.transpose(kernel), 1)
         return number + 1, _drawn(natural, of_visible)
 
-    start = _drawn(tf.tile(b[tf.newaxis], (_CHAINS, 1, 1)), 0.5)
+    # Chains start far apart: of each another share of the hidden units is on.
+    shares = (tf.range(float(_CHAINS)) + 0.5)[:, tf.newaxis, tf.newaxis] / _CHAINS
+    noise = random.uniform((_CHAINS, 1, units), random.fold_in(seed, 2))
+    natural = b + tf.tensordot(tf.cast(noise < shares, tf.float32), kernel, [[2], [1]])
     _, states = tf.while_loop(
-        lambda number, _: number < _SWEEPS, sweep, (tf.constant(0), start)
+        lambda number, _: number < _SWEEPS,
+        sweep,
+        (tf.constant(0), _drawn(natural, 0.5)),
     )
     return states, tf.zeros_like(states[..., 0])
 
@@ -92,13 +98,15 @@ def likely_sets(potentials, seed):
 def without_empty(potentials, states, log_weights):
     """Returns sets and log weights as `likely_sets` does, of at least one label.
 
-    Sets of one label are added, which count where all draws are empty.
+    Sets of one label are added to draws, which count where all of these are empty.
     """
+    log_weights = tf.where(tf.reduce_any(states > 0.0, 2), log_weights, _EXCLUDED)
     labels = states.shape[2]
+    if labels <= MOST_UNITS:
+        return states, log_weights
     single = tf.tile(tf.eye(labels)[:, tf.newaxis], (1, tf.shape(states)[1], 1))
     last = log_weights_of(potentials, single)
     last += _LAST - tf.reduce_max(last, 0)
-    log_weights = tf.where(tf.reduce_any(states > 0.0, 2), log_weights, _EXCLUDED)
     return tf.concat([states, single], 0), tf.concat([log_weights, last], 0)
 
 

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from keras_rbm import inference as inference_module, random, units
 from keras_rbm._checks import check_counts
-from keras_rbm.inference.exact import has_few_states
+from keras_rbm.inference.exact import exact_log_partition, has_few_states
+from keras_rbm.inference.missing import given
 from keras_rbm.models.backbone import WithBackbone, check_shifts
 from keras_rbm.models.data.form import DataForm
+from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import (
     ROWS_AT_ONCE,
     as_rows,
@@ -104,16 +106,15 @@ class CRBM(WithInference, WithBackbone):
             and 8 (for real numbers between 0.01 and 4,096), by folds of the rows that
             are held out of such regressions, if there are at least 50. The kernels of
             the hidden units have one of deviation 8 / sqrt(V), at most 3: at a much
-            narrower one they stay 0. Where inference is exact and v has several
-            discrete units, in 50 to 10,000 rows of an array, two fits to four fifths of
-            them first try whether hidden units should read features: if the last fifth
-            is likelier without, `hidden_kernel` has a prior of deviation 0.05, and
-            `kernel` of 3. For real numbers, in 50 to 2,500 rows of an array,
-            a short fit first tries whether they help: unless the last fifth, held out,
-            is predicted better than by the ridge regressions, by a standard error, the
-            model stays at these, and the deviation is 0.05, with a warning. Features
-            should be about as large as
-            standardized ones.
+            narrower one they stay 0. Where the likelihood of several binary units is
+            learned by exact inference, in 50 to 10,000 rows of an array, two fits to
+            four fifths of them first try, for at most 100 epochs, whether hidden units
+            should read features: if the last fifth is likelier without, `hidden_kernel`
+            has a prior of deviation 0.05, and `kernel` of 3. For real numbers, in 50 to
+            2,500 rows of an array, a short fit first tries whether they help: unless
+            the last fifth, held out, is predicted better than by the ridge regressions,
+            by a standard error, the model stays at these, and the deviation is 0.05,
+            with a warning. Features should be about as large as standardized ones.
         missing: what NaN in v stands for, as for `RBM`: `None` (an error) or
             `"latent"`, a state that is there, but not known.
         **kwargs: `name`, `dtype`, `trainable`, as for `keras.Model`.
@@ -499,7 +500,8 @@ class CRBM(WithInference, WithBackbone):
 
         Args:
             x: array (B, X).
-            v: array (B, V).
+            v: array (B, V). With `missing="latent"` and exact inference `exp(-F)` is
+                summed over states that are NaN: the result is log p of the others.
             log_partition: `LogPartition` of the same x, or the name of a method to
                 compute it with, by default that of `log_partition`.
 
@@ -509,7 +511,10 @@ class CRBM(WithInference, WithBackbone):
             exceed 0, which a log probability cannot: then a warning says so.
         """
         visible = self._visible_states(v, "log_likelihood", "v")
-        free_energy = self.free_energy(x, visible)
+        if self.gaps.has_gaps and not all_known(visible):
+            free_energy = self._free_energy_of_known(x, visible)
+        else:
+            free_energy = self.free_energy(x, visible)
         if log_partition is None:
             log_partition = self._default_method()
         method = None
@@ -519,6 +524,21 @@ class CRBM(WithInference, WithBackbone):
         check_fingerprint(self, log_partition)
         discrete = self.potentials(as_rows(held_rows(x)[:1])).visible.finite
         return log_likelihoods(free_energy, log_partition, method, discrete)
+
+    def _free_energy_of_known(self, x, v):
+        """Returns `-log sum exp(-F(v | x))` over the states of v that are NaN."""
+        if not isinstance(self.inference, inference_module.Exact):
+            raise ValueError(
+                "Expected v without NaN, or a model with inference='exact', that sums "
+                "over what is not known. Received: NaN. Score impute(x, v), or rows "
+                "that are known."
+            )
+
+        def energies(rows, visible):
+            models, own = given(self.potentials(rows, self.variable_dtype), visible)
+            return -exact_log_partition(models) - tf.cast(own, tf.float64)
+
+        return map_rows(energies, *self._pairs(x, v, "log_likelihood"))
 
     def _pairs(self, x, v, method):
         rows = self._feature_rows(x, method)

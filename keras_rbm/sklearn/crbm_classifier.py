@@ -16,7 +16,7 @@ from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference import label_sets
 from keras_rbm.models import CRBM
-from keras_rbm.models.data.rows import held_rows, map_rows
+from keras_rbm.models.data.rows import as_array, held_rows, map_rows
 from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
 
 #: Hidden units of several labels, few enough for exact inference, and of classes.
@@ -43,15 +43,15 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
     Args:
         n_components: int ≥ 1, hidden units, H; `None` for 32, and for several labels 8,
             whose states are enumerated: learning and probabilities are then exact.
-            Beyond 8 those of several labels are by belief propagation, which fails
-            where labels are strongly coupled.
+            With more than 8 of more than 8 labels they are by belief propagation, which
+            fails where labels are strongly coupled.
         decision: str, for which loss `predict` decides, of several labels:
             `"marginal"`, labels likelier than not, the fewest expected errors by label
             (Hamming loss); `"mode"`, the most probable set (exact match); `"f1"`, the
             set of the greatest expected F1 of an example. The last two have a label if
-            each row of `fit` has one. They are exact for at most 10 labels; else they
-            are found by 1,000 draws of sets, for more than 10 hidden units by 200 Gibbs
-            chains.
+            each row of `fit` has one that is known. They are exact for at most 10
+            labels; else they are found by 1,000 draws of sets, for more than 10 hidden
+            units by 200 Gibbs chains, which may miss a far mode.
         optimizer: str, Keras optimizer, copied in each fit, or `None` for Adam.
         learning_rate: float > 0, from which it falls to 0 in `n_iter` epochs, or Keras
             schedule; `None` for that of `CRBM.compile`.
@@ -66,7 +66,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         scaler_: `sklearn.preprocessing.StandardScaler`, or `MaxAbsScaler` if X is
             sparse.
         classes_: array (q,), the sorted classes, or the numbers of the L labels.
-        has_empty_: bool, whether a row of `fit` has no label; of classes false.
+        has_empty_: bool, whether a row of `fit` may have no label; of classes false.
         history_: dict of lists, the Keras logs of the fit, by epoch.
         n_features_in_: int, X.
         feature_names_in_: array (X,) of str, if X has column names.
@@ -135,20 +135,19 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             The classifier.
         """
-        if self.decision not in _DECISIONS:
-            raise ValueError(
-                f"Expected decision as one of {', '.join(_DECISIONS)}. Received: "
-                f"decision={self.decision!r}."
-            )
+        self._check_decision()
         check_counts(batch_size=self.batch_size, n_iter=self.n_iter)
         if self.n_components is not None:
             check_counts(n_components=self.n_components)
         features, targets, unit, classes = self._checked(X, y)
-        scaler = MaxAbsScaler() if scipy.sparse.issparse(features) else StandardScaler()
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, features, dtype=np.float32, ensure_non_negative=True
             )
+            taken = np.flatnonzero(sample_weight)
+            features, targets = features[taken], targets[taken]
+            sample_weight = sample_weight[taken]
+        scaler = MaxAbsScaler() if scipy.sparse.issparse(features) else StandardScaler()
         scaler.fit(features)
         default = _MANY if isinstance(unit, units.Categorical) else _FEW
         model = CRBM(
@@ -167,7 +166,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         )
         self.classes_, self.scaler_, self.model_ = classes, scaler, model
-        self.has_empty_ = not np.all(np.any(targets != 0.0, 1)) and default == _FEW
+        self.has_empty_ = default == _FEW and not np.all(np.any(targets == 1.0, 1))
         self.history_ = history.history
         return self
 
@@ -196,6 +195,7 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
         """
         if self._has_classes:
             return self.classes_[self.predict_proba(X).argmax(1)]
+        self._check_decision()
         if self.decision == "marginal":
             return (self.predict_proba(X) > 0.5).astype(np.int64)
         rows = self._rows(X)
@@ -224,6 +224,13 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
             y = numbers[:, np.newaxis]
         return np.asarray(self.model_.log_likelihood(rows, _dense(y)))
 
+    def _check_decision(self):
+        if self.decision not in _DECISIONS:
+            raise ValueError(
+                f"Expected decision as one of {', '.join(_DECISIONS)}. Received: "
+                f"decision={self.decision!r}."
+            )
+
     def _best_set(self, rows):
         potentials = self.model_.potentials(rows, "float32")
         return label_sets.best_sets(potentials, self.decision, self.has_empty_)
@@ -245,7 +252,8 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
             if not np.isin(states[~np.isnan(states)], (0.0, 1.0)).all():
                 raise ValueError(
                     "Expected y of several labels as 0 or 1 in each column, or NaN. "
-                    f"Received: {type_of_target(np.nan_to_num(states))}."
+                    f"Received: {type_of_target(np.nan_to_num(states))} of values "
+                    f"between {np.nanmin(states):g} and {np.nanmax(states):g}."
                 )
             return features, states, units.Bernoulli(), np.arange(states.shape[1])
         features, y = validate_data(self, X, y, **kinds)
@@ -272,8 +280,10 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _dense(y):
-    return np.asarray(y.toarray() if scipy.sparse.issparse(y) else y, np.float32)
+    return np.float32(y.toarray() if scipy.sparse.issparse(y) else as_array(y, "y"))
 
 
 def _scaled(scaler, features):
+    if isinstance(scaler, StandardScaler) and scipy.sparse.issparse(features):
+        features = features.toarray()
     return scaler.transform(features).astype(np.float32)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from brute_force import binary_states
 from sklearn.base import clone
@@ -136,23 +137,47 @@ def test_sparse_features_are_those_of_an_array():
 
 
 def test_labels_that_are_not_known():
-    """Rows of other labels still say what is known of them."""
+    """What is known of a row is learned; its log p is that of the known labels."""
     features, labels = sets_of_two()
     holed = labels.astype(float)
     holed[np.random.default_rng(1).random(labels.shape) < 0.3] = np.nan
+    holed[0] = np.nan
     classifier = brief(n_components=None, n_iter=60).fit(features, holed)
     p = classifier.predict_proba(features)
-    log_loss = -np.log(np.where(labels, p, 1.0 - p)).mean()
-    assert log_loss < 0.6
-    assert np.isfinite(classifier.log_likelihood(features, labels)).all()
+    assert -np.log(np.where(labels, p, 1.0 - p)).mean() < 0.6
+    assert classifier.has_empty_  # as far as is known
+    nats = classifier.log_likelihood(features[:6], holed[:6])
+    for row, target, found in zip(features[:6], holed[:6], nats, strict=True):
+        states = [s for s in binary_states(4) if np.all((s == target)[target >= 0])]
+        rows = np.tile(row, (len(states), 1))
+        total = np.logaddexp.reduce(classifier.log_likelihood(rows, states))
+        np.testing.assert_allclose(found, total, atol=1e-4)
+    frame = pd.DataFrame(holed).astype("Int64")
+    again = brief(n_components=None, n_iter=60).fit(features, frame)
+    np.testing.assert_array_equal(again.predict_proba(features), p)
 
 
 def test_weights_of_rows():
+    """Rows of weight 0 are as if they were not there."""
     features, labels = sets_of_two()
-    wrong = np.concatenate([labels, 1 - labels])
+    other = 1e4 * features[::-1], np.zeros_like(labels)
+    both = [
+        np.concatenate(pair) for pair in zip((features, labels), other, strict=True)
+    ]
     weights = np.repeat([1.0, 0.0], len(labels))
-    twice = np.concatenate([features, features])
-    weighted = brief(n_iter=30).fit(twice, wrong, sample_weight=weights)
-    plain = brief(n_iter=30).fit(features, labels)
+    weighted = brief(n_iter=5).fit(*both, sample_weight=weights)
+    plain = brief(n_iter=5).fit(features, labels, np.ones(len(labels)))
+    assert weighted.has_empty_ is plain.has_empty_ is False
     got, expected = (each.predict_proba(features) for each in (weighted, plain))
-    assert np.abs(got - expected).mean() < 0.03
+    np.testing.assert_array_equal(got, expected)
+    heavy = brief(n_iter=30).fit(features, labels, np.where(labels[:, 0], 3.0, 1.0))
+    assert heavy.predict_proba(features)[:, 0].mean() > expected[:, 0].mean() + 0.1
+
+
+def test_what_is_refused_after_fit():
+    features, labels = sets_of_two()
+    classifier = brief(n_iter=1).fit(features, labels)
+    with pytest.raises(ValueError, match="marginal, mode, f1.*'hamming'"):
+        classifier.set_params(decision="hamming").predict(features)
+    with pytest.raises(ValueError, match="between 0 and 2"):
+        brief().fit(features, 2 * labels)

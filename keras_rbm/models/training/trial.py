@@ -10,13 +10,14 @@ from keras_rbm.models.data.rows import chosen_rows, encoded
 from keras_rbm.models.training.defaults import new_optimizer, new_rule
 from keras_rbm.models.training.progress import is_open, set_prior, updates_of
 from keras_rbm.models.training.regressions import is_real
+from keras_rbm.rules.maximum_likelihood import MaximumLikelihood
 
-#: Fewest rows that can be judged by, and the most, with which a trial is cheap: of
-#: real numbers, and of labels, which are tried for no more epochs than are asked for.
-_FEWEST, _MOST, _MOST_LABELS = 50, 2500, 10_000
+#: Fewest rows that can be judged by, and the most with which a trial is cheap; the most
+#: rows of labels, and epochs.
+_FEWEST, _MOST, _MOST_LABELS, _MOST_EPOCHS = 50, 2500, 10_000, 100
 #: Share of rows that are learned from; the last ones are held out.
 _SHARE = 0.8
-#: Fewest epochs after which hidden units are judged.
+#: Fewest epochs after which hidden units are judged, of at most 2,500 rows.
 _EPOCHS = 30
 #: Deviation of the prior of hidden units' weights that are not to take part.
 _ASIDE = 0.05
@@ -37,9 +38,10 @@ class Trial(keras.callbacks.Callback):
     units near 0 from then on. If predictions for the rows that were learned are worse
     at the end than at the start, it is said.
 
-    Of several discrete units, if the model's inference is exact: hidden units couple
-    them, and may also read features. Where held-out rows are likelier without the
-    latter, the prior holds those weights near 0. With few rows they would learn noise.
+    Of several binary units, if their likelihood is learned by exact inference: hidden
+    units couple them, and may also read features. Where held-out rows are likelier
+    without the latter, the prior holds those weights near 0. With few rows they would
+    learn noise.
 
     Args:
         model: `CRBM`, built.
@@ -56,7 +58,8 @@ class Trial(keras.callbacks.Callback):
         # Not for a prior that is the user's, or for a later fit.
         first = is_open(model) and not model.fit_state.rows
         self._is_real = is_real(model.visible)
-        exact = isinstance(model.inference, Exact) and model.num_visible > 1
+        learns = isinstance(model.rule, MaximumLikelihood) and model.num_visible > 1
+        exact = learns and isinstance(model.inference, Exact)
         most = _MOST if self._is_real else _MOST_LABELS
         self._judges = first and (self._is_real or exact) and 0 < len(taken) <= most
         self._applies = self._judges and len(taken) >= _FEWEST
@@ -84,19 +87,26 @@ class Trial(keras.callbacks.Callback):
 
     def _try_features(self):
         x, y, weights = self._parts[1]
+        weights = None if weights is None else np.ravel(weights)
         gains = []
         for priors in (_COUPLING, {}):
             twin = self._twin(**priors)
-            self._fit(twin, self.params["epochs"])
+            self._fit(twin, self._epochs(_MOST_EPOCHS))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of means in the place of states
                 gains.append(np.average(twin.log_likelihood(x, y), weights=weights))
         if gains[0] >= gains[1]:
             set_prior(self.model, self.model.fit_state._replace(**_COUPLING))
 
+    def _epochs(self, most=None):
+        """Returns the epochs of a trial: those of the fit, but enough to judge by."""
+        few = self._learned[0].shape[0] <= _MOST
+        epochs = max(self.params["epochs"], _EPOCHS if few else 1)
+        return epochs if most is None else min(epochs, most)
+
     def _try(self):
         model = self.model
-        before, after = self._errors(max(self.params["epochs"], _EPOCHS))
+        before, after = self._errors(self._epochs())
         shares = self._parts[1][2]
         shares = np.ones(len(before)) if shares is None else np.ravel(shares)
         shares = shares / shares.sum()

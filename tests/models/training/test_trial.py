@@ -151,7 +151,19 @@ def test_hidden_units_of_labels_read_features_where_that_helps(bent):
 
 def test_a_choice_of_labels_is_part_of_files(tmp_path):
     x, y = pairs_of_labels(False)
-    crbm = fitted(compiled(CRBM(8, seed=0)), x, y, epochs=30)
+    weights = np.ones((len(x), 1), "float32")
+    y[-1, 0] = y[-2] = np.nan  # nothing was chosen where a last row had a gap
+    crbm = compiled(CRBM(8, seed=0, missing="latent"))
+    fitted(crbm, x, y, epochs=30, sample_weight=weights)
     loaded = reloaded(crbm, tmp_path)
     assert loaded.hidden_kernel.regularizer.stddev == 0.05
     assert loaded.kernel.regularizer.stddev == 3.0
+
+
+def test_no_trial_of_labels_for_another_loss(monkeypatch):
+    """It would be judged by a likelihood that is not what is learned."""
+    monkeypatch.setattr(Trial, "_fit", None)
+    x, y = pairs_of_labels(False)
+    crbm = CRBM(8, seed=0)
+    crbm.compile(loss="binary_crossentropy")
+    crbm.fit(x, y, epochs=1, verbose=0)
