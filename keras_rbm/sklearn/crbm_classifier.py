@@ -208,10 +208,12 @@ class CRBMClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: array, frame or sparse matrix (N, X).
-            y: array (N, L) of 0 and 1, or (N,), classes of `classes_`.
+            y: array (N, L) of 0 and 1, or NaN where not known (of exact models that
+                were fitted to such), or (N,), classes of `classes_`.
 
         Returns:
             array (N,), float64. `np.exp` of it is the probability of the set of labels.
+            It is exact where `n_components` says so, else see `CRBM.log_likelihood`.
         """
         rows = self._rows(X)
         if self._has_classes:
