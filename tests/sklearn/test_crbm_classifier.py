@@ -56,8 +56,10 @@ def test_labels():
     assert classifier.score(X, LABELS) == pytest.approx(subset)
     assert subset > 0.85
     sparse = pytest.importorskip("scipy.sparse")
-    again = brief().fit(X, sparse.csr_matrix(LABELS))
-    np.testing.assert_array_equal(again.predict_proba(X), shares)
+    few = X[::4], LABELS[::4]
+    again = brief(n_iter=2).fit(few[0], sparse.csr_matrix(few[1])).predict_proba(X)
+    expected = brief(n_iter=2).fit(*few).predict_proba(X)
+    np.testing.assert_array_equal(again, expected)
 
 
 def test_scales_of_features_make_no_difference():
@@ -85,7 +87,7 @@ def sets_of_two(rows=400):
 def test_decisions():
     """Each is the best for its loss; no set is empty, as none was."""
     features, labels = sets_of_two()
-    classifier = brief(n_components=None, n_iter=60).fit(features, labels)
+    classifier = brief(n_components=None, n_iter=30).fit(features, labels)
     assert classifier.model_.hidden_units == 8 and not classifier.has_empty_
     right, wrong = {}, {}
     for decision in ("marginal", "mode", "f1"):
@@ -98,12 +100,12 @@ def test_decisions():
     search = GridSearchCV(
         brief(n_iter=2), {"decision": ["mode", "f1"]}, scoring="f1_samples", cv=2
     )
-    assert search.fit(features, labels).best_score_ > 0.3
+    assert search.fit(features[:80], labels[:80]).best_score_ > 0.3
 
 
 def test_log_likelihood_is_of_whole_sets():
     features, labels = sets_of_two()
-    classifier = brief(n_components=None, n_iter=60).fit(features, labels)
+    classifier = brief(n_components=None, n_iter=30).fit(features, labels)
     total = sum(
         np.exp(classifier.log_likelihood(features[:5], np.tile(state, (5, 1))))
         for state in binary_states(4)
@@ -142,7 +144,7 @@ def test_labels_that_are_not_known():
     holed = labels.astype(float)
     holed[np.random.default_rng(1).random(labels.shape) < 0.3] = np.nan
     holed[0] = np.nan
-    classifier = brief(n_components=None, n_iter=60).fit(features, holed)
+    classifier = brief(n_components=None, n_iter=40).fit(features, holed)
     p = classifier.predict_proba(features)
     assert -np.log(np.where(labels, p, 1.0 - p)).mean() < 0.6
     assert classifier.has_empty_  # as far as is known
@@ -153,8 +155,8 @@ def test_labels_that_are_not_known():
         total = np.logaddexp.reduce(classifier.log_likelihood(rows, states))
         np.testing.assert_allclose(found, total, atol=1e-4)
     frame = pd.DataFrame(holed).astype("Int64")
-    again = brief(n_components=None, n_iter=60).fit(features, frame)
-    np.testing.assert_array_equal(again.predict_proba(features), p)
+    few = (brief(n_iter=2).fit(features[:40], y[:40]) for y in (holed, frame))
+    np.testing.assert_array_equal(*(each.predict_proba(features) for each in few))
 
 
 def test_weights_of_rows():

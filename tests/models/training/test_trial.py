@@ -141,7 +141,7 @@ def pairs_of_labels(bent):
 def test_hidden_units_of_labels_read_features_where_that_helps(bent):
     """Of twenty features and 250 rows they learned noise: labels lost by coupling."""
     x, y = pairs_of_labels(bent)
-    crbm = fitted(compiled(CRBM(8, seed=0)), x[:250], y[:250], epochs=60)
+    crbm = fitted(compiled(CRBM(8, seed=0)), x[:250], y[:250], epochs=40)
     assert (crbm.hidden_kernel.regularizer.stddev > 1.0) is bent
     nats = np.mean(crbm.log_likelihood(x[250:], y[250:]))
     alone = compiled(CRBM(1, seed=0, hidden="bernoulli"))
