@@ -94,7 +94,7 @@ def claims(records):
             6,
             True,
         ),
-        ("as many as chains, or more", "chains", "exact", 4, False),
+        ("as many of these rows as chains, or more", "chains", "exact", 4, False),
         (
             "log p of a row above that of regressions",
             "regressions",
@@ -138,6 +138,9 @@ def draw_gains(figure, records):
         )
     axes.axhline(0.0, color="black", linewidth=0.8)
     axes.set_xticks(range(len(names)), [SETS[name] for name in names], rotation=30)
+    axes.set_yscale("symlog", linthresh=10.0)
+    ticks = -10, 0, 10, 50
+    axes.set_yticks(ticks, ticks)
     axes.set_ylabel("rows without an error, %, more")
     figure.legend(loc="outside upper center", ncols=4, fontsize="small")
 
