@@ -21,6 +21,7 @@ from keras_rbm import (
     random as random,
     regularizers as regularizers,
     rules as rules,
+    tables as tables,
     units as units,
 )
 from keras_rbm._quality import quality_report as quality_report

@@ -19,7 +19,7 @@ PAGES = sorted((DOCS / "reference").glob("*.md"))
 #: Of which all that is public is on a page; "" is the package itself.
 MODULES = (
     *("", "callbacks", "datasets", "inference", "layers", "metrics", "optimizers"),
-    *("plots", "regularizers", "rules", "units"),
+    *("plots", "regularizers", "rules", "tables", "units"),
 )
 #: What other rooms read of a model, and users do not.
 INNER = {"form"}

@@ -52,6 +52,7 @@ from keras_rbm.inference.potentials import (
     conditional_moments as conditional_moments,
 )
 from keras_rbm.inference.pseudo_likelihood import (
+    conditional_log_probabilities as conditional_log_probabilities,
     pseudo_log_likelihood as pseudo_log_likelihood,
     reconstruction_log_likelihood as reconstruction_log_likelihood,
     stochastic_pseudo_log_likelihood as stochastic_pseudo_log_likelihood,

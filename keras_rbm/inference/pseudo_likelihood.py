@@ -41,26 +41,55 @@ def pseudo_log_likelihood(potentials: Potentials, visible: ArrayLike) -> tf.Tens
     References:
         1. Besag. Statistical analysis of non-lattice data. The Statistician, 1975.
     """
+    return tf.reduce_sum(conditional_log_probabilities(potentials, visible), -1)
+
+
+@full_precision()
+def conditional_log_probabilities(
+    potentials: Potentials, visible: ArrayLike
+) -> tf.Tensor:
+    """Computes `log p(v_i | all other v)` of each unit, for finitely many states.
+
+    `pseudo_log_likelihood` is their sum.
+
+    Args:
+        potentials: `Potentials`.
+        visible: tensor (B, V), states.
+
+    Returns:
+        tensor (B, V), nats.
+
+    Raises:
+        ValueError: if visible units have infinitely many states, as Gaussian ones do.
+
+    Example:
+
+    >>> model = keras_rbm.inference.Potentials(tf.zeros((2, 1)), [0.0, 1.0], [0.0])
+    >>> terms = keras_rbm.inference.conditional_log_probabilities(model, [[1.0, 1.0]])
+    >>> print(terms.numpy().round(3))
+    [[-0.693 -0.313]]
+    """
     visible = checked_states(potentials, "visible", visible)
     return _traced(kind_of_models(potentials))(potentials, visible)
 
 
 @functools.cache
 def _traced(kind):
-    """Returns the sum, traced once for any number of rows and of hidden units."""
+    """Returns the terms, traced once for any number of rows and of hidden units."""
     # A partial is counted by itself, and not with others of the same code.
-    total = functools.partial(_sum_of_units)
+    total = functools.partial(_of_units)
     return tf.function(total, autograph=False, reduce_retracing=True)
 
 
-def _sum_of_units(potentials, visible):
+def _of_units(potentials, visible):
     states, natural = _states(potentials), potentials.hidden_natural(visible)
 
-    def add(total, unit):
-        chosen = tf.zeros_like(total, tf.int32) + unit
-        return total + _log_conditional(potentials, states, visible, natural, chosen)
+    def of(unit):
+        chosen = tf.fill(tf.shape(visible)[:1], unit)
+        return _log_conditional(potentials, states, visible, natural, chosen)
 
-    return tf.foldl(add, tf.range(tf.shape(visible)[1]), tf.zeros_like(natural[:, 0]))
+    units = tf.range(tf.shape(visible)[1])
+    return tf.transpose(tf.map_fn(of, units, fn_output_signature=visible.dtype))
 
 
 @full_precision()

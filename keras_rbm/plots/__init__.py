@@ -23,3 +23,4 @@ from keras_rbm.plots.reports import (
     score_report as score_report,
 )
 from keras_rbm.plots.sequences import contact_map as contact_map, logos as logos
+from keras_rbm.plots.tables import table_report as table_report
