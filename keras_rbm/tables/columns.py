@@ -13,6 +13,8 @@ FEW_LEVELS = 20
 MOST_LEVELS = 200
 #: Decimal digits that are looked for, and the rounding of numbers with them.
 _MOST_DIGITS, _ROUNDING = 4, 1e-9
+#: Up to which float64 holds whole numbers exactly.
+_MOST_EXACT = 2**53
 
 
 class Column:
@@ -163,8 +165,15 @@ class Bins(Column):
 
     def __init__(self, series, bins=None):
         known = _sorted(series[series.notna()])
-        self.origin = known.iloc[0] if known.dtype.kind == "M" else None
+        #: "M" of dates, "m" of durations, else "f".
+        self.kind_of_numbers = kind if (kind := known.dtype.kind) in "Mm" else "f"
+        self.origin = known.iloc[0] if kind == "M" else None
         numbers = self._numbers(known)
+        if kind in "iu" and (known.max() > _MOST_EXACT or known.min() < -_MOST_EXACT):
+            raise ValueError(
+                f"Expected whole numbers up to 2**53. Received: others in column "
+                f"{series.name!r}. Subtract the least, or drop the column."
+            )
         if not np.isfinite(numbers).all():
             raise ValueError(
                 f"Expected finite numbers. Received: others in {series.name!r}."
@@ -218,9 +227,12 @@ class Bins(Column):
     def _numbers(self, known):
         import pandas
 
-        if known.dtype.kind == "M":
+        kind = known.dtype.kind if known.dtype.kind in "Mm" else "f"
+        if kind != self.kind_of_numbers:
+            raise TypeError("numbers are no dates, and no durations")
+        if kind == "M":
             known = known - self.origin
-        if known.dtype.kind == "m":
+        if kind in "Mm":
             known = known / pandas.Timedelta(days=1)
         return known.to_numpy(np.float64)
 
@@ -262,13 +274,19 @@ class Bins(Column):
         import pandas
 
         try:
-            ends = self._numbers(pandas.Series(list(condition)))
-            low, high = ends / (self.step or 1.0)
+            ends = pandas.Series(list(condition))
+            if self.kind_of_numbers in "Mm":  # also of words, such as "2020-01-31"
+                ends = ends.astype(self.dtype)
+            low, high = self._numbers(ends)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 "Expected a condition on numbers as a number, or (low, high). "
                 f"Received: {self.name!r}: {condition!r}."
             ) from error
+        low, high = np.nan_to_num([low, -high], nan=-np.inf) * [1.0, -1.0]
+        if self.step:  # 0.3 / 0.1 is below 3
+            low = np.ceil(low / self.step - _ROUNDING)
+            high = np.floor(high / self.step + _ROUNDING)
         return low, high
 
     def _shares(self, condition):
@@ -287,9 +305,11 @@ def _step(numbers):
 
     It is 1 for whole numbers, 0.01 for money with cents.
     """
+    different = np.unique(numbers)
     for digits in range(_MOST_DIGITS + 1):
-        steps = numbers * 10.0**digits
-        if np.all(np.abs(steps - np.round(steps)) <= _ROUNDING * np.maximum(steps, 1)):
+        steps = different * 10.0**digits
+        near = np.abs(steps - np.round(steps)) <= _ROUNDING * np.maximum(1, abs(steps))
+        if near.all() and len(np.unique(np.round(steps))) == len(different):
             return 10.0**-digits
     return 0.0
 

@@ -200,7 +200,8 @@ class Table:
 
         Args:
             given: dict from column names to what their values must be: one, a list of
-                levels, or (low, high) of numbers; or `None`: no value is missing.
+                levels, or (low, high) of numbers and dates, where `None` is no end; or
+                `None`: no value is missing.
 
         Raises:
             ValueError: if a column is unknown, or no row of `fit` meets a condition.

@@ -200,8 +200,44 @@ def test_conditions_weigh_the_states_that_meet_them():
         ({"z": 1}, r"conditions on columns.*\['z'\]"),
         ({"word": "d"}, "levels of column 'word'"),
         ({"x": ("a", "b")}, "a number, or"),
+        ({"x": (60, 20)}, "condition that some row.*'x'"),
     ]:
         with pytest.raises((TypeError, ValueError), match=word):
             table.log_weights(given)
     with pytest.raises(TypeError, match="given as a dict"):
         table.log_weights("x")
+
+
+def test_ranges_of_dates_and_of_decimals():
+    real = pandas.DataFrame(
+        {
+            "day": pandas.date_range("2020-01-01", periods=40),
+            "part": [0.0, 0.1, 0.2, 0.3] * 10,
+        }
+    )
+    table = Table({"day": 4}).fit(real)
+    for given, expected in [
+        ({"part": (0.0, 0.3)}, [1, 1, 1, 1]),
+        ({"part": (0.1, None)}, [0, 1, 1, 1]),
+        ({"part": (None, 0.2)}, [1, 1, 1, 0]),
+    ]:
+        np.testing.assert_allclose(np.exp(table.log_weights(given))[4:], expected)
+    for ends in (
+        ("2020-01-06", "2020-01-20"),
+        (pandas.Timestamp("2020-01-06"), pandas.Timestamp("2020-01-20")),
+    ):
+        weights = np.exp(table.log_weights({"day": ends}))
+        np.testing.assert_allclose(weights[:4], [0.5, 1, 0, 0])
+    with pytest.raises(TypeError, match="column 'day'.*datetime"):
+        table.transform(real.assign(day=range(40)))
+
+
+def test_numbers_of_any_scale():
+    """Tiny ones were taken for zeros, and large ones for one number."""
+    for scale in (1e-12, 1.0, 1e12):
+        real = pandas.DataFrame({"x": scale * np.arange(1, 41)})
+        column = Table({"x": 4}).fit(real).columns_["x"]
+        density = column.log_density(real["x"]) + np.log(scale)
+        np.testing.assert_allclose(density.mean(), -np.log(10.0), atol=0.15)
+    with pytest.raises(ValueError, match=r"2\*\*53.*'x'"):
+        Table().fit(pandas.DataFrame({"x": 2**60 + np.arange(40)}))
