@@ -354,6 +354,15 @@ def _chains(values, base, steps, seed):
     return *start, tf.constant(steps)
 
 
+def check_filling(method):
+    """Raises a ValueError unless it is a way to fill gaps."""
+    if not isinstance(method, str) or method not in ("mean", "mode", "sample"):
+        raise ValueError(
+            "Expected method as one of 'mean', 'mode', 'sample'. Received: "
+            f"method={method!r:.200}."
+        )
+
+
 def imputed(units, values, method, means, draws):
     """Returns states (N, V) in which gaps are filled.
 
@@ -363,10 +372,7 @@ def imputed(units, values, method, means, draws):
         method: `"mean"`, `"mode"` or `"sample"`.
         means, draws: functions that return means (N, rows), or states (N, V).
     """
-    if method not in ("mean", "mode", "sample"):
-        raise ValueError(
-            f"Expected method 'mean', 'mode' or 'sample'. Received: method={method!r}."
-        )
+    check_filling(method)
     if method == "sample":
         states = draws()
     elif method == "mean":

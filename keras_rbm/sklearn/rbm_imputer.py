@@ -4,9 +4,9 @@ from sklearn.base import OneToOneFeatureMixin
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
+from keras_rbm.models.missing import check_filling
 from keras_rbm.sklearn.rbm_estimator import RBMEstimator
 
-_METHODS = ("mean", "mode", "sample")
 #: Binary hidden units for each Gaussian one, which models a linear dependence.
 _BINARY_UNITS = 7
 
@@ -106,11 +106,7 @@ class RBMImputer(OneToOneFeatureMixin, RBMEstimator):
             The imputer.
         """
         check_counts(steps=self.steps)
-        if self.method not in _METHODS:
-            raise ValueError(
-                f"Expected method as one of {_METHODS}. Received: "
-                f"method={self.method!r}."
-            )
+        check_filling(self.method)
         super().fit(X)
         return self
 

@@ -8,6 +8,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.pseudo_likelihood import conditional_log_probabilities
 from keras_rbm.models import RBM
 from keras_rbm.models.layer_variables import fingerprint
+from keras_rbm.models.missing import check_filling
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.rules import ParallelTempering
 from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
@@ -15,7 +16,6 @@ from keras_rbm.tables.table import Table
 
 #: Added to the bias of states that a condition excludes.
 _NEVER = -1e4
-_METHODS = ("mean", "mode", "sample")
 #: Least and most hidden units by default.
 _UNITS = 8, 64
 
@@ -165,10 +165,7 @@ class TableModel(DensityMixin, BaseEstimator):
             `pandas.DataFrame`, whose known values are unchanged.
         """
         check_is_fitted(self)
-        if method not in _METHODS:
-            raise ValueError(
-                f"Expected method as one of {_METHODS}. Received: method={method!r}."
-            )
+        check_filling(method)
         rows, seed = self.table_.transform(X, gaps=False), seed_from(random_state)
         model = self._restricted(self.table_.log_weights())
         if method == "sample":
