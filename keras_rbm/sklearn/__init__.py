@@ -15,4 +15,7 @@ from keras_rbm.sklearn.bernoulli_rbm import (
 from keras_rbm.sklearn.crbm_classifier import CRBMClassifier as CRBMClassifier
 from keras_rbm.sklearn.rbm_estimator import RBMEstimator as RBMEstimator
 from keras_rbm.sklearn.rbm_imputer import RBMImputer as RBMImputer
+from keras_rbm.sklearn.rbm_outlier_detector import (
+    RBMOutlierDetector as RBMOutlierDetector,
+)
 from keras_rbm.sklearn.table_model import TableModel as TableModel
