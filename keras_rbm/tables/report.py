@@ -27,8 +27,7 @@ _NEAREST, _LEARNED = 2000, 10_000
 _ENOUGH, _KNOWN = 200, 20
 #: Standard errors from which on a value is said to differ, and columns that are named.
 _ERRORS, _NAMED = 3.0, 3
-#: Tables drawn for the error of a median.
-_DRAWS = 200
+_DRAWS = 200  # for the error of a median
 #: What a measure of which 0.5 is best says below, near and above it.
 _TOLD = "some are copies", "not told apart", "told apart"
 
