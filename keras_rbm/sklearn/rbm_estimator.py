@@ -202,7 +202,7 @@ class RBMEstimator(
         check_is_fitted(self)
         X = self._validated(X)
         self.model_.form.checked_calls(X)
-        potentials = _precise_potentials(self.model_)
+        potentials = precise_potentials(self.model_)
 
         def features(rows):
             return potentials.hidden.mean(potentials.hidden_natural(rows))
@@ -238,7 +238,7 @@ class RBMEstimator(
         row_checks.check_rows(as_in_fit, "X", unit=unit, has_gaps=True)
         row_checks.warn_of_means(row_checks.values_of(as_in_fit, unit), unit, "X")
         log_partition = self.estimate_log_partition()
-        energy = _precise_potentials(self.model_).free_energy
+        energy = precise_potentials(self.model_).free_energy
 
         def of_states(rows):
             energies = map_rows(energy, rows, dtype=tf.float64).numpy()
@@ -449,7 +449,7 @@ def _are_probabilities(X):
     return np.mean(scaled) <= 0.5
 
 
-def _precise_potentials(model):
+def precise_potentials(model):
     """Returns a model as `Potentials` of float64, as scikit-learn expects scores."""
     parts = tuple(model.potentials(dtype=model.variable_dtype))
     return Potentials(*tf.nest.map_structure(lambda x: tf.cast(x, tf.float64), parts))

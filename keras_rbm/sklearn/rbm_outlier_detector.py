@@ -15,7 +15,7 @@ from keras_rbm._checks import check_counts
 from keras_rbm.inference.exact import digits_of
 from keras_rbm.models.data.row_checks import check_columns
 from keras_rbm.sklearn.fitting import seed_from
-from keras_rbm.sklearn.rbm_estimator import RBMEstimator, _precise_potentials
+from keras_rbm.sklearn.rbm_estimator import RBMEstimator, precise_potentials
 
 #: Hidden units whose states are enumerated, and numbers that are held at once.
 _MOST_UNITS, _AT_ONCE = 16, 2**22
@@ -290,7 +290,7 @@ def _mixture(model):
     There is a normal distribution for each state of the binary hidden units. Given it,
     Gaussian ones lessen the precision of z by `W_g diag(1 / precision_g) W_g'`.
     """
-    potentials = _precise_potentials(model)
+    potentials = precise_potentials(model)
     visible, kernel = potentials.visible, potentials.kernel.numpy()
     binary, factors = (part for part in potentials.hidden.parts)
     states = np.arange(2**binary.num_units)

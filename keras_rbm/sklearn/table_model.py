@@ -7,17 +7,22 @@ from sklearn.utils.validation import check_is_fitted
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.pseudo_likelihood import conditional_log_probabilities
 from keras_rbm.models import RBM
+from keras_rbm.models.data.rows import map_rows, some_rows
 from keras_rbm.models.layer_variables import fingerprint
 from keras_rbm.models.missing import check_filling
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.rules import ParallelTempering
 from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
-from keras_rbm.tables.table import Table
+from keras_rbm.tables.table import Table, filled
 
 #: Added to the bias of states that a condition excludes.
 _NEVER = -1e4
 #: Least and most hidden units by default.
 _UNITS = 8, 64
+#: Most rows of `fit` that say how much cells surprise.
+_JUDGED = 2000
+#: Rows for each state of which hidden units are summed at once.
+_AT_ONCE = 500
 
 
 class TableModel(DensityMixin, BaseEstimator):
@@ -114,11 +119,12 @@ class TableModel(DensityMixin, BaseEstimator):
             rows, batch_size=self.batch_size, epochs=self.n_iter, verbose=self.verbose
         )
         self.table_, self.model_, self.history_ = table, model, history.history
-        self.feature_names_in_ = np.array(list(X.columns), dtype=object)
         self.n_features_in_ = len(X.columns)
+        self.feature_names_in_ = np.empty(self.n_features_in_, dtype=object)
+        self.feature_names_in_[:] = list(X.columns)
         self._log_partition = None, None
-        self._typical = 0.0
-        self._typical = self._surprise(X, rows).mean(0)
+        some = some_rows(np.arange(len(X)), _JUDGED)
+        self._typical = self._surprise(X.iloc[some], rows[some]).mean(0)
         return self
 
     def sample(self, n_samples=1, *, given=None, steps=200, random_state=None):
@@ -127,23 +133,24 @@ class TableModel(DensityMixin, BaseEstimator):
         Args:
             n_samples: int ≥ 1, number of rows, each the end of a chain of its own.
             given: dict or `None`, conditions: from column names to a value, a list of
-                levels, or (low, high), both included, of numbers and dates. Other
-                columns are drawn given these.
-            steps: int ≥ 0, sweeps of each chain.
+                levels, (low, high), both included, of numbers and dates, or `None` for
+                a gap, see `Table.log_weights`. Other columns are drawn given these.
+            steps: int ≥ 1, sweeps of each chain.
             random_state: int, `numpy.random.RandomState` or `None`, by default the
                 estimator's.
 
         Returns:
-            `pandas.DataFrame` of the columns and types of `fit`. Whole cells are those
-            of rows of `fit`, rows need not be.
+            `pandas.DataFrame` of the columns and types of `fit`. Cells are those of
+            rows of `fit`, or given numbers; rows need not be.
 
         Raises:
-            ValueError: if no row of `fit` meets a condition by itself.
+            TypeError, ValueError: if a condition is none, or no row of `fit` meets it.
         """
         check_is_fitted(self)
+        check_counts(n_samples=n_samples, steps=steps)
         state = self.random_state if random_state is None else random_state
         seed, model = seed_from(state), self.model_
-        if given:
+        if given is not None:
             model = self._restricted(self.table_.log_weights(given))
         rows = model.sample(n_samples, steps=steps, seed=seed).numpy()
         return self.table_.inverse_transform(rows, seed=seed, given=given)
@@ -156,13 +163,15 @@ class TableModel(DensityMixin, BaseEstimator):
 
         Args:
             X: `pandas.DataFrame` with the columns of `fit`.
-            method: `"mean"` (of words the likeliest), `"mode"`, or `"sample"` (a draw;
-                several give several tables).
+            method: `"mean"` (of words the likeliest), `"mode"` (of numbers the middle
+                row of the likeliest bin), or `"sample"` (a draw; several give several
+                tables).
             steps: int ≥ 1, sweeps of each row's chain, see `RBM.marginals`.
             random_state: int, `numpy.random.RandomState` or `None`, seed of the chains.
 
         Returns:
-            `pandas.DataFrame`, whose known values are unchanged.
+            `pandas.DataFrame`, whose known values are unchanged. Means are whole in
+            columns of whole types, as `Int64` is.
         """
         check_is_fitted(self)
         check_filling(method)
@@ -170,23 +179,24 @@ class TableModel(DensityMixin, BaseEstimator):
         model = self._restricted(self.table_.log_weights())
         if method == "sample":
             drawn = model.impute(rows, "sample", steps=steps, seed=seed).numpy()
-            full = self.table_.inverse_transform(drawn, seed=seed)
-            full.index = X.index
-            return X.where(X.notna(), full[list(X.columns)])
+            return filled(X, self.table_.inverse_transform(drawn, seed=seed))
         means = model.marginals(rows, steps=steps, seed=seed).numpy()
-        return self.table_.filled(X, means, method)
+        return filled(X, self.table_.expected(means, method))
 
     def score_samples(self, X):
         """Computes log p(row) = -F(states) - log Z + sum_i log p(cell_i | state_i).
 
         Args:
             X: `pandas.DataFrame` with the columns of `fit`. Values beyond its range are
-                scored. What is missing in a column that had gaps counts as a gap, in
-                others as unknown.
+                scored, new words are refused. What is missing in a column that had gaps
+                counts as a gap, in others as unknown: rows of which much is unknown are
+                estimated, by `RBM.log_likelihood`, if there are more than 14 hidden
+                units.
 
         Returns:
-            array (N,), nats: of densities in the units of numbers with fractions, of
-            probabilities for all else.
+            array (N,), nats: of densities in the units of numbers with fractions and of
+            dates, per day; of probabilities for whole numbers, to which others are
+            rounded there, and for words.
         """
         check_is_fitted(self)
         rows, density = self.table_.transform(X), self.table_.log_density(X)
@@ -206,31 +216,35 @@ class TableModel(DensityMixin, BaseEstimator):
         Returns:
             `pandas.DataFrame` (N, columns), nats: by how much a cell surprises, given
             the rest of its row, more than cells of its column do in the rows of `fit`.
-            Large is unlikely. 0 where a value is unknown.
+            Large is unlikely. 0 where a value is unknown, which others are given at its
+            likeliest.
         """
         import pandas
 
         check_is_fitted(self)
         surprise = self._surprise(X, self.table_.transform(X)) - self._typical
-        columns = list(self.table_.columns_)
-        unknown = self._unknown(X)
-        frame = pandas.DataFrame(
-            np.where(unknown, 0.0, surprise), index=X.index, columns=columns
-        )
-        return frame[list(X.columns)]
-
-    def _unknown(self, X):
-        columns = self.table_.columns_.values()
-        return np.stack([X[c.name].isna() & ~c.has_gaps for c in columns], 1)
+        surprise = {
+            name: np.where(X[name].isna().to_numpy() & (not column.has_gaps), 0.0, own)
+            for (name, column), own in zip(
+                self.table_.columns_.items(), surprise.T, strict=True
+            )
+        }
+        frame = pandas.DataFrame(surprise, index=X.index)
+        return frame[list(X.columns)].set_axis(X.columns, axis=1)
 
     def _surprise(self, X, rows):
         """Returns -log p(cell | all others of its row), (N, columns), nats."""
         if np.isnan(rows).any():
             rows = self.model_.impute(rows, "mode").numpy()
-        found = conditional_log_probabilities(self.model_.potentials(), rows).numpy()
+        potentials = self.model_.potentials()
+        found = map_rows(
+            lambda part: conditional_log_probabilities(potentials, part),
+            rows,
+            rows_at_once=_AT_ONCE,
+        )
         surprise, names = -self.table_.log_density(X), [*self.table_.columns_]
         units = [names.index(column.name) for column in self.table_.varying]
-        surprise[:, units] -= found
+        surprise[:, units] -= found.numpy()
         return surprise
 
     def _estimate(self):

@@ -11,10 +11,11 @@ from keras_rbm.tables.histogram import Histogram, chosen_bins
 FEW_LEVELS = 20
 #: Words of a column beyond which they look like names or texts.
 MOST_LEVELS = 200
-#: Decimal digits that are looked for, and the rounding of numbers with them.
-_MOST_DIGITS, _ROUNDING = 4, 1e-9
-#: Up to which float64 holds whole numbers exactly.
-_MOST_EXACT = 2**53
+#: Decimal digits that are looked for, and the rounding of numbers with them: of small
+#: ones, and of others in their last places.
+_MOST_DIGITS, _ROUNDING, _PLACES = 4, 1e-9, 8
+#: Up to which float64 holds whole numbers, and the middle of two, exactly.
+_MOST_EXACT = 2**51
 
 
 class Column:
@@ -82,11 +83,14 @@ class Column:
     def log_weights(self, condition):
         """Returns what a condition adds to the log weight of each state, (width,)."""
         weights = np.zeros(self.width)
-        weights[: self.num_states] = self._shares(condition)
+        if _is_gap(condition):
+            weights[self.num_states :] = 1.0
+        else:
+            weights[: self.num_states] = self._shares(condition)
         if not weights.any():
             raise ValueError(
-                f"Expected a condition that some row of fit meets. Received: "
-                f"{self.name!r}: {condition!r}."
+                "Expected a condition that some row of fit meets. Received: "
+                f"{self.name!r}: {condition!r:.200}."
             )
         with np.errstate(divide="ignore"):
             return np.log(weights)
@@ -136,7 +140,8 @@ class Levels(Column):
             raise ValueError(
                 f"Expected levels of column {self.name!r} that fit has seen, "
                 f"{list(self.values)!r:.200}. Received: {known[states < 0].iloc[0]!r}. "
-                "Make it missing (NaN)."
+                "Make it missing (NaN), or declare it before fit: "
+                "column.astype(pandas.CategoricalDtype(levels))."
             )
         return states
 
@@ -147,8 +152,9 @@ class Levels(Column):
     def _shares(self, condition):
         import pandas
 
-        levels = condition if isinstance(condition, (list, set)) else [condition]
-        levels = pandas.Series(list(levels), dtype=object)
+        several = _several(condition)
+        levels = [condition] if several is None else several
+        levels = pandas.Series(levels, dtype=object)
         return np.isin(np.arange(self.num_states), self._states(levels))
 
 
@@ -171,7 +177,7 @@ class Bins(Column):
         numbers = self._numbers(known)
         if kind in "iu" and (known.max() > _MOST_EXACT or known.min() < -_MOST_EXACT):
             raise ValueError(
-                f"Expected whole numbers up to 2**53. Received: others in column "
+                "Expected whole numbers up to 2**51. Received: others in column "
                 f"{series.name!r}. Subtract the least, or drop the column."
             )
         if not np.isfinite(numbers).all():
@@ -196,11 +202,11 @@ class Bins(Column):
 
         known = states < self.num_states  # NaN is not
         bins = np.where(known, states, 0).astype(int)
-        first, last = self._rows(condition)
-        size = np.maximum(last - first, 1)[bins]
-        drawn = first[bins] + (generator.random(len(bins)) * size).astype(int)
-        if condition is not None and not isinstance(condition, tuple):
+        if self._is_one(condition):
             return pandas.Series([condition] * len(bins)).astype(self.dtype)
+        first, last = self._rows(condition)
+        size = (last - first)[bins]
+        drawn = first[bins] + (generator.random(len(bins)) * size).astype(int)
         return self._restored(np.where(known, drawn, -1))
 
     def mean(self, probabilities):
@@ -234,6 +240,10 @@ class Bins(Column):
             known = known - self.origin
         if kind in "Mm":
             known = known / pandas.Timedelta(days=1)
+        elif (
+            known.dtype.kind == "f" and known.dtype.itemsize < 8
+        ):  # 0.1, not 0.1000000015
+            return known.to_numpy(f"f{known.dtype.itemsize}").astype(str).astype(float)
         return known.to_numpy(np.float64)
 
     def _in_steps(self, numbers):
@@ -263,41 +273,88 @@ class Bins(Column):
     def _rows(self, condition):
         """Returns where the rows of each bin that meet a condition begin and end."""
         first, last = self.histogram.first, self.histogram.last
-        if not isinstance(condition, tuple):
+        if condition is None or self._is_one(condition):
             return first, last
-        low, high = self._range(condition)
+        if (several := _several(condition)) is not None:
+            meets = np.isin(self.histogram.spikes, self._condition(several, condition))
+            return first, np.where(meets, last, first)
+        ends = condition if isinstance(condition, tuple) else (condition, condition)
+        low, high = self._condition(ends, condition)
+        low, high = np.nan_to_num([low, -high], nan=-np.inf, neginf=-np.inf)
+        high = -high
+        if self.step:
+            low, high = _whole(low, np.ceil), _whole(high, np.floor)
         low = np.searchsorted(self.numbers, low, side="left")
         high = np.searchsorted(self.numbers, high, side="right")
         return np.maximum(first, low), np.minimum(last, high)
 
-    def _range(self, condition):
+    def _is_one(self, condition):
+        """Returns whether a condition is one number of a bin that has several."""
+        alone = not isinstance(condition, tuple) and _several(condition) is None
+        return alone and not self.is_few and not _is_gap(condition)
+
+    def _condition(self, values, condition):
+        """Returns the numbers of a condition, in steps, NaN where there is no end."""
         import pandas
 
         try:
-            ends = pandas.Series(list(condition))
+            column = pandas.Series(list(values))
             if self.kind_of_numbers in "Mm":  # also of words, such as "2020-01-31"
-                ends = ends.astype(self.dtype)
-            low, high = self._numbers(ends)
+                column = column.astype(self.dtype)
+            elif any(isinstance(each, str | bool | np.bool_) for each in values):
+                raise TypeError("no numbers")
+            numbers = self._numbers(column) / (self.step or 1.0)
+            if isinstance(condition, tuple) and len(numbers) != 2:
+                raise ValueError("not two ends")
+            if _several(condition) is not None and not self.is_few:
+                raise ValueError("levels of a column without")
         except (TypeError, ValueError) as error:
             raise TypeError(
-                "Expected a condition on numbers as a number, or (low, high). "
-                f"Received: {self.name!r}: {condition!r}."
+                f"Expected a condition on a column of {self.kind} as a number or date, "
+                "(low, high), or a list of levels if it has such. Received: "
+                f"{self.name!r}: {condition!r:.200}."
             ) from error
-        low, high = np.nan_to_num([low, -high], nan=-np.inf) * [1.0, -1.0]
-        if self.step:  # 0.3 / 0.1 is below 3
-            low = np.ceil(low / self.step - _ROUNDING)
-            high = np.floor(high / self.step + _ROUNDING)
-        return low, high
+        return numbers
 
     def _shares(self, condition):
-        import pandas
+        if not self._is_one(condition):
+            first, last = self._rows(condition)
+            size = self.histogram.last - self.histogram.first
+            return np.maximum(last - first, 0) / size
+        (number,) = self._condition([condition], condition)
+        if self.step:
+            number = _whole(number, lambda x: np.nan)
+        if not self.numbers[0] <= number <= self.numbers[-1]:  # nor if it is no step
+            return 0.0
+        return np.arange(self.num_states) == self.histogram.bins_of(number)
 
-        if not isinstance(condition, tuple):
-            state = self._states(pandas.Series([condition]))
-            return np.arange(self.num_states) == state
-        first, last = self._rows(condition)
-        size = self.histogram.last - self.histogram.first
-        return np.maximum(last - first, 0) / size
+
+def _is_gap(condition):
+    """Returns whether a condition asks for a missing value."""
+    import pandas
+
+    return pandas.api.types.is_scalar(condition) and bool(pandas.isna(condition))
+
+
+def _several(condition):
+    """Returns the levels of a condition as a list, or `None` if it is no collection."""
+    import pandas
+
+    kinds = list, set, frozenset, np.ndarray, pandas.Series, pandas.Index
+    return list(condition) if isinstance(condition, kinds) else None
+
+
+def _whole(steps, otherwise):
+    """Returns the whole number that steps are up to rounding, or `otherwise(steps)`."""
+    if np.isinf(steps):
+        return steps
+    return np.round(steps) if _are_whole(steps) else otherwise(steps)
+
+
+def _are_whole(steps):
+    """Returns whether numbers of steps are whole up to rounding."""
+    rounding = np.maximum(_ROUNDING, _PLACES * np.spacing(np.abs(steps)))
+    return np.abs(steps - np.round(steps)) <= rounding
 
 
 def _step(numbers):
@@ -308,8 +365,8 @@ def _step(numbers):
     different = np.unique(numbers)
     for digits in range(_MOST_DIGITS + 1):
         steps = different * 10.0**digits
-        near = np.abs(steps - np.round(steps)) <= _ROUNDING * np.maximum(1, abs(steps))
-        if near.all() and len(np.unique(np.round(steps))) == len(different):
+        are_apart = len(np.unique(np.round(steps))) == len(different)
+        if are_apart and _are_whole(steps).all():
             return 10.0**-digits
     return 0.0
 

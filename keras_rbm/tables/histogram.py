@@ -36,7 +36,8 @@ class Histogram:
         ends = np.append(starts[1:], len(distinct))
         rows = np.append(0, np.cumsum(counts))
         self.first, self.last = rows[starts], rows[ends]
-        middle = 0.5 * (distinct[ends[:-1] - 1] + distinct[starts[1:]])
+        below, above = distinct[ends[:-1] - 1], distinct[starts[1:]]
+        middle = np.maximum(below + 0.5 * (above - below), np.nextafter(below, np.inf))
         middle = np.floor(middle) + 0.5 if is_whole else middle
         margin = 0.5 if is_whole else 0.0
         low, high = distinct[0] - margin, distinct[-1] + margin

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from keras_rbm._checks import check_counts, import_optional
-from keras_rbm.tables.similarity import (
-    adversarial_accuracy,
-    as_numbers,
-    checked,
-    compared,
-    distances,
-    predicted,
-    quantiles,
-    told_apart,
-)
+from keras_rbm.tables.frames import as_numbers, checked
+from keras_rbm.tables.neighbors import adversarial_accuracy, distances, quantiles
+from keras_rbm.tables.similarity import compared
+from keras_rbm.tables.trees import predicted, told_apart
 
 if TYPE_CHECKING:
     import pandas

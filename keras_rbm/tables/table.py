@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_rbm._checks import is_int
 from keras_rbm.tables.columns import column_of
+from keras_rbm.tables.frames import check_frame
 from keras_rbm.units.categorical import Categorical
 from keras_rbm.units.joined_units import Joined
 
@@ -68,6 +69,8 @@ class Table:
     """
 
     def __init__(self, kinds: Mapping[Hashable, str | int] | None = None) -> None:
+        if not isinstance(kinds, Mapping | None):
+            raise TypeError(f"Expected kinds as a dict. Received: {kinds!r:.200}.")
         kinds = dict(kinds or {})
         for name, kind in kinds.items():
             if kind != "category" and not (is_int(kind) and kind >= 2):
@@ -97,7 +100,7 @@ class Table:
                 "Expected a column that varies. Received: only constant ones, in "
                 f"{len(frame)} rows."
             )
-        self.columns_ = columns
+        self.columns_, self._names = columns, frame.columns
         self._gaps = {name: float(frame[name].isna().mean()) for name in frame}
         self.visible = Joined(parts)
         return self
@@ -123,8 +126,12 @@ class Table:
             ValueError: if the columns are others, or a level is new.
         """
         self._check(frame)
-        states = [column.states(frame[column.name], gaps) for column in self.varying]
-        return np.stack(states, 1).astype(np.float32)
+        states = {  # those of constant columns are checked, too
+            name: column.states(frame[name], gaps)
+            for name, column in self.columns_.items()
+        }
+        varying = [states[column.name] for column in self.varying]
+        return np.stack(varying, 1).astype(np.float32)
 
     def inverse_transform(
         self,
@@ -140,50 +147,38 @@ class Table:
             seed: int or `numpy.random.Generator`, draws numbers within bins.
             given: dict, conditions that they keep, see `log_weights`.
         """
-        import pandas
-
         given, rows = given or {}, np.asarray(rows)
         states = dict(zip((c.name for c in self.varying), rows.T, strict=True))
         generator = np.random.default_rng(seed)
         constant = np.zeros(len(rows))
-        return pandas.DataFrame(
-            {
-                name: column.draw(
-                    states.get(name, constant), generator, given.get(name)
-                )
-                for name, column in self.columns_.items()
-            }
+        return self._frame(
+            lambda name, column: column.draw(
+                states.get(name, constant), generator, given.get(name)
+            )
         )
 
-    def filled(
-        self,
-        frame: "pandas.DataFrame",
-        probabilities: np.ndarray,
-        method: str = "mean",
+    def expected(
+        self, probabilities: np.ndarray, method: str = "mean"
     ) -> "pandas.DataFrame":
-        """Returns a frame whose missing values are filled from probabilities.
+        """Returns the values that are expected, given probabilities of states.
 
         Args:
-            frame: `pandas.DataFrame` with the columns of `fit`.
             probabilities: array (N, rows of the kernel), of each unit's states.
-            method: `"mean"`, of words the likeliest; or `"mode"`, of numbers the middle
-                of the likeliest bin.
+            method: `"mean"`, of words the likeliest level; or `"mode"`, of numbers that
+                of the middle row of the likeliest bin.
         """
-        filled = frame.copy()
         ends = np.cumsum([column.width for column in self.varying])
         parts = np.split(probabilities, ends[:-1], 1)
         own = dict(zip((column.name for column in self.varying), parts, strict=True))
-        for name, column in self.columns_.items():
-            known = frame[name].notna()
-            if column.num_states and not known.all():
-                shares = own.get(name, np.ones((len(frame), 1)))
-                shares = shares[:, : column.num_states]
-                found = column.mean(shares) if method == "mean" else column.mode(shares)
-                found.index, dtype = frame.index, frame[name].dtype
-                if getattr(dtype, "kind", "O") in "iu":
-                    found = found.round()
-                filled[name] = frame[name].where(known, found.astype(dtype))
-        return filled
+        constant = np.ones((len(probabilities), 1))
+
+        def value(name, column):
+            shares = own.get(name, constant)[:, : column.num_states]
+            if not column.num_states:  # only gaps
+                return column.draw(constant[:, 0], None)
+            return column.mean(shares) if method == "mean" else column.mode(shares)
+
+        return self._frame(value)
 
     def log_density(self, frame: "pandas.DataFrame") -> np.ndarray:
         """Returns log p(value | state) of each cell, (N, columns), nats.
@@ -199,12 +194,14 @@ class Table:
         """Returns what conditions add to the visible bias, (rows of the kernel,).
 
         Args:
-            given: dict from column names to what their values must be: one, a list of
-                levels, or (low, high) of numbers and dates, where `None` is no end; or
-                `None`: no value is missing.
+            given: dict from column names to what their values must be. Of words and of
+                few numbers: a level, or a list of them. Of numbers and dates: one that
+                is in the range of `fit`, or (low, high), where `None` is no end.
+                `None`: missing. Or no dict but `None`: no value is missing.
 
         Raises:
-            ValueError: if a column is unknown, or no row of `fit` meets a condition.
+            TypeError, ValueError: if a column is unknown, a condition is none of these,
+                or no row of `fit` meets it.
         """
         if given is None:
             return np.concatenate([c.log_weights_known for c in self.varying])
@@ -238,6 +235,13 @@ class Table:
         kinds = f"kinds={self.kinds!r}" if self.kinds else ""
         return str(self.describe()) if hasattr(self, "columns_") else f"Table({kinds})"
 
+    def _frame(self, values):
+        """Returns a frame of `values(name, column)` for each column."""
+        import pandas
+
+        found = {n: values(n, column) for n, column in self.columns_.items()}
+        return pandas.DataFrame(found).set_axis(self._names, axis=1)
+
     def _check(self, frame):
         check_frame(frame)
         if not hasattr(self, "columns_"):
@@ -251,17 +255,28 @@ class Table:
             )
 
 
-def check_frame(frame):
-    """Raises an error unless it is a `pandas.DataFrame` of different columns."""
-    import pandas
+def filled(frame, found):
+    """Returns a frame whose missing values are those of another.
 
-    if not isinstance(frame, pandas.DataFrame):
-        raise TypeError(
-            f"Expected a pandas.DataFrame. Received: {type(frame).__name__}. Make one: "
-            "pandas.DataFrame(array, columns=names)."
-        )
-    if not frame.columns.is_unique:
-        raise ValueError(
-            "Expected columns of different names. Received: "
-            f"{list(frame.columns)!r:.200}."
-        )
+    A column keeps its type if that holds them, and has that of the other if not.
+    """
+    result = frame.copy()
+    for name in frame:
+        own, other = frame[name], found[name].set_axis(frame.index)
+        known = own.notna()
+        if known.all():
+            continue
+        if getattr(own.dtype, "kind", "O") in "iu":
+            other = other.round()
+        levels = getattr(own.dtype, "categories", None)
+        try:
+            if levels is not None and not other.dropna().isin(levels).all():
+                raise TypeError("levels that the column does not declare")
+            result[name] = own.where(known, other.astype(own.dtype))
+            is_held = (result[name].isna() == (~known & other.isna())).all()
+        except (TypeError, ValueError):
+            is_held = False
+        if not is_held:
+            both = own.astype(object).where(known, other.astype(object))
+            result[name] = both.astype(other.dtype)
+    return result

@@ -160,3 +160,45 @@ def test_what_is_refused(model, small):
         model.score_samples(small[["age"]])
     with pytest.raises(ValueError, match="condition that some row"):
         model.sample(given={"age": (10, 20)})
+
+
+@pytest.mark.parametrize("method", ["mean", "mode", "sample"])
+@pytest.mark.parametrize(
+    ("column", "dtype"),
+    [
+        ({"word": pandas.Categorical(["low", None, None], ["low"])}, "str"),
+        ({"word": np.nan}, "str"),
+        ({"word": pandas.Categorical([None] * 3, ["low", "mid", "top"])}, "category"),
+        ({"seen": [np.nan, 1.0, 0.0]}, "float64"),
+        ({"seen": np.array([None, True, False], object)}, "object"),
+        ({"age": np.nan}, "float64"),
+        ({"age": pandas.array([None, 1, 2], "Int64")}, "Int64"),
+    ],
+)
+def test_every_gap_is_filled_whatever_type_has_it(model, method, column, dtype):
+    holes = pandas.DataFrame({"age": [5, 5, 0], "word": "top", "seen": True})
+    holes = holes.assign(**column)
+    full = model.impute(holes, method, steps=20)
+    assert not full.isna().any(axis=None)
+    (name,) = column
+    assert full[name].dtype.name == dtype
+    known = holes[name].notna()
+    assert (full[name][known] == holes[name][known]).all()
+
+
+def test_chains_take_a_step_and_gaps_can_be_asked_for(model):
+    with pytest.raises(ValueError, match="steps"):
+        model.sample(3, given={"age": 1}, steps=0)
+    drawn = model.sample(200, given={"word": None}, random_state=0)
+    assert drawn["word"].isna().all() and drawn["age"].eq(0).mean() > 0.5
+
+
+def test_many_rows_are_explained_in_parts(small):
+    """The baseline took memory for all rows, levels and hidden units at once."""
+    many = pandas.concat([small] * 10, ignore_index=True)
+    model = TableModel(4, n_iter=1, batch_size=500, random_state=0).fit(many)
+    explained = model.explain(many)
+    np.testing.assert_allclose(
+        explained.iloc[[0, 2999]], model.explain(many.iloc[[0, 2999]]), atol=1e-4
+    )
+    np.testing.assert_allclose(explained.mean(), 0.0, atol=0.05)

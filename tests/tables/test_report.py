@@ -11,9 +11,10 @@ from scipy.stats.contingency import association
 from sklearn.metrics import roc_auc_score
 
 from keras_rbm import plots
-from keras_rbm.tables import similarity as formulas
+from keras_rbm.tables import neighbors, trees
+from keras_rbm.tables.frames import as_numbers
 from keras_rbm.tables.report import table_report
-from keras_rbm.tables.similarity import as_numbers, similarity
+from keras_rbm.tables.similarity import _contingency, similarity
 
 NAN = np.nan
 
@@ -84,7 +85,7 @@ def test_association_is_cramers(noise):
     one = rng.integers(0, 4, 300)
     two = np.where(rng.random(300) < noise, rng.integers(0, 3, 300), one % 3)
     counts = pandas.crosstab(one, two).to_numpy()
-    _, found = formulas._contingency((one, one), (two, two))
+    _, found = _contingency((one, one), (two, two))
     assert found == pytest.approx(association(counts, "cramer"))
 
 
@@ -156,43 +157,43 @@ def test_auc_and_its_error():
         positive = rng.random(120) < 0.4
         return np.round(rng.normal(size=120) + positive, 1), positive
 
-    found = [formulas._auc(*draw()) for _ in range(300)]
+    found = [trees._auc(*draw()) for _ in range(300)]
     values, variances = np.transpose(found)
     assert np.sqrt(variances.mean()) == pytest.approx(values.std(), rel=0.2)
     scores, positive = draw()
     expected = roc_auc_score(positive, scores)
-    assert formulas._auc(scores, positive)[0] == pytest.approx(expected)
+    assert trees._auc(scores, positive)[0] == pytest.approx(expected)
 
 
 def test_trees_tell_tables_apart():
     frames = {"real": table(0, 300), "fresh": table(1, 300)}
     frames["unlike"] = shuffled(table(2, 300))
     (real, fresh, unlike), columns = as_numbers(frames)
-    value, error = formulas.told_apart(real, fresh, columns.words, 0)
+    value, error = trees.told_apart(real, fresh, columns.words, 0)
     assert abs(value - 0.5) < 4 * error and 0.01 < error < 0.05
-    value, error = formulas.told_apart(real, unlike, columns.words, 0)
+    value, error = trees.told_apart(real, unlike, columns.words, 0)
     assert value > 0.95 and 0.0 < error < 0.02
-    value, error = formulas.told_apart(real, real[::-1], columns.words, 0)
+    value, error = trees.told_apart(real, real[::-1], columns.words, 0)
     assert value < 0.5 - 4 * error  # copies
 
 
 def test_distances_by_hand():
     real = np.array([[0.0, 10.0], [1.0, 20.0], [0.0, NAN]])
-    moved = formulas.quantiles(real, np.array([True, False]))
+    moved = neighbors.quantiles(real, np.array([True, False]))
     rows = np.array([[0.0, 15.0], [2.0, NAN], [1.0, 99.0]])
     # Quantiles of 10 and 20 are 1/4 and 3/4, between them 15, and 99 is as 20.
     expected = [[0.25, 2.0, 1.5], [1.25, 2.0, 0.0], [1.0, 1.0, 2.0]]
-    np.testing.assert_allclose(formulas.distances(moved(real), moved(rows)), expected)
-    own = formulas.distances(moved(real))
+    np.testing.assert_allclose(neighbors.distances(moved(real), moved(rows)), expected)
+    own = neighbors.distances(moved(real))
     np.testing.assert_allclose(own, own.T)
     assert np.isinf(own.diagonal()).all() and own[0, 1] == 1.5
 
 
 def test_adversarial_accuracy():
     def accuracy(one, two):
-        between = formulas.distances(one, two)
-        own = formulas.distances(one), formulas.distances(two)
-        return formulas.adversarial_accuracy(*own, between, len(one))
+        between = neighbors.distances(one, two)
+        own = neighbors.distances(one), neighbors.distances(two)
+        return neighbors.adversarial_accuracy(*own, between, len(one))
 
     rng = np.random.default_rng(0)
     one, two = rng.uniform(size=(2, 400, 3))
@@ -214,7 +215,7 @@ def test_target(name, kind):
     (real, unlike, test), columns = as_numbers(frames)
     place = columns.names.index(name)
     rng = np.random.default_rng(0)
-    found, (bad, good), error = formulas.predicted(
+    found, (bad, good), error = trees.predicted(
         [unlike, real], test, place, columns, rng
     )
     assert found == kind and 0.0 < error < 0.2
@@ -229,14 +230,14 @@ def test_target_of_one_class_only_is_guessing():
     for only in np.unique(real[:, place]):
         synthetic[:, place] = only
         tables, rng = [synthetic, real], np.random.default_rng(0)
-        _, scores, _ = formulas.predicted(tables, test, place, columns, rng)
+        _, scores, _ = trees.predicted(tables, test, place, columns, rng)
         assert scores[0] == 0.5 < scores[1]
 
 
 def test_more_words_than_trees_take():
     rng = np.random.default_rng(0)
     real = rng.integers(0, 400, (500, 1)).astype(float)
-    value, error = formulas.told_apart(real[:250], real[250:], np.array([True]), 0)
+    value, error = trees.told_apart(real[:250], real[250:], np.array([True]), 0)
     assert abs(value - 0.5) < 4 * error
 
 
@@ -332,7 +333,7 @@ FRAME = pandas.DataFrame({"a": range(40), "b": ["x", "y"] * 20})
         (TypeError, "real of type ndarray", (np.zeros((40, 2)), FRAME), {}),
         (TypeError, "test of type list", (FRAME, FRAME), {"test": [1]}),
         (ValueError, "'a'.*Rename", (FRAME, FRAME.rename(columns={"a": "c"})), {}),
-        (ValueError, "each once", (FRAME[["a", "a"]], FRAME), {}),
+        (ValueError, "different names", (FRAME[["a", "a"]], FRAME), {}),
         (ValueError, "20 rows of synthetic.*: 19", (FRAME, FRAME[:19]), {}),
         (ValueError, "only gaps in .'b'", (FRAME.assign(b=None), FRAME), {}),
         (ValueError, "no columns", (FRAME[[]], FRAME[[]]), {}),

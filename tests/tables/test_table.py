@@ -104,6 +104,7 @@ def test_frames_that_are_refused(columns, word):
     [
         ({"few": "gaussian"}, "'category' or an int"),
         ({"few": 1}, "'category' or an int"),
+        (["few"], "kinds as a dict"),
         ({"fewer": 5}, r"kinds of columns.*\['fewer'\]"),
         ({"str": 5}, "numbers or dates.*'str'"),
     ],
@@ -199,7 +200,7 @@ def test_conditions_weigh_the_states_that_meet_them():
         ({"x": (200, 300)}, "condition that some row.*'x'"),
         ({"z": 1}, r"conditions on columns.*\['z'\]"),
         ({"word": "d"}, "levels of column 'word'"),
-        ({"x": ("a", "b")}, "a number, or"),
+        ({"x": ("a", "b")}, "a number or date, "),
         ({"x": (60, 20)}, "condition that some row.*'x'"),
     ]:
         with pytest.raises((TypeError, ValueError), match=word):
@@ -239,5 +240,91 @@ def test_numbers_of_any_scale():
         column = Table({"x": 4}).fit(real).columns_["x"]
         density = column.log_density(real["x"]) + np.log(scale)
         np.testing.assert_allclose(density.mean(), -np.log(10.0), atol=0.15)
-    with pytest.raises(ValueError, match=r"2\*\*53.*'x'"):
+    with pytest.raises(ValueError, match=r"2\*\*51.*'x'"):
         Table().fit(pandas.DataFrame({"x": 2**60 + np.arange(40)}))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"few": [1, 3]}, [0, 1, 0, 1]),
+        ({"few": 2}, [0, 0, 1, 0]),
+        ({"word": np.array(["a", "b"])}, [1, 1, 0, 0]),
+        ({"word": None}, [0, 0, 0, 1]),
+        ({"word": np.nan}, [0, 0, 0, 1]),
+        ({"day": "2020-01-12"}, [0, 1, 0, 0]),
+    ],
+)
+def test_levels_gaps_and_dates_as_conditions(given, expected):
+    real = pandas.DataFrame(
+        {
+            "few": [0, 1, 2, 3] * 10,
+            "word": ["a", "b", "c", None] * 10,
+            "day": pandas.date_range("2020-01-01", periods=40),
+        }
+    )
+    table = Table({"day": 4}).fit(real)
+    weights = np.exp(table.log_weights(given)).reshape(3, 4)
+    place = [column.name for column in table.varying].index(next(iter(given)))
+    np.testing.assert_array_equal(weights[place], expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"few": 9}, "some row.*'few': 9"),
+        ({"few": 2.5}, "some row"),
+        ({"few": "3"}, "column of levels.*'3'"),
+        ({"few": True}, "column of levels.*True"),
+        ({"few": [1, "x"]}, "column of levels"),
+        ({"few": None}, "some row"),
+        ({"same": 9}, "some row"),
+        ({"cents": 3.14159}, "some row"),
+        ({"cents": 1e6}, "some row"),
+        ({"cents": [0.05, 0.1]}, "list of levels if it has such"),
+        ({"cents": (1, 2, 3)}, "column of bins"),
+    ],
+)
+def test_conditions_that_no_row_meets(given, word):
+    """A single number was taken as it is: age 99 where nobody is older than 5."""
+    few = np.arange(40) % 4
+    real = pandas.DataFrame({"few": few, "cents": np.arange(40) * 0.05, "same": 5})
+    with pytest.raises((TypeError, ValueError), match=word):
+        Table().fit(real).log_weights(given)
+
+
+def test_large_amounts_keep_their_cents():
+    """Ranges lost their ends, and seconds with fractions had steps."""
+    pay = np.round(1e7 + np.arange(30) * 0.37, 2)
+    column = Table().fit(pandas.DataFrame({"pay": pay})).columns_["pay"]
+    assert column.step == 0.01
+    for amount in pay:
+        weights = np.exp(column.log_weights((amount, amount)))
+        rows = np.sum(weights * (column.histogram.last - column.histogram.first))
+        np.testing.assert_allclose(rows, 1.0)
+    seconds = 1.7e9 + RNG.random(200) * 100.0
+    column = Table().fit(pandas.DataFrame({"at": seconds})).columns_["at"]
+    assert column.step == 0.0
+
+
+def test_small_floats_are_the_decimals_they_are_written_as():
+    tenths = RNG.integers(0, 30, 300) / 10
+    tables = [
+        Table().fit(pandas.DataFrame({"x": tenths.astype(dtype)}))
+        for dtype in ("float64", "float32")
+    ]
+    given = {"x": (0.1, 0.3)}
+    for table in tables:
+        expected = tables[0].log_weights(given)
+        np.testing.assert_array_equal(table.log_weights(given), expected)
+        assert table.columns_["x"].step == 0.1
+
+
+def test_names_of_columns_are_kept():
+    real = frame()[["few", "str"]].set_axis(
+        pandas.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["one", "two"]),
+        axis=1,
+    )
+    table = Table().fit(real)
+    back = table.inverse_transform(table.transform(real))
+    pandas.testing.assert_index_equal(back.columns, real.columns)
