@@ -211,12 +211,9 @@ def imputer_named(name, **options):
 
 def table(set, way, share, seed, rows=None, epochs=None, **_):  # noqa: A002
     """Fills hidden cells of a table; returns how well as a dict."""
-    values, visible = kr.units.from_dataframe(frame(set)[:rows])
-    states = [
-        getattr(unit, "num_states", 1)
-        for unit, count in visible.parts
-        for _ in range(count)
-    ]
+    values, states = numbers(frame(set)[:rows])
+    kinds = ["gaussian" if n == 1 else kr.units.Categorical(n) for n in states]
+    visible = kr.units.Joined([(kind, 1) for kind in kinds])
     known = ~np.isnan(values)
     hidden = known & (np.random.default_rng(seed).random(values.shape) < share)
     given = np.where(hidden, np.nan, values)
@@ -245,6 +242,23 @@ def frame(name):
     if name == "credit_log":
         loans[[*SKEWED]] = np.log1p(loans[[*SKEWED]])
     return loans.astype(dict.fromkeys(words, "category"))
+
+
+def numbers(table):
+    """Returns a frame's rows as numbers, and the states of each column, 1 of numbers.
+
+    Categories become their codes, and what is missing NaN.
+    """
+    states = [
+        len(column.cat.categories) if hasattr(column, "cat") else 1
+        for _, column in table.items()
+    ]
+    codes = table.apply(
+        lambda column: (
+            column.cat.codes.replace(-1, np.nan) if hasattr(column, "cat") else column
+        )
+    )
+    return codes.to_numpy(np.float32), states
 
 
 def predictions(way, given, visible, states, seed, epochs):

@@ -352,9 +352,9 @@ class RBMEstimator(
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(
-                "Expected X to be numbers. Received: words. Turn a frame into numbers "
-                "with rows, visible = keras_rbm.units.from_dataframe(frame), and pass "
-                "the unit types as visible=visible."
+                "Expected X to be numbers. Received: words. TableModel takes frames "
+                "with words; as numbers: table = keras_rbm.tables.Table().fit(frame), "
+                "table.transform(frame), and visible=table.visible."
             ) from error
         if not is_sparse(X):
             return X

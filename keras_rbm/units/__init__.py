@@ -9,10 +9,6 @@ from keras_rbm.units.bernoulli import Bernoulli as Bernoulli, Spin as Spin
 from keras_rbm.units.binomial import Binomial as Binomial
 from keras_rbm.units.categorical import Categorical as Categorical
 from keras_rbm.units.double_rectified import DoubleRectified as DoubleRectified
-from keras_rbm.units.frames import (
-    from_dataframe as from_dataframe,
-    to_dataframe as to_dataframe,
-)
 from keras_rbm.units.gaussian import Gaussian as Gaussian
 from keras_rbm.units.joined_units import Joined as Joined
 from keras_rbm.units.rectified import Rectified as Rectified

@@ -186,16 +186,6 @@ def test_protein_family(run, tmp_path):
 
 
 @SLOW
-def test_mixed_table(run_script):
-    shown = run_script("mixed_table.py", "--epochs 60")
-    gain, error = numbers(r"gain +([\d.]+) ± ([\d.]+)", shown)
-    assert gain > 4 * error
-    alone, rbm = map(float, re.findall(r"(?:alone|RBM) +(0\.\d\d)$", shown, re.M))
-    assert abs(alone - 0.5) < 0.05 < rbm - alone
-    assert shown.count("\n True") + shown.count("\nFalse") == 5
-
-
-@SLOW
 def test_words(run_script, tmp_path):
     """Two topics of words, in a file like that of the newsgroups."""
     rng = np.random.default_rng(0)

@@ -168,9 +168,10 @@ def as_array(part, name, fill=None):
     except ValueError as error:
         if hasattr(part, "columns"):
             raise ValueError(
-                f"Expected {name} to be numbers. Received: a frame with words. Turn "
-                "them into numbers with keras_rbm.units.from_dataframe(frame), which "
-                "also returns their unit types."
+                f"Expected {name} to be numbers. Received: a frame with words. "
+                "keras_rbm.sklearn.TableModel takes it as it is; as numbers: table = "
+                "keras_rbm.tables.Table().fit(frame), table.transform(frame), and "
+                "visible=table.visible."
             ) from error
         raise ValueError(
             f"Expected {name} as one array. Received: a {type(part).__name__} of parts "
