@@ -108,11 +108,10 @@ def _draw_unit(axes, layer):
 def digits():
     """What models of MNIST do: restore, complete, draw digits. Takes five minutes."""
     train, test = (
-        kr.datasets.load("mnist", split, binarize="sample", redraw=False)
+        kr.datasets.load("mnist", split, binarize="sample", as_numpy=True)
         for split in ("train", "test")
     )
-    train = train.batch(60_000).get_single_element().numpy()
-    test = next(iter(test.batch(10))).numpy()
+    test = test[:10]
 
     rbm = kr.RBM(500, seed=0)
     rbm.compile()
@@ -332,8 +331,8 @@ class _Curve(keras.callbacks.Callback):
 
 
 def _digits(split, count=None):
-    data = kr.datasets.load("digits", split, binarize="threshold")
-    return data.batch(2000).get_single_element()[:count]
+    data = kr.datasets.load("digits", split, binarize="threshold", as_numpy=True)
+    return data[:count]
 
 
 def _trained(rate, rule, *, units=12, count=None, batch=20, epochs=40, every=2):

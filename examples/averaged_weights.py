@@ -20,9 +20,7 @@ import keras_rbm as kr
 def main():
     args = parse_arguments()
     train, validation = (
-        kr.datasets.load(args.dataset, split, binarize="sample", redraw=False)
-        .batch(10**5)
-        .get_single_element()
+        kr.datasets.load(args.dataset, split, binarize="sample", as_numpy=True)
         for split in ("train", "validation")
     )
 

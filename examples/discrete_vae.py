@@ -126,8 +126,7 @@ def compiled(model, args, rate):
 
 
 def held_out(name, split):
-    images = kr.datasets.load(name, split, binarize="sample", redraw=False)
-    return images.batch(10_000).get_single_element()
+    return kr.datasets.load(name, split, binarize="sample", as_numpy=True)
 
 
 def trained(args, prior, rate, seed):

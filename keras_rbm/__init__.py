@@ -25,7 +25,10 @@ from keras_rbm import (
     units as units,
 )
 from keras_rbm._quality import quality_report as quality_report
-from keras_rbm._scoring import score_report as score_report
+from keras_rbm._scoring import (
+    baseline_log_likelihood as baseline_log_likelihood,
+    score_report as score_report,
+)
 from keras_rbm.models import (
     CRBM as CRBM,
     DBM as DBM,

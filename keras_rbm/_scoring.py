@@ -19,8 +19,11 @@ from keras_rbm.models.boltzmann_machine import BoltzmannMachine
 from keras_rbm.models.data.rows import held_rows
 from keras_rbm.models.generative_model import energies_of
 from keras_rbm.models.layer_variables import potentials_of_any
+from keras_rbm.models.rbm import RBM
 from keras_rbm.models.scores import log_mass
+from keras_rbm.models.training.diagnosis import independent_losses
 from keras_rbm.units.bernoulli import are_binary
+from keras_rbm.units.unit import Unit
 
 #: The best first.
 _PREFERRED = ("exact", "bidirectional", "ais", "reverse_ais", "tempering")
@@ -182,6 +185,40 @@ def score_report(
         count = energies.shape[0]
         quote += f" Standard error over these {count} examples: {stderr:.3f}."
     return ScoreReport(scores, parts, free, quote, stderr)
+
+
+def baseline_log_likelihood(
+    train: ArrayLike, test: ArrayLike, visible: str | Unit = "bernoulli"
+) -> np.ndarray:
+    """Computes log p of rows by columns that do not depend on one another.
+
+    What a model has learned of how columns go together is what it gains over this.
+
+    Args:
+        train: array (N, V), to whose columns one at a time units are fitted, as
+            `RBM.adapt` does. NaN is unknown.
+        test: array (n, V). NaN is left out.
+        visible: str or `keras_rbm.units.Unit`, what the columns are.
+
+    Returns:
+        array (n,), nats.
+
+    Raises:
+        ValueError: if values are no states of the units.
+
+    Example:
+
+    >>> train = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> log_likelihood = keras_rbm.baseline_log_likelihood(train, [[1.0, 1.0]])
+    >>> print(log_likelihood.round(2), np.log([0.5 * 0.75]).round(2))
+    """
+    model = RBM(1, visible=visible, missing="latent")
+    model.build((None, np.shape(train)[-1]))
+    train, test = (
+        np.asarray(model._visible_states(rows, "baseline_log_likelihood"), np.float32)
+        for rows in (train, test)
+    )
+    return -np.nansum(independent_losses(model, train, test), 1)
 
 
 def _stderr(energies, z):

@@ -12,8 +12,7 @@ import keras_rbm as kr
 
 
 def digits(split):
-    data = kr.datasets.load("digits", split, binarize="sample", redraw=False)
-    return data.batch(2000).get_single_element().numpy()
+    return kr.datasets.load("digits", split, binarize="sample", as_numpy=True)
 
 
 rbm = kr.RBM(64, seed=0)

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 import keras_rbm as kr
 
-data = kr.datasets.load("digits", "train", binarize="sample", redraw=False)
-train = data.batch(2000).get_single_element().numpy()
+train = kr.datasets.load("digits", "train", binarize="sample", as_numpy=True)
 rbm = kr.RBM(64, seed=0)
 rbm.compile()
 history = rbm.fit(train, epochs=20, verbose=0)

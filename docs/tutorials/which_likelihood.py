@@ -12,8 +12,7 @@ import keras
 
 import keras_rbm as kr
 
-data = kr.datasets.load("digits", "train", binarize="sample", redraw=False)
-train = data.batch(2000).get_single_element().numpy()
+train = kr.datasets.load("digits", "train", binarize="sample", as_numpy=True)
 
 rbm = kr.RBM(15, seed=0)  # few enough hidden units to enumerate
 rbm.compile()

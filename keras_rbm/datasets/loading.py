@@ -161,10 +161,11 @@ def load(
     redraw: bool = True,
     seed: int = 0,
     with_labels: bool = False,
+    as_numpy: bool = False,
     data_dir: str | os.PathLike | None = None,
     manual_dir: str | os.PathLike | None = None,
     **options: Any,
-) -> tf.data.Dataset:
+) -> Any:
     """Loads a split of a data set as flat vectors with values in [0, 1].
 
     | name | splits | values | labels |
@@ -198,6 +199,7 @@ def load(
             validation and test data.
         seed: int, the key of the samples.
         with_labels: bool, whether elements are pairs of a vector and its class.
+        as_numpy: bool, whether to return arrays, which are drawn once.
         data_dir: optional path of data sets prepared by TFDS.
         manual_dir: optional path of source files downloaded by hand. Default: the
             environment variable `KERAS_RBM_MANUAL_DIR`.
@@ -206,7 +208,8 @@ def load(
 
     Returns:
         `tf.data.Dataset` in a fixed order, of float32 vectors of shape `(V,)`, or of
-        pairs of such a vector and an int64 scalar in `range(number of classes)`.
+        pairs of such a vector and an int64 scalar in `range(number of classes)`. Or an
+        array (N, V), or a pair of it and one (N,).
 
     Raises:
         ValueError: if a name, split, method or option is unknown or does not fit the
@@ -220,7 +223,7 @@ def load(
     import keras_rbm as kr
 
     train = kr.datasets.load("digits", binarize="sample", seed=1).batch(100)
-    test = kr.datasets.load("digits", "test", with_labels=True).batch(100)
+    test = kr.datasets.load("digits", "test", as_numpy=True)
     ```
 
     References:
@@ -241,11 +244,15 @@ def load(
     vectors /= np.float32(source.max_intensity)
     components = (vectors, examples["label"]) if with_labels else vectors
     dataset = tf.data.Dataset.from_tensor_slices(components)
-    if binarize is None:
+    if binarize is not None:
+        blocks = dataset.batch(_BLOCK_SIZE)
+        blocks = pipeline.binarize(blocks, binarize, seed=seed, redraw=redraw)
+        count = tf.data.experimental.assert_cardinality(len(vectors))
+        dataset = blocks.unbatch().apply(count)
+    if not as_numpy:
         return dataset
-    blocks = dataset.batch(_BLOCK_SIZE)
-    blocks = pipeline.binarize(blocks, binarize, seed=seed, redraw=redraw)
-    return blocks.unbatch().apply(tf.data.experimental.assert_cardinality(len(vectors)))
+    arrays = dataset.batch(len(vectors)).get_single_element()
+    return tf.nest.map_structure(lambda part: part.numpy(), arrays)
 
 
 def _check_request(name, split, binarize, with_labels, options):

@@ -111,11 +111,17 @@ def test_samples_are_a_function_of_seed_and_epoch(data_dir):
     np.testing.assert_array_equal(epochs(seed=1), (first, second))
     assert (epochs(seed=2)[0] != first).any()
     np.testing.assert_array_equal(epochs(seed=1, redraw=False), (first, first))
+    options = {"as_numpy": True, "seed": 1, "data_dir": data_dir}
+    np.testing.assert_array_equal(
+        load("digits", "test", binarize="sample", **options), first
+    )
 
 
 def test_labels_stay_with_their_vectors(data_dir):
     kwargs = {"with_labels": True, "data_dir": data_dir}
     plain = [int(y) for _, y in load("digits", "test", **kwargs)]
+    images, labels = load("digits", "test", as_numpy=True, **kwargs)
+    assert images.shape == (300, 64) and labels.tolist() == plain
     sampled = load("digits", "test", binarize="sample", **kwargs)
     assert [int(y) for _, y in sampled] == plain
     assert sampled.element_spec[1] == tf.TensorSpec((), tf.int64)

@@ -93,7 +93,7 @@ class Diagnosis(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self._check_partition(epoch)
         if self._independent is None:
-            self._independent = _independent_losses(self.model, self._rows, self._rows)
+            self._independent = independent_losses(self.model, self._rows, self._rows)
         width, mean = self._rows.shape[1], _total(self._independent)
         logs = logs or {}
         self._epochs += 1
@@ -161,7 +161,7 @@ class Diagnosis(keras.callbacks.Callback):
         noise = random.uniform(tf.shape(rows), 0)
         states = unit.drawn(tf.cast(filled(rows), tf.float32), noise).numpy()
         states = np.where(is_known(rows), states, np.nan)
-        deviation = np.nanstd(_independent_losses(self.model, rows, states))
+        deviation = np.nanstd(independent_losses(self.model, rows, states))
         error = width * deviation / np.sqrt(self._count)
         if self._loss > mean + _ERRORS * error:
             self._warn_once(
@@ -269,7 +269,7 @@ class Diagnosis(keras.callbacks.Callback):
             )
 
 
-def _independent_losses(model, rows, states):
+def independent_losses(model, rows, states):
     """Returns minus log p of states, (B, V), of isolated units fitted to rows.
 
     It is NaN where states are.
@@ -295,7 +295,7 @@ def gains_over_independent(model, data):
     if len(data) < _FEWEST or model.gaps.has_gaps:
         return None
     rows = np.asarray(as_rows(some_rows(data, _ROWS)))
-    independent = _independent_losses(model, rows, rows).sum(1)
+    independent = independent_losses(model, rows, rows).sum(1)
     return independent - np.asarray(model.free_energy(rows))
 
 
