@@ -56,6 +56,8 @@ IMPUTERS = ("mean", "KNNImputer", "IterativeImputer", "RBMImputer")
 TABLE_WAYS = (*IMPUTERS, "RBM-16", "RBM-64")
 #: These see answers as numbers, and fill in one between two answers.
 NUMBER_WAYS = ("KNNImputer-numbers", "IterativeImputer-numbers")
+#: Hidden units that are numbers, too: answers are states whose order they learn.
+ORDERED_WAYS = ("RBM-12-gaussian",)
 #: Test images whose gaps are filled.
 FILLED = 500
 #: Rows of MNIST from which KNNImputer fills all others.
@@ -100,7 +102,7 @@ def runs_of(task, shares, seeds=None):
     """Yields the settings of each run of a task, as dicts."""
     if task in TABLES:
         share, own = TABLES[task]
-        ways = TABLE_WAYS + (NUMBER_WAYS if task == "bfi" else ())
+        ways = TABLE_WAYS + (NUMBER_WAYS + ORDERED_WAYS if task == "bfi" else ())
         for seed, way in itertools.product(range(seeds or own), ways):
             yield _settings(task, "table", way, share, seed)
         return
@@ -269,8 +271,11 @@ def predictions(way, given, visible, states, seed, epochs):
             rbm = RBMImputer(visible=visible, random_state=seed, **few).fit(given)
             rbm = rbm.model_
         else:
-            units = int(way.removeprefix("RBM-"))
-            rbm = kr.RBM(units, visible=visible, missing="latent", seed=seed)
+            _, units, *hidden = way.split("-")
+            options = {"hidden": hidden[0]} if hidden else {}
+            rbm = kr.RBM(
+                int(units), visible=visible, missing="latent", seed=seed, **options
+            )
             rbm.compile()
             rbm.fit(given, epochs=epochs or TABLE_EPOCHS, verbose=0)
         means = rbm.marginals(given).numpy()

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from examples.gaps import IMPUTERS, NUMBER_WAYS, SHARES, TABLE_WAYS
+from examples.gaps import IMPUTERS, NUMBER_WAYS, ORDERED_WAYS, SHARES, TABLE_WAYS
 from examples.papers.pages import so_far, verdict
 
 SETS = "digits", "mnist"
@@ -29,6 +29,7 @@ _NAMES = {
     "IterativeImputer-numbers": "IterativeImputer of numbers",
     "RBM-16": "RBM, 16 units",
     "RBM-64": "RBM, 64 units",
+    "RBM-12-gaussian": "RBM, 12 Gaussian units",
 }
 
 
@@ -183,7 +184,7 @@ def filled_rows(records, name):
 
 def table_rows(records, name, keys):
     """Yields who fills cells of a table, and errors."""
-    for way in (*TABLE_WAYS, *NUMBER_WAYS):
+    for way in (*TABLE_WAYS, *NUMBER_WAYS, *ORDERED_WAYS):
         if of(records, "cells", set=name, way=way):
             yield (
                 _NAMES.get(way, way),

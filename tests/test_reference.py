@@ -103,3 +103,20 @@ def test_own_names_of_a_model_are_on_its_page(name):
         member = getattr(cls, own)
         if is_public(own) and (callable(member) or isinstance(member, property)):
             assert own in names, f"{name}.{own} is on no page"
+
+
+@pytest.mark.parametrize(
+    ("module", "page"),
+    [
+        ("rules", "reference/rules.md"),
+        ("units", "guides/which-unit-for-which-data.md"),
+        ("inference.messages.approximate_inference", None),
+    ],
+)
+def test_lists_of_names_are_complete(module, page):
+    """What `get` takes, in its docstring and on the page that tells them apart."""
+    module = importlib.import_module(f"keras_rbm.{module}")
+    texts = [module.get.__doc__] + ([(DOCS / page).read_text()] if page else [])
+    for text in texts:
+        missing = {name for name in module._BY_NAME if f'"{name}"' not in text}
+        assert not missing

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import keras_rbm
 from keras_rbm import plots
@@ -115,3 +116,16 @@ def test_the_bound_of_a_deep_model_is_called_one():
     model = fitted(keras_rbm.DBM([4, 3], seed=0), DATA)
     report = keras_rbm.score_report(model, DATA, methods="exact", steps=2)
     assert "It is a lower bound" in report.quote
+
+
+def test_baseline_is_of_columns_on_their_own():
+    """Shares of ones and normal distributions, by hand; unknown values do not count."""
+    train = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    found = keras_rbm.baseline_log_likelihood(train, [[1.0, 0.0], [0.0, np.nan]])
+    np.testing.assert_allclose(found, np.log([0.5 * 0.25, 0.5]), rtol=1e-5)
+    numbers = np.random.default_rng(0).normal(2.0, 3.0, (100, 2))
+    expected = norm(numbers.mean(0), numbers.std(0)).logpdf(numbers[:5]).sum(1)
+    found = keras_rbm.baseline_log_likelihood(numbers, numbers[:5], "gaussian")
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="states of Bernoulli"):
+        keras_rbm.baseline_log_likelihood(train, [[2.0, 0.0]])

@@ -283,7 +283,24 @@ def forecasts():
         yield f"| {' | '.join((*errors, *densities))} |"
 
 
+def answers():
+    def means(way):
+        paths = (RESULTS / "gaps").glob(f"bfi.table.{way}.*.json")
+        runs = [json.loads(path.read_text()) for path in paths]
+        keys = ("accuracy", 100.0, 1), ("points", 1.0, 3)
+        return [
+            f"{np.mean([k * run[key] for run in runs]):.{n}f}" for key, k, n in keys
+        ]
+
+    right, points = means("RBM-12-gaussian")
+    yield f"gets {right} % of the hidden answers right, and its means have an rms of "
+    binary, regressions = means("RBM-16"), means("IterativeImputer-numbers")
+    yield f"{points} points; with 16 binary hidden units {' % and '.join(binary)}"
+    yield f"of numbers {' % and '.join(regressions)}"
+
+
 QUOTES = {
+    "docs/guides/which-unit-for-which-data.md": answers,
     "docs/guides/series.md": forecasts,
     "docs/guides/structured-prediction.md": heads,
     "docs/guides/rbm-as-a-prior.md": priors,
