@@ -46,6 +46,8 @@ _CURE = (
 class LogPartition(NamedTuple):
     """An estimate of log Z, in nats; fields are numbers, or (B,) for B models.
 
+    `float` of that of one model is its value.
+
     The interval from `lower` to `upper` contains log Z in at least 95 % of cases,
     provided that chains have met the model's modes. An end that is not known is
     infinite; then `note` says why, and what to do.
@@ -72,6 +74,9 @@ class LogPartition(NamedTuple):
     log_weights: tf.Tensor
     note: str = ""
     fingerprint: int = 0
+
+    def __float__(self):
+        return float(self.value)
 
     @property
     def is_finite(self) -> tf.Tensor:

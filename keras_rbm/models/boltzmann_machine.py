@@ -37,7 +37,12 @@ from keras_rbm.models.data.rows import (
     is_array,
     unpack,
 )
-from keras_rbm.models.layer_variables import check_input_shape, keras_part, normal
+from keras_rbm.models.layer_variables import (
+    check_input_shape,
+    check_no_input_shape,
+    keras_part,
+    normal,
+)
 from keras_rbm.models.missing import entries, kind_of
 from keras_rbm.models.training.defaults import (
     check_compile_options,
@@ -74,6 +79,15 @@ from keras_rbm.rules.learning_rule import Rule
 #: Numbers of seeds among those made from a step's seed: of data that are completed, and
 #: of states for means.
 _COMPLETION, _MEANS = -3, -4
+#: What names of other libraries are here, where a model has it.
+_CALLED = {
+    "complete": ("impute", "sample"),
+    "generate": ("sample",),
+    "marginals": ("predict",),
+    "predict_proba": ("marginals", "predict"),
+    "score": ("log_likelihood", "log_likelihood_bound"),
+    "transform": ("predict",),
+}
 _KERAS_LOSS_ARGUMENTS = ("loss", "loss_weights", "auto_scale_loss")
 
 
@@ -109,6 +123,7 @@ class BoltzmannMachine(keras.Model):
     backbone: keras.layers.Layer | None = None  # a network in front, if it has one
     kernel_regularizer: keras.regularizers.Regularizer | None = None
     _chooses_prior = False  # whether its deviation is left to `fit`
+    _reports_predictions = False  # whether `compile` was given metrics
 
     def __init__(
         self,
@@ -121,6 +136,7 @@ class BoltzmannMachine(keras.Model):
         if num_visible is not None:
             check_counts(num_visible=num_visible)
         seed = seed_number(seed)
+        check_no_input_shape(kwargs)
         super().__init__(**kwargs)
         if self.variable_dtype != "float32":
             raise ValueError(
@@ -141,6 +157,16 @@ class BoltzmannMachine(keras.Model):
         self._many_steps: ManySteps | None = None
         self.fit_state = FitState()
 
+    def __getattr__(self, name):
+        """Says what a name of other libraries is here, of one that no model has."""
+        own = [own for own in _CALLED.get(name, ()) if hasattr(type(self), own)]
+        if own:
+            raise AttributeError(
+                f"Expected a method of {type(self).__name__}. Received: {name!r}. Here "
+                f"it is {' or '.join(own)}."
+            )
+        return super().__getattribute__(name)  # raises its own error, or a property's
+
     # Configuration
 
     def compile(
@@ -149,6 +175,7 @@ class BoltzmannMachine(keras.Model):
         *,
         rule: str | dict[str, Any] | Rule | None = None,
         loss: None = None,
+        learning_rate: None = None,
         metrics: Sequence[str | keras.metrics.Metric] | None = None,
         run_eagerly: bool = False,
         steps_per_execution: int | str = "auto",
@@ -158,21 +185,23 @@ class BoltzmannMachine(keras.Model):
 
         Args:
             optimizer: str or `keras.optimizers.Optimizer`; by default Adam. One given
-                by name has a `keras_rbm.optimizers.FallingRate`, which falls to 0 in
-                each `fit`: from 0.03 for 64 visible units, and less for more (binary
-                ones count by their variance), on a network from at most 0.003, or
-                from 0.2 for `"sgd"`. Those like Adam have `beta_1=0.5` if the model
+                by name has the schedule `keras_rbm.optimizers.FallingRate`, which falls
+                to 0 in each `fit`: from 0.03 for 64 visible units, and less for more
+                (binary ones count by their variance), on a network from at most 0.003,
+                or from 0.2 for `"sgd"`. Those like Adam have `beta_1=0.5` if the model
                 has no input. One that is an object has its own settings.
             rule: str or `keras_rbm.rules.Rule`, by default `ParallelTempering`, with
                 `missing="latent"` of 10 sweeps a step instead of 3, or with
                 `missing="absent"` contrastive divergence. A rule object belongs to one
                 model.
             loss: not supported, except by `CRBM`; the rule takes its place.
+            learning_rate: not supported: it is that of an optimizer object.
             metrics: list of Keras metrics, called with the visible states and the
                 model's prediction of them: means, for several categorical units the
-                likeliest categories, for one the probabilities. `"accuracy"` is the
-                share of units whose state is predicted. With `missing` each known entry
-                is an example, with its row's weight.
+                likeliest categories, for one the probabilities. Without an input it is
+                `reconstruct(x)`: `"mse"` is the error of that, which says little of the
+                likelihood. `"accuracy"` is the share of units whose state is predicted.
+                With `missing` each known entry is an example, with its row's weight.
             run_eagerly: as in Keras.
             steps_per_execution: int ≥ 1 as in Keras, or `"auto"`: for arrays as many
                 as take about a tenth of a second, or 1 if a callback is called at each
@@ -193,6 +222,13 @@ class BoltzmannMachine(keras.Model):
             raise ValueError(
                 "Expected no loss: a learning rule takes its place. Received: "
                 f"loss={loss!r}. Pass rule=, for example rule='cd'."
+            )
+        if learning_rate is not None:
+            kind = type(optimizer_for(optimizer or "adam")).__name__
+            raise ValueError(
+                "Expected no learning_rate: it is an optimizer's. Received: "
+                f"learning_rate={learning_rate!r}. Pass "
+                f"keras.optimizers.{kind}({learning_rate!r})."
             )
         modes = run_eagerly, steps_per_execution, jit_compile
         check_compile_options(metrics, *modes)
@@ -408,6 +444,8 @@ class BoltzmannMachine(keras.Model):
     ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit` does.
 
+        A model that is not compiled is compiled by default, `compile()`.
+
         Arrays are shuffled by a permutation that depends only on the model's seed
         and `optimizer.iterations`, so a run resumed at an epoch's end
         (`keras.callbacks.BackupAndRestore`) continues as if never stopped. For
@@ -437,7 +475,9 @@ class BoltzmannMachine(keras.Model):
                 a step has an infinite or NaN loss or gradient: the error names the
                 step, which has changed nothing.
         """
-        self._assert_compile_called("fit")
+        if not self.compiled:
+            with strategy_scope(self):
+                self.compile()
         if class_weight is not None:
             own = class_weights(class_weight, self.visible, y)
             sample_weight = own if sample_weight is None else own * sample_weight
@@ -768,10 +808,9 @@ class BoltzmannMachine(keras.Model):
 
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)
-        sound = self.form.called.is_sound(tf.cast(x, self.variable_dtype))
-        names = [*self.form.expectations]
-        bit = names.index(self.form.called.name)
-        self.guard.record(sound, first_bit=DATA_BIT + bit)
+        rows, called = tf.cast(x, self.variable_dtype), self.form.called
+        bit = DATA_BIT + [*self.form.expectations].index(called.name)
+        self.guard.accept([called.is_sound(rows)], rows, first_bit=bit)
         return self(x)
 
     # Evaluation and prediction

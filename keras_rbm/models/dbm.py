@@ -317,7 +317,7 @@ class DBM(WithInference, GenerativeModel):
 
     def sample(
         self,
-        num_samples: int,
+        num_samples: int = 1,
         *,
         steps: int = 1000,
         initial_visible: ArrayLike | None = None,

@@ -1,5 +1,6 @@
 """The deep belief network."""
 
+import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -23,8 +24,8 @@ from keras_rbm.models.deep.fine_tuning import classifier
 from keras_rbm.models.deep.greedy_training import compile_each, evaluate_each, fit_each
 from keras_rbm.models.files import endpoints_of_features
 from keras_rbm.models.infinite_rbm import InfiniteRBM
+from keras_rbm.models.layer_variables import check_no_input_shape
 from keras_rbm.models.rbm import RBM
-from keras_rbm.models.training.guard import DATA_BIT
 from keras_rbm.rules.learning_rule import Rule
 
 
@@ -75,6 +76,7 @@ class DBN(keras.Model):
     def __init__(
         self, rbms: Sequence[RBM | int], *, seed: int | None = None, **kwargs: Any
     ) -> None:
+        check_no_input_shape(kwargs)
         rbms = _checked(_made(rbms, seed, kwargs.get("dtype")))
         super().__init__(**kwargs)
         self.autocast = False  # as in its RBMs: bfloat16 has no 257
@@ -138,6 +140,13 @@ class DBN(keras.Model):
         Raises:
             ValueError, TypeError: as `pretrain`.
         """
+        others = kwargs.keys() - inspect.signature(self.pretrain).parameters.keys()
+        if others:
+            raise TypeError(
+                f"Expected arguments of pretrain. Received: {', '.join(sorted(others))}"
+                ". Each RBM counts its own epochs: skip those that are done, such as "
+                "by epochs=[0, 20], or call fit of one of dbn.rbms."
+            )
         record = _Record(self.rbms)
         self._train(x, [record], **kwargs)
         return record.history_of(self)
@@ -202,9 +211,6 @@ class DBN(keras.Model):
         )
 
     def _train(self, x, last=(), **kwargs):
-        for rbm in self.rbms:
-            if not rbm.compiled:
-                rbm.compile()
         histories = fit_each(self.rbms, x, last=last, **kwargs)
         self.build((None, self.rbms[0].num_visible))
         return histories
@@ -251,8 +257,8 @@ class DBN(keras.Model):
     def predict_step(self, data: Any) -> tf.Tensor:
         x, _, _ = unpack(data)
         below = self.rbms[0]
-        sound = below.form.called.is_sound(tf.cast(x, below.variable_dtype))
-        below.guard.record(sound, first_bit=DATA_BIT)
+        rows = tf.cast(x, below.variable_dtype)
+        below.guard.accept([below.form.called.is_sound(rows)], rows)
         return self(x)
 
     def make_predict_function(self, force: bool = False) -> None:
@@ -305,7 +311,7 @@ class DBN(keras.Model):
 
     def sample(
         self,
-        num_samples: int,
+        num_samples: int = 1,
         *,
         steps: int = 1000,
         seed: int | None = None,

@@ -145,6 +145,15 @@ def check_input_shape(shape, model):
         )
 
 
+def check_no_input_shape(arguments):
+    """Raises a ValueError if a constructor was given the shape of the input."""
+    for name in arguments.keys() & {"input_dim", "input_shape"}:
+        raise ValueError(
+            f"Expected no {name}. Received: {name}={arguments[name]}. Call "
+            "build((None, columns)), or just fit."
+        )
+
+
 def normal(seed, stddev=0.01):
     """Returns the default initializer of kernels."""
     return keras.initializers.RandomNormal(stddev=stddev, seed=seed)

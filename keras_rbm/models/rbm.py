@@ -279,7 +279,7 @@ class RBM(GenerativeModel):
 
     def sample(
         self,
-        num_samples: int,
+        num_samples: int = 1,
         *,
         steps: int = 1000,
         method: str = "gibbs",
@@ -351,9 +351,11 @@ class RBM(GenerativeModel):
             steps: int ≥ 0, sweeps of the chain that each sample is the end of.
 
         Returns:
-            `tfp.distributions.Distribution` with `log_prob`, `sample`, and `mean`, by
-            1,000 chains. `log_prob_interval(v)` returns the ends of intervals of
-            `log_prob(v)`, from those of log Z.
+            `tfp.distributions.Distribution` with `log_prob`, `sample`, and `mean`,
+            exact where log Z is enumerated by default, else by 1,000 chains. There also
+            with `variance` and `stddev`, of units of two states or Gaussian ones, and
+            `mode`, of at most 2^20 visible states. `log_prob_interval(v)` returns the
+            ends of intervals of `log_prob(v)`, from those of log Z.
 
         Raises:
             TypeError: if `log_partition` is anything else.

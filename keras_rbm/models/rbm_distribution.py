@@ -1,17 +1,25 @@
 """An RBM as a distribution of TensorFlow Probability."""
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_rbm import random
+from keras_rbm.inference.exact import digits_of, enumerated, exact_moments, is_quick
 from keras_rbm.inference.gibbs import sample_hidden_given_visible
+from keras_rbm.inference.potentials import finite_layers, num_states
 from keras_rbm.inference.traces import full_precision
 from keras_rbm.models.data.row_checks import all_known
+from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.layer_variables import check_fingerprint
 from keras_rbm.models.sampling import draw
+from keras_rbm.units.bernoulli import BernoulliParameters, SpinParameters
+from keras_rbm.units.gaussian import GaussianParameters
 
-#: Chains that the mean is taken over.
-_CHAINS = 1000
+#: Chains that a mean is taken over that is not exact; log2 of the states that are
+#: compared for the likeliest; units whose variance follows from their statistics.
+_CHAINS, _MOST_BITS = 1000, 20
+_WITH_VARIANCE = BernoulliParameters, SpinParameters, GaussianParameters
 
 
 class RBMDistribution(tfp.distributions.Distribution):
@@ -118,12 +126,57 @@ class RBMDistribution(tfp.distributions.Distribution):
         return draw(self._rbm, potentials, base, shape, self._steps, None, seed)
 
     def _mean(self):
-        """Returns the mean of E[v | h] over the last states of chains."""
+        """Returns E[v], exactly or as the mean of E[v | h] over chains' last states."""
         potentials, seed = self._potentials(), random.as_seed(0)
         if potentials.visible.num_rows != potentials.visible.num_units:
             raise NotImplementedError("Categories have no mean.")
+        if is_quick(potentials):
+            (_, mean, _), _ = enumerated(potentials, None, "means", None, tf.float64)
+            return tf.cast(mean[0], self.dtype)
         states = self._chains(_CHAINS, seed)
         again = random.fold_in(seed, 1)
         hidden = sample_hidden_given_visible(potentials, states, again)
         natural = potentials.visible_natural(hidden)
         return tf.reduce_mean(potentials.visible.mean(natural), 0)
+
+    def _variance(self):
+        """Returns the variance of each unit, exactly, of two states or Gaussian."""
+        potentials = self._potentials()
+        units = potentials.visible
+        if not (isinstance(units, _WITH_VARIANCE) and is_quick(potentials)):
+            raise NotImplementedError(
+                "Expected units of two states, or Gaussian ones, of a model that is "
+                f"enumerated within a second. Received: visible={self._rbm.visible!r}, "
+                f"weights of shape {tuple(potentials.kernel.shape)}. Take the variance "
+                "of sample(1000)."
+            )
+        moments = exact_moments(potentials).visible
+        if isinstance(units, GaussianParameters):  # of t, -precision t^2 / 2
+            precision, scale = (
+                tf.cast(part, tf.float64) for part in (units.precision, units.scale)
+            )
+            square = -2.0 * moments.log_precision / precision
+            variance = tf.square(scale) * (square - tf.square(moments.bias))
+        else:
+            low, high = units.states
+            variance = (moments.bias - low) * (high - moments.bias)
+        return tf.cast(variance, self.dtype)
+
+    def _stddev(self):
+        return tf.sqrt(self._variance())
+
+    def _mode(self):
+        """Returns the likeliest state (V,), the first if there are several."""
+        potentials = self._potentials()
+        units, bits = potentials.visible, finite_layers(potentials).get("visible")
+        if bits is None or bits > _MOST_BITS:
+            raise NotImplementedError(
+                f"Expected at most 2^{_MOST_BITS} visible states, which are compared. "
+                f"Received: {self._rbm.num_visible} units, {self._rbm.visible!r}. Take "
+                "the likeliest of sample(1000), by log_prob."
+            )
+        sizes = num_states(units)
+        digits = digits_of(np.arange(np.prod(sizes), dtype=np.int32), sizes)
+        states = units.values[np.arange(len(sizes)), digits]
+        energies = map_rows(potentials.free_energy, states)
+        return tf.gather(states, tf.argmin(energies))

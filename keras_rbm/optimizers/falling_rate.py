@@ -14,7 +14,7 @@ _LONG = 1e30
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class FallingRate(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that falls to 0 in a straight line while `fit` runs.
+    """A learning rate schedule that falls to 0 in a straight line while `fit` runs.
 
     In update t, counted from the first of `fit`'s epoch 0, it is
     `initial_learning_rate * (1 - t / T)`, where T is how many updates `fit` was asked

@@ -19,7 +19,7 @@ from keras_rbm.datasets.in_memory import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks
-from keras_rbm.models.data.rows import map_rows
+from keras_rbm.models.data.rows import check_no_bytes, map_rows
 from keras_rbm.models.layer_variables import fingerprint
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.models.training.diagnosis import gains_over_independent
@@ -196,7 +196,7 @@ class RBMEstimator(
             probabilities that they are on.
 
         Raises:
-            ValueError: if X has values that are no categories, for such units, or NaN
+            ValueError: if X has values that are not states of the visible units, or NaN
                 that X of `fit` had not.
         """
         check_is_fitted(self)
@@ -298,6 +298,21 @@ class RBMEstimator(
         seed = None if random_state is None else seed_from(random_state)
         return self.model_.sample(n_samples, steps=steps, seed=seed).numpy()
 
+    def gibbs(self, V):
+        """Moves rows by one sweep of Gibbs sampling, as `BernoulliRBM.gibbs` does.
+
+        Args:
+            V: array, frame or sparse matrix (N, V), states of the visible units. Of a
+                row with NaN the rest is kept, if V of `fit` had any.
+
+        Returns:
+            array (N, V), float32, drawn by the model's own generator.
+        """
+        check_is_fitted(self)
+        rows = self._validated(V)
+        states = self.model_.sample(rows.shape[0], steps=1, initial_visible=rows)
+        return states.numpy()
+
     def impute(self, X, method="mean", *, steps=200, random_state=0):
         """Fills in what is not known, given the rest of its row.
 
@@ -351,6 +366,7 @@ class RBMEstimator(
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
+            check_no_bytes(X)
             raise ValueError(
                 "Expected X to be numbers. Received: words. TableModel takes frames "
                 "with words; as numbers: table = keras_rbm.tables.Table().fit(frame), "

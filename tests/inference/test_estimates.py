@@ -54,6 +54,13 @@ def test_rounding_is_a_part_of_the_error():
     assert 5e-5 < z.stderr < 5e-4
 
 
+def test_as_a_number():
+    z = LogPartition.exact(3.0)
+    assert float(z) == float(z.as_numbers()) == 3.0
+    with pytest.raises(TypeError):
+        float(LogPartition.exact(np.ones(2)))
+
+
 def test_joined():
     parts = [
         LogPartition.from_log_weights(np.random.default_rng(i).normal(size=(30, n)))

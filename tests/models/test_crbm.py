@@ -166,3 +166,12 @@ def test_chosen_inference_stays():
     for model in (crbm, later):
         fitted(compiled(model), X, Y)
         assert type(model.inference).__name__ == "BeliefPropagation"
+
+
+def test_a_rounding_error_above_one_is_one():
+    """In float64 it is no state; float32, in which models compute, cannot tell."""
+    crbm = CRBM(2)
+    crbm.compile("sgd")
+    crbm.fit(np.ones((2, 2)), [[0.0], [np.nextafter(1, 2)]], verbose=0)
+    with pytest.raises(ValueError, match="labels"):
+        CRBM(2).fit(np.ones((3, 2)), [[0], [1], [2]], verbose=0)

@@ -42,6 +42,12 @@ def test_a_strategy_with_one_device(traced, rule):
     assert_same(*[model.get_weights() for model in models])
 
 
+def test_fit_compiles_in_the_scope_of_a_model():
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        rbm = RBM(4, num_visible=6, seed=0)
+    assert np.isfinite(fitted(rbm, ROWS).kernel).all()
+
+
 def test_log_partition_is_that_of_one_device():
     single, double = doubled(lambda: rbm_like(random_potentials(8, 5)))
     values = [model.log_partition("ais").value for model in (single, double)]

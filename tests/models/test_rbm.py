@@ -80,6 +80,7 @@ def test_predict_reconstruct_and_call():
 
 
 def test_sample():
+    assert rbm_like(random_potentials(5, 3)).sample(steps=1).shape == (1, 5)
     model = rbm_like(random_potentials(6, 4))
     samples = model.sample(20, steps=3)
     assert samples.shape == (20, 6) and set(np.unique(samples)) <= {0.0, 1.0}

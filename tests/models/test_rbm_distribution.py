@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from brute_force import binary_states
-from small_models import randomized
+from small_models import all_states, randomized
 
 import keras_rbm as kr
 
@@ -97,12 +97,65 @@ def test_the_interval_is_that_of_log_z():
     np.testing.assert_allclose(upper - lower, z.upper - z.lower, rtol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("unit", "states"),
+    [
+        ("bernoulli", STATES),
+        ("spin", 2.0 * STATES - 1.0),
+        (kr.units.Categorical(3), all_states(*[3] * 5)),
+    ],
+)
+def test_moments_and_mode_are_enumerations(unit, states):
+    distribution = made(unit).distribution("exact")
+    p = np.exp(distribution.log_prob(states))
+    np.testing.assert_array_equal(distribution.mode(), states[p.argmax()])
+    if isinstance(unit, str):
+        variance = p @ states**2 - (p @ states) ** 2
+        np.testing.assert_allclose(distribution.mean(), p @ states, atol=1e-6)
+        np.testing.assert_allclose(distribution.variance(), variance, atol=1e-6)
+        np.testing.assert_allclose(distribution.stddev() ** 2, variance, atol=1e-6)
+
+
+def test_variance_of_real_units_is_that_of_the_mixture():
+    """Of a normal density for each hidden state, whose mean `scale W h` moves."""
+    rbm = made("gaussian", 0.5)
+    rbm.visible_scale.assign([1.0, 2.0, 0.5, 3.0, 1.0])
+    rbm.visible_shift.assign([5.0, 0.0, 1.0, -9.0, 0.0])
+    potentials, hidden = rbm.potentials(), binary_states(3).astype("float32")
+    p = tf.nn.softmax(-potentials.transpose().free_energy(hidden)).numpy()
+    means = potentials.visible.mean(potentials.visible_natural(hidden)).numpy()
+    variance = np.square(rbm.visible_scale) / np.exp(rbm.visible_log_precision)
+    variance = variance + p @ means**2 - (p @ means) ** 2
+    distribution = rbm.distribution("exact")
+    np.testing.assert_allclose(distribution.variance(), variance, rtol=1e-4)
+    np.testing.assert_allclose(distribution.mean(), p @ means, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "width", "words"),
+    [
+        ("mode", "gaussian", 5, "2.20 visible states"),
+        ("mode", "bernoulli", 21, "2.20 visible states"),
+        ("variance", "bernoulli", 30, "within a second"),
+        ("stddev", kr.units.Binomial(3), 5, "units of two states"),
+        ("variance", kr.units.Categorical(2), 5, "units of two states"),
+    ],
+)
+def test_what_is_not_exact_is_not_there(name, unit, width, words):
+    rbm = kr.RBM(30, visible=unit, num_visible=width, seed=0)
+    distribution = rbm.distribution(kr.inference.LogPartition.exact(0.0))
+    with pytest.raises(NotImplementedError, match=words):
+        getattr(distribution, name)()
+
+
 def test_samples_and_mean():
     distribution = made(scale=0.5).distribution("exact", steps=30)
     samples = distribution.sample(4000, seed=1)
     mean = np.exp(distribution.log_prob(STATES)) @ STATES
     np.testing.assert_allclose(np.mean(samples, 0), mean, atol=5 * 0.5 / np.sqrt(4000))
-    np.testing.assert_allclose(distribution.mean(), mean, atol=5 * 0.5 / np.sqrt(1000))
+    wide = kr.RBM(30, num_visible=30, seed=0)
+    chains = wide.distribution(kr.inference.LogPartition.exact(0.0), steps=1).mean()
+    np.testing.assert_allclose(chains, wide.base_rate, atol=0.1)
     assert distribution.sample(seed=1).shape == (5,)
     assert distribution.sample([2, 3], seed=1).shape == (2, 3, 5)
     again = [distribution.sample(3, seed=(0, 1)) for _ in range(2)]

@@ -1,6 +1,8 @@
 """What models refuse: the words of the error, and that nothing has changed."""
 
+import copy
 import inspect
+import pickle
 
 import keras
 import numpy as np
@@ -203,6 +205,8 @@ REFUSALS = {
         ),
         (lambda m: tf.function(m.log_likelihood)(D, "exact"), TF_FUNCTION),
         (lambda m: m.compile(loss="mse"), "no loss.*Pass rule="),
+        (lambda m: m.compile(learning_rate=0.1), r"optimizers.Adam\(0.1\)"),
+        (lambda m: m.compile("sgd", learning_rate=0.1), r"optimizers.SGD\(0.1\)"),
         (lambda m: m.compile(rule="nce"), "Expected a learning rule.*'nce'"),
         (lambda m: m.compile("sgd", rule="max_margin"), "Use a CRBM"),
         (lambda m: m.compile(rule=rbm().rule), "new rule object for each model"),
@@ -241,6 +245,19 @@ REFUSALS = {
         (lambda m: m.export("no", input_signature=[]), "input_signature"),
     ],
     (rbm, NotImplementedError): [(lambda m: m.quantize("int8"), "quantize")],
+    (rbm, AttributeError): [
+        (lambda m: m.score, "RBM. Received: 'score'. Here it is log_likelihood"),
+        (lambda m: m.transform, "it is predict"),
+        (lambda m: m.complete, "it is impute or sample"),
+        (lambda m: m.generate, "it is sample"),
+        (lambda m: m.predict_proba, "it is marginals or predict"),
+        (lambda m: m.decode, "'RBM' object has no attribute 'decode'"),
+    ],
+    (crbm, AttributeError): [
+        (lambda m: m.marginals, "CRBM. Received: 'marginals'. Here it is predict"),
+        (lambda m: m.predict_proba, "it is predict"),
+    ],
+    (dbm, AttributeError): [(lambda m: m.score, "it is log_likelihood_bound")],
     (unbuilt, ValueError): [
         *(
             (
@@ -251,7 +268,6 @@ REFUSALS = {
         ),
         (lambda m: m.export("no"), "built model in export"),
         (lambda m: m.distribution(), "built"),
-        (lambda m: m.fit(D), "compile"),
         *each("input of shape", lambda m, shape: m.build(shape), SHAPES),
     ],
     (nothing, ValueError): [
@@ -266,6 +282,9 @@ REFUSALS = {
         (lambda _: RBM(3, visible="softmax"), "Expected a unit type.*'softmax'"),
         (lambda _: RBM(3, dtype="float64"), "float32 variables.*'float64'"),
         (lambda _: RBM(2, missing="gone"), "Received: missing='gone'"),
+        (lambda _: RBM(2, input_dim=6), r"input_dim=6. Call build\(\(None, columns"),
+        (lambda _: CRBM(2, input_shape=(6,)), r"no input_shape. Received.*\(6,\)"),
+        (lambda _: DBN([2], input_shape=(6,)), "no input_shape"),
         (lambda _: CRBM(4, inference="magic"), "Received: 'magic'"),
         (lambda _: CRBM(4, num_features=0), "Received: num_features=0"),
         (lambda _: CRBM(4).build((None, 5)), "num_visible="),
@@ -434,6 +453,7 @@ REFUSALS = {
     (compiled_dbn, TypeError): [
         (lambda m: m.fit(iter([D])), "from their beginning"),
         (lambda m: m.fit(D, callbacks=lambda i: [i]), "function of the RBM's index"),
+        (lambda m: m.fit(D, initial_epoch=1), r"initial_epoch.*epochs=\[0, 20\]"),
     ],
     (built_dbn, ValueError): [
         (lambda m: m.evaluate(3 * D), "x, states of Ber"),
@@ -504,6 +524,23 @@ def test_things_that_are_no_data(data):
     for call in ("fit", "predict", "reconstruct", "free_energy"):
         with refused("Expected", model, error=EITHER):
             getattr(model, call)(data)
+
+
+def test_names_of_other_libraries_are_no_attributes():
+    """They hide no error of a property, and no copy asks for them."""
+
+    class WithProperty(RBM):
+        @property
+        def broken(self):
+            return self.what_is_not_there
+
+    model = WithProperty(3, num_visible=6)
+    with refused("what_is_not_there", error=AttributeError):
+        _ = model.broken
+    plain = of_width(6)
+    for copied in (copy.copy(plain), pickle.loads(pickle.dumps(plain))):
+        assert not hasattr(copied, "score")
+        np.testing.assert_array_equal(copied.kernel, plain.kernel)
 
 
 def test_one_rule_for_two_unbuilt_models():

@@ -128,7 +128,7 @@ def test_sparse_features_are_those_of_an_array():
     features, labels = sets_of_two()
     features = np.maximum(features, 0.0)
     sparse = scipy_sparse.csr_matrix(features)
-    classifier = brief().fit(sparse, labels)
+    classifier = brief().fit(sparse, labels, np.arange(len(labels)) % 3)
     assert isinstance(classifier.scaler_, MaxAbsScaler)
     for decision in ("marginal", "mode"):
         classifier.set_params(decision=decision)

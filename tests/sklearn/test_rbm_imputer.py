@@ -1,5 +1,7 @@
 """Missing values in estimators: features, scores, gaps."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from brute_force import binary_states
@@ -94,6 +96,32 @@ def test_names_and_frames():
     assert list(full.columns) == list("abcdef") and full.notna().all(axis=None)
     assert list(imputer.get_feature_names_out()) == list("abcdef")
     assert list(brief().fit(HOLED).get_feature_names_out()[:2]) == ["x0", "x1"]
+
+
+@pytest.mark.filterwarnings("ignore:Skipping features")
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("marks", [False, True])
+def test_columns_without_values_are_those_of_scikit_learn(marks, keeps):
+    """The shapes, names and indicators; scores leave such a column out."""
+    empty = np.where(np.arange(6) == 2, np.nan, HOLED)
+    options = {"add_indicator": marks, "keep_empty_features": keeps}
+    said = contextlib.nullcontext() if keeps else pytest.warns(match="NaN in x2,")
+    with said:
+        imputer = brief(**options).fit(empty)
+    other, rest = SimpleImputer(**options).fit(empty), np.delete(HOLED, 2, 1)
+    pair, complete = (imputer, other), ~np.isnan(rest).any(1)
+    np.testing.assert_array_equal(*(each.get_feature_names_out() for each in pair))
+    np.testing.assert_array_equal(*(each.transform(empty)[complete] for each in pair))
+    assert imputer.impute(HOLED, "sample").shape == (120, 5 + keeps)
+    assert imputer.score(HOLED) == brief().fit(rest).score(rest)
+
+
+def test_another_number_stands_for_a_gap():
+    holed = np.where(GAPS, -1, DATA).astype(int)
+    imputer = brief(missing_values=-1).fit(holed)
+    assert imputer.model_.missing == "latent"
+    expected = brief().fit(HOLED).transform(HOLED)
+    np.testing.assert_array_equal(imputer.transform(holed), expected)
 
 
 def test_type_of_units_is_that_of_known_values():

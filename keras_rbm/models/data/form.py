@@ -98,8 +98,8 @@ class DataForm(NamedTuple):
     @classmethod
     def of_states(cls, unit, width, has_gaps=False):
         """Returns the form of a model of p(v)."""
-        called = Part("x", width, unit if unit.encodes else None, has_gaps=has_gaps)
-        return cls(Part("x", width, unit, has_gaps=has_gaps), called, False)
+        states = Part("x", width, unit, has_gaps=has_gaps)
+        return cls(states, states, False)
 
     @classmethod
     def of_pairs(cls, unit, width, num_features, shape=None, has_gaps=False):
@@ -119,7 +119,8 @@ class DataForm(NamedTuple):
             raise ValueError(
                 "Expected data without targets: an RBM learns p(x). Received: y. Call "
                 "fit(x), or drop the targets of a dataset: "
-                "dataset.map(lambda x, y: x)."
+                "dataset.map(lambda x, y: x). Weights are sample_weight=, or the third "
+                "part: dataset.map(lambda x, w: (x, (), w))."
             )
         return (x, self.visible.rows(y)) if self.conditional else (None, x)
 
@@ -182,11 +183,6 @@ class DataForm(NamedTuple):
         if is_array(x):
             x = as_values(x, self.called.fill)
             self.called.check(x)
-            unit = self.visible.unit
-            if not self.conditional and are_binary(unit):
-                row_checks.warn_of_values_outside(
-                    row_checks.values_of(x, unit), self.called.name
-                )
             return x
         check_source(x)
         if isinstance(x, tf.data.Dataset):

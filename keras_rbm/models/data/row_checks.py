@@ -10,6 +10,7 @@ from keras_rbm.datasets.in_memory import SparseRows
 from keras_rbm.inference.missing import filled, is_known
 from keras_rbm.models.data.rows import (
     as_rows,
+    check_no_bytes,
     is_numeric,
     parts_of_rows,
     row_chunks,
@@ -17,8 +18,8 @@ from keras_rbm.models.data.rows import (
 )
 from keras_rbm.units.bernoulli import are_binary
 
-#: How far from 0 and 1 scaled data may be.
-_ROUNDING = 1e-5
+#: What to do with values that are no states.
+SCALE = "Scale the data (to [0, 1]: MinMaxScaler(clip=True))"
 
 
 def values_of(rows, unit):
@@ -99,6 +100,7 @@ def check_rows(
             f"Expected {name} of at least one example. Received: {name}.shape={shape}."
         )
     if not is_numeric(values):
+        check_no_bytes(values)
         raise TypeError(
             f"Expected {name} to be numbers. Received: {name} of dtype {values.dtype}."
         )
@@ -140,11 +142,20 @@ def _check_states(values, name, unit, known, first_row):
     kind = unit.unit_of_column(column)
     states = values if kind is unit else values[:, column]
     low, high = states.min() + 0.0, states.max() + 0.0  # no -0
+    cure = (
+        f"{SCALE}, number categories from 0, or use another unit (visible='gaussian' "
+        "takes all numbers)."
+    )
+    signs = (low, high) == (-1.0, 1.0) and np.isin(states, (-1, 0, 1)).all()
+    if signs and not kind.encodes:
+        cure = (
+            "-1 and 1 are states of visible='spin'. If 0 stands for what is not rated, "
+            "put NaN there, and pass missing='absent'."
+        )
     raise ValueError(
         f"Expected {name}, states of {type(kind).__name__} units: {kind.description}. "
         f"Received: {values[row, column]:g} in row {first_row + row}, column {column}; "
-        f"values from {low:g} to {high:g}. Scale the data, number categories from 0, "
-        "or use another unit (visible='gaussian' takes all numbers)."
+        f"values from {low:g} to {high:g}. {cure}"
     )
 
 
@@ -156,7 +167,7 @@ def check_no_labels(targets):
     single = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
     values = targets if isinstance(targets, np.ndarray) else np.zeros(1)
     words = values.dtype.kind in "OSU"
-    if words or len(shape) == 1 or (single and values.max(initial=0) > 1):
+    if words or len(shape) == 1 or (single and values.max(initial=0) >= 2):
         raise ValueError(
             "Expected y of shape (examples, units), states 0 and 1. Received: "
             f"y.shape={tuple(shape)}, dtype {targets.dtype}. Turn classes into states: "
@@ -223,21 +234,6 @@ def warn_of_no_zeros(rows, unit):
         "them: make the matrix of (state, (row, column)), as scipy.sparse.coo_array.",
         stacklevel=3,
     )
-
-
-def warn_of_values_outside(chunks, name):
-    """Warns if rows for binary units are not from 0 to 1, up to rounding."""
-    for rows in chunks:
-        rows = filled(np.asarray(rows))
-        low, high = np.min(rows, initial=0.0), np.max(rows, initial=1.0)
-        if low < -_ROUNDING or high > 1.0 + _ROUNDING:
-            warnings.warn(
-                f"Expected {name} from 0 to 1, states of binary units or their means. "
-                f"Received: values from {low:g} to {high:g}. Features of such values "
-                "mean little. Scale the data as for fit.",
-                stacklevel=4,
-            )
-            return
 
 
 def all_known(values):

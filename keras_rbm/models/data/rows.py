@@ -132,23 +132,36 @@ def several_inputs(data):
     if not isinstance(data, dict):
         return ""
     return (
-        " Concatenate its parts, or end a Keras model of several inputs with the layer "
-        "keras_rbm.layers.Marginals."
+        " Take one part, of a dataset by dataset.map(lambda row: "
+        f"row[{next(iter(data), 'x')!r}]), concatenate them, or end a Keras model of "
+        "several inputs with the layer keras_rbm.layers.Marginals."
     )
 
 
 def check_regular(data):
-    """Raises a TypeError if data are ragged or have masked values."""
+    """Raises a TypeError if data are ragged, records or have masked values."""
     if isinstance(data, tf.RaggedTensor):
         kind, cure = "a tensor of rows of several lengths", "rows of one length"
     elif isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         kind, cure = "masked values", "rows without them"
+    elif getattr(getattr(data, "dtype", None), "names", None):
+        kind, cure = "records", "pandas.DataFrame(records)"
     else:
         return
     raise TypeError(
         "Expected an array of shape (examples, units). Received: "
         f"{kind}, {type(data).__name__}. Pass {cure}."
     )
+
+
+def check_no_bytes(data):
+    """Raises a TypeError if any of the data, which are no numbers, are bytes."""
+    values = np.array(data, object).flat if hasattr(data, "__array__") else ()
+    if any(isinstance(each, bytes) for each in values):
+        raise TypeError(
+            "Expected numbers. Received: byte strings, as from an ARFF file. Decode "
+            "each such column of a frame: column.str.decode('utf-8')."
+        )
 
 
 def as_array(part, name, fill=None):
@@ -167,6 +180,7 @@ def as_array(part, name, fill=None):
         return _numbers(part)
     except ValueError as error:
         if hasattr(part, "columns"):
+            check_no_bytes(part)
             raise ValueError(
                 f"Expected {name} to be numbers. Received: a frame with words. "
                 "keras_rbm.sklearn.TableModel takes it as it is; as numbers: table = "
@@ -231,6 +245,7 @@ def as_values(data, fill=None):
     except (TypeError, ValueError):
         numeric = False
     if not numeric:
+        check_no_bytes(data)
         raise TypeError(
             "Expected an array of numbers of shape (examples, units), or a "
             f"tf.data.Dataset. Received: {getattr(data, 'dtype', type(data).__name__)}."
@@ -405,6 +420,7 @@ def _batched(dataset):
     if not isinstance(spec, kinds) or spec.dtype == tf.string:
         raise TypeError(
             "Expected a dataset of numeric arrays, or of tuples that begin with one. "
-            f"Received: element_spec={dataset.element_spec!r:.200}. Map it to these."
+            f"Received: element_spec={dataset.element_spec!r:.200}."
+            f"{several_inputs(spec) or ' Map it to these.'}"
         )
     return dataset.batch(ROWS_AT_ONCE) if spec.shape.rank == 1 else dataset

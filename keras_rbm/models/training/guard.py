@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._replicas import add, all_sum, must_meet, num_replicas
-from keras_rbm.models.data.row_checks import all_within
+from keras_rbm.models.data.row_checks import SCALE, all_within
 from keras_rbm.models.layer_variables import layer_parameters, visible_parameters
 from keras_rbm.models.training.progress import updates_of
 
@@ -73,7 +73,7 @@ class StepGuard:
             self.reason.assign(0)
         return [(variable, tf.convert_to_tensor(variable)) for variable in variables]
 
-    def accept(self, sound, *parts):
+    def accept(self, sound, *parts, first_bit=DATA_BIT):
         """Returns the parts of a batch, or zeros of their shapes if one is not sound.
 
         Rows of zeros with weight 0 leave a model's state finite, whatever stands in
@@ -82,6 +82,7 @@ class StepGuard:
         Args:
             sound: bools (), whether each part is sound; others are not checked.
             *parts: tensors, or `None` for what there is not.
+            first_bit: int, the bit of the first part.
         """
         sound, given = [*sound], [part for part in parts if part is not None]
         is_first = tf.equal(tf.convert_to_tensor(self.reason), 0)
@@ -94,7 +95,7 @@ class StepGuard:
             ]
             ends = tf.cast(tf.stack(ends), tf.float32)
             self._ends.assign(tf.where(is_first & ~own, ends, self._ends))
-        self.record(*sound, first_bit=DATA_BIT)
+        self.record(*sound, first_bit=first_bit)
         whole = tf.reduce_all(sound)
         return [
             part if part is None else tf.where(whole, part, tf.zeros_like(part))
@@ -209,7 +210,7 @@ class StepGuard:
             return ValueError(
                 f"Expected {'; '.join(words[name] for name in bad)}. Received: NaN, "
                 f"infinite values or values outside, from {low:g} to {high:g}, in "
-                f"{', '.join(bad)} of {where}.{end}"
+                f"{', '.join(bad)} of {where}.{end} {SCALE}, or drop such rows."
             )
         of_layers = {id(v) for layer in model.layers for v in layer.weights}
         gradients = [

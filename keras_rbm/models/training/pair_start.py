@@ -82,9 +82,8 @@ def strongest_pairs(rows, weights):
     information = np.triu((both * log_ratios).sum((0, 1)), 1)
     columns = len(information)
     chance = np.log(max(2, columns * (columns - 1) // 2))
-    likely = np.nonzero(number * information > chance)
-    edges = coo_array((-information[likely], likely), information.shape)
-    forest = minimum_spanning_tree(edges).tocoo()
+    likely = number * information > chance
+    forest = minimum_spanning_tree(np.where(likely, -information, 0.0)).tocoo()
     strongest = np.argsort(forest.data, kind="stable")
     ends = np.stack([forest.row, forest.col], 1)[strongest]
     means = np.diagonal(first[1, 0])

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import tensorflow as tf
@@ -9,6 +10,7 @@ from same import assert_same, refused
 from small_models import Loader, batches, binary, compiled, fitted, generator
 
 import keras_rbm
+from keras_rbm.sklearn import RBMEstimator
 
 DATA = binary(34)
 FORMS = {
@@ -91,8 +93,78 @@ def test_rounded_values_of_a_scaler_are_states():
     model.evaluate(data, verbose=0)
     assert np.all(np.isfinite(model.free_energy(data)))
     assert model.predict(data, verbose=0).shape == (34, 3)
-    with refused("Received: 1.01 in row 0", model):
-        model.fit(data + 0.01 * (data > 0.5), verbose=0)
+
+
+BEYOND = DATA * 1.02  # of a scaler that was fitted to other rows
+CALLS = "fit evaluate predict predict_on_batch free_energy log_likelihood".split()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_rows_beyond_a_scaler_are_refused(call):
+    """`predict` warned of an array, and took a pipeline without a word."""
+    model = compiled(keras_rbm.RBM(3, num_visible=6, seed=0))
+    with refused(r"1.02 in row .*MinMaxScaler\(clip=True\)", model):
+        getattr(model, call)(BEYOND)
+    if call != "predict_on_batch":
+        with refused(r"to 1.02.*MinMaxScaler\(clip=True\)", model):
+            getattr(model, call)(batches(BEYOND))
+
+
+def test_targets_beyond_a_scaler_are_refused():
+    model = compiled(keras_rbm.CRBM(3, num_visible=6, num_features=6, seed=0))
+    for call in (model.fit, model.evaluate, model.free_energy, model.log_likelihood):
+        with refused(r"1.02 in row .*MinMaxScaler\(clip=True\)", model):
+            call(BEYOND, BEYOND)
+    assert model.predict(BEYOND, verbose=0).shape == DATA.shape
+
+
+SIGNS = np.random.default_rng(2).integers(-1, 2, (20, 4)).astype("float32")
+BYTES = np.array([[b"yes", b"no"]] * 20)
+RECORDS = np.array([(1.0, b"yes")] * 20, [("a", float), ("b", "S3")])
+ROWS = tf.data.Dataset.from_tensor_slices({"x": DATA}).batch(10)
+WEIGHTED = tf.data.Dataset.from_tensor_slices((DATA, DATA[:, 0])).batch(10)
+UNREADABLE = {
+    "ratings": (SIGNS, ValueError, "visible='spin'.*missing='absent'"),
+    "bytes": (BYTES, TypeError, "column.str.decode"),
+    "bytes as objects": (BYTES.astype(object), TypeError, "column.str.decode"),
+    "frame of bytes": (pd.DataFrame(BYTES), TypeError, "column.str.decode"),
+    "ARFF": (pd.DataFrame(RECORDS), TypeError, "column.str.decode"),
+    "records": (RECORDS, TypeError, r"pandas.DataFrame\(records\)"),
+    "dicts": (ROWS, TypeError, r"dataset.map\(lambda row: row\['x'\]\)"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_files_as_people_have_them(name):
+    data, error, words = UNREADABLE[name]
+    width = getattr(data, "shape", DATA.shape)[-1]
+    model = compiled(keras_rbm.RBM(3, num_visible=width, seed=0))
+    for call in (model.fit, model.predict, model.evaluate, model.free_energy):
+        with refused(words, model, error=error):
+            call(data)
+    if "decode" in words:
+        with refused(words, error=error):
+            RBMEstimator(3).fit(data)
+
+
+def test_signs_with_gaps_are_ratings():
+    rows = np.where(SIGNS == 0, np.nan, SIGNS)
+    model = keras_rbm.RBM(3, visible="spin", missing="absent", seed=0)
+    compiled(model).fit(rows, verbose=0)
+    assert model.marginals(rows, steps=2).shape == rows.shape
+
+
+def test_pairs_of_rows_and_weights():
+    """The second part of a batch is y, as for any Keras model."""
+    model = rbm()
+    for call in (model.fit, model.evaluate):
+        with refused(
+            r"Weights are .*dataset.map\(lambda x, w: \(x, \(\), w\)\)", model
+        ):
+            call(WEIGHTED)
+    data = WEIGHTED.map(lambda x, w: (x, (), w))
+    want = fitted(rbm(), DATA, sample_weight=DATA[:, 0], batch_size=10, shuffle=False)
+    np.testing.assert_allclose(fitted(rbm(), data).kernel, want.kernel, rtol=1e-6)
 
 
 def test_evaluate_is_unbiased_whatever_the_batch_size():

@@ -15,6 +15,7 @@ from keras_rbm.sklearn import RBMEstimator, RBMImputer
 
 RNG = np.random.default_rng(0)
 DATA = (RNG.random((103, 8)) < 0.2).astype("float32")
+DATA[-3:] = 0.0  # the last rows store nothing
 TARGETS = (RNG.random((103, 3)) < 0.4).astype("float32")
 STARS = np.where(RNG.random((103, 8)) < 0.4, RNG.integers(0, 3, (103, 8)), np.nan)
 STARS = STARS.astype("float32")

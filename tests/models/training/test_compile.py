@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 from model_test_case import two_cpus
-from small_models import batches, compiled, fitted
+from same import assert_same
+from small_models import batches, compiled, fitted, reloaded
 
 from keras_rbm import CRBM, DBM, RBM, InfiniteRBM
 
@@ -13,6 +14,18 @@ ROWS = np.eye(4, dtype="float32")
 
 def rate_of(model):
     return float(model.optimizer.learning_rate)
+
+
+@pytest.mark.parametrize("make", [RBM, CRBM, lambda n: DBM([n, n])])
+def test_fit_compiles_with_the_defaults(make, tmp_path):
+    """And a file says so; what is compiled later is kept."""
+    model = make(2)
+    data = [ROWS, ROWS][: 1 + model.conditional]
+    loaded = reloaded(fitted(model, *data), tmp_path)
+    assert type(loaded.rule) is type(compiled(make(2)).rule)
+    assert_same(loaded, model)
+    fitted(compiled(loaded, keras.optimizers.SGD(0.1)), *data)
+    assert type(loaded.optimizer) is keras.optimizers.SGD
 
 
 @pytest.mark.parametrize(("width", "rate"), [(16, 0.05), (64, 0.03), (1024, 0.00375)])
