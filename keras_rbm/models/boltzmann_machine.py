@@ -243,7 +243,7 @@ class BoltzmannMachine(keras.Model):
         """Returns whether XLA compiles the steps, see `compile`."""
         if requested != "auto":
             return requested
-        if not traces.compiles:
+        if not (traces.compiles and rule.compiles):
             return False
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         infers = getattr(rule, "inference", None) or self.inference
