@@ -901,7 +901,9 @@ class BoltzmannMachine(keras.Model):
             format: `"tf_saved_model"` with all endpoints, or what `keras.Model.export`
                 writes of the model as a layer (`"onnx"`, …).
             verbose: as in Keras.
-            **kwargs: for the other formats, as in Keras.
+            **kwargs: for the other formats, as in Keras; and of an RBM as a SavedModel
+                `log_partition`, a `LogPartition` or number: then there is an endpoint
+                `log_likelihood`, with the ends of the interval as `lower`, `upper`.
 
         Raises:
             ValueError: if the model has no variables yet.
