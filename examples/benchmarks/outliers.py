@@ -25,6 +25,7 @@ import warnings
 
 import numpy as np
 import scipy.io
+from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
@@ -69,6 +70,7 @@ def detectors():
     found = {
         "RBMOutlierDetector": (lambda seed: RBMOutlierDetector(random_state=seed), [0]),
         "IsolationForest": (lambda seed: IsolationForest(random_state=seed), range(5)),
+        "EllipticEnvelope": (lambda seed: EllipticEnvelope(random_state=seed), [0]),
         "LocalOutlierFactor": (lambda seed: LocalOutlierFactor(novelty=True), [0]),
     }
     if importlib.util.find_spec("pyod"):

@@ -216,8 +216,8 @@ class TableModel(DensityMixin, BaseEstimator):
         Returns:
             `pandas.DataFrame` (N, columns), nats: by how much a cell surprises, given
             the rest of its row, more than cells of its column do in the rows of `fit`.
-            Large is unlikely. 0 where a value is unknown, which others are given at its
-            likeliest.
+            Large is unlikely. A gap counts as a level, if the column had gaps in `fit`;
+            elsewhere it is unknown: 0, and others are given at its likeliest.
         """
         import pandas
 

@@ -30,6 +30,8 @@ class Column:
     """
 
     kind: Any = ""
+    # What values can be, as a sentence.
+    _possible: Callable[[], str]
     # What a type of columns defines, of known values: their states, log p(value |
     # state), and the share of each state's rows that meets a condition.
     _states: Callable[[Any], np.ndarray]
@@ -90,7 +92,7 @@ class Column:
         if not weights.any():
             raise ValueError(
                 "Expected a condition that some row of fit meets. Received: "
-                f"{self.name!r}: {condition!r:.200}."
+                f"{self.name!r}: {condition!r:.200}. {self._possible()}"
             )
         with np.errstate(divide="ignore"):
             return np.log(weights)
@@ -149,13 +151,16 @@ class Levels(Column):
         self._states(known)
         return np.zeros(len(known))
 
+    def _possible(self):
+        return f"Its levels are {list(self.values)!r:.200}."
+
     def _shares(self, condition):
         import pandas
 
         several = _several(condition)
         levels = [condition] if several is None else several
-        levels = pandas.Series(levels, dtype=object)
-        return np.isin(np.arange(self.num_states), self._states(levels))
+        states = self._index.get_indexer(pandas.Index(levels, dtype=object))
+        return np.isin(np.arange(self.num_states), states) & (states >= 0).all()
 
 
 class Bins(Column):
@@ -287,6 +292,11 @@ class Bins(Column):
         low = np.searchsorted(self.numbers, low, side="left")
         high = np.searchsorted(self.numbers, high, side="right")
         return np.maximum(first, low), np.minimum(last, high)
+
+    def _possible(self):
+        ends = f"from {self.values.iloc[0]} to {self.values.iloc[-1]}"
+        steps = f" in steps of {self.step:g}" if self.step else ""
+        return f"Its values are {ends}{steps}; a range is (low, high)."
 
     def _is_one(self, condition):
         """Returns whether a condition is one number of a bin that has several."""

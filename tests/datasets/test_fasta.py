@@ -1,10 +1,12 @@
 """Aligned sequences from FASTA files, good ones and malformed ones."""
 
+import gzip
+
 import numpy as np
 import pytest
 
 import keras_rbm
-from keras_rbm.datasets import fasta, sequence_weights
+from keras_rbm.datasets import PROTEINS, fasta, sequence_weights
 
 
 def read(tmp_path, text, **kwargs):
@@ -26,6 +28,35 @@ def test_other_alphabets(tmp_path):
     assert sequences.tolist() == [[0, 1, 2, 3], [3, 2, 1, 0]]
 
 
+FORMS = {
+    "a2m": (">a\nACdD-\n>b\nC.C-A\n", ["ACD-", "CC-A"]),
+    "a3m": (">a\nACdD-\n>b\nCC-\nA\n", ["ACD-", "CC-A"]),
+    "capitals and dots": (">a\nAC.D\n", ["AC-D"]),
+    "lower case": (">a\nac.d\n", ["AC-D"]),
+    "masked": (">a\nACdd\n>b\nACCd\n", ["ACDD", "ACCD"]),
+    "unknown": (">a\nACX-\n>b\nAC-B\n", ["AC--", "AC--"]),
+    "rare": (">a\nLZJUO*X\n", ["L------"]),
+    "byte order mark": (b"\xef\xbb\xbf>a\nACD-\n", ["ACD-"]),
+    "gzip": (gzip.compress(b">a\nACD-\n"), ["ACD-"]),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_files_as_people_have_them(tmp_path, name):
+    """Insertions of an a2m were sites of their own."""
+    text, want = FORMS[name]
+    found, _ = read(tmp_path, text)
+    letters = np.array([*PROTEINS])
+    assert ["".join(letters[row]) for row in found] == want
+
+
+def test_unknown_letters_of_an_alphabet(tmp_path):
+    found, _ = read(tmp_path, ">a\nANRY-\n", alphabet="ACGU-")
+    assert found.tolist() == [[0, 4, 4, 4, 4]]
+    found, _ = read(tmp_path, ">a\nAXX-\n", alphabet=PROTEINS + "X")
+    assert found.tolist() == [[0, 21, 21, 20]]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -33,7 +64,8 @@ def test_other_alphabets(tmp_path):
         ("\n\n", "at least one sequence"),
         (">only a name\n", "at least one sequence"),
         ("ACD\n", "begins with '>'.*line 1"),
-        (">a\nACB\n", "Received: 'B' in line 2"),
+        (">a\nA\n>b\nA+\n", r"Received: '\+' in the sequence at line 3"),
+        (">an RNA\nGACUN\n", "Received: 'U' in the sequence at line 1"),
         (">a\nACD\n>b\nAC\n", "all of 3 sites. Received: one of 2 at line 3"),
         (">a\nACD\n>b\n", "Received: one of 0 at line 3"),
         (b">a\n\xff\xfe\n", "letters of"),

@@ -199,7 +199,8 @@ def test_conditions_weigh_the_states_that_meet_them():
     for given, word in [
         ({"x": (200, 300)}, "condition that some row.*'x'"),
         ({"z": 1}, r"conditions on columns.*\['z'\]"),
-        ({"word": "d"}, "levels of column 'word'"),
+        ({"word": "d"}, "Its levels are"),
+        ({"word": ["a", "d"]}, "Its levels are"),
         ({"x": ("a", "b")}, "a number or date, "),
         ({"x": (60, 20)}, "condition that some row.*'x'"),
     ]:
