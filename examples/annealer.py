@@ -24,7 +24,7 @@ def sample(kernel, visible_bias, hidden_bias, number):
         -np.concatenate([visible_bias, hidden_bias]),
         (first, second + visible, -kernel.ravel()),
         0.0,
-        "BINARY",
+        dimod.BINARY,
     )
     found = SimulatedAnnealingSampler().sample(
         model,

@@ -89,7 +89,7 @@ def to_bqm(rbm: RBM) -> Any:
     h, couplings, offset = to_ising(rbm)
     first, second = np.indices(couplings.shape).reshape(2, -1)
     pairs = first, second + len(couplings), couplings.ravel()
-    return dimod.BinaryQuadraticModel.from_numpy_vectors(h, pairs, offset, "SPIN")
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(h, pairs, offset, dimod.SPIN)
 
 
 def from_bqm(bqm: Any, visible: Sequence[Hashable], **kwargs: Any) -> tuple[RBM, float]:

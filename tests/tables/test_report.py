@@ -258,7 +258,9 @@ def test_report_of_copies():
     assert report.closest_record.value == 0.0
     assert report.closest_record.sentence.endswith("nearer.")
     for measure in (report.classifier, report.neighbors):
-        assert measure.value < 0.5 and measure.sentence.endswith("closer than other real rows.")
+        assert measure.value < 0.5 and measure.sentence.endswith(
+            "closer than other real rows."
+        )
     assert report.neighbors.value == 0.0 and report.privacy_loss is None
     assert report.column_shapes.value == report.all_pair_trends.value == 1.0
     report = table_report(real, real, test=table(1, 100))
