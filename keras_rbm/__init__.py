@@ -13,6 +13,7 @@ from keras_rbm import (
     callbacks as callbacks,
     datasets as datasets,
     inference as inference,
+    interop as interop,
     layers as layers,
     metrics as metrics,
     models as models,

@@ -13,13 +13,14 @@ ROOT = pathlib.Path(keras_rbm.__file__).parent
 #: From the ground up: a folder may import only from those before it.
 FLOORS = """
     _checks _serializable random _replicas units inference rules
-    optimizers regularizers models layers metrics _images _scoring _quality tables
-    plots callbacks sklearn
+    optimizers regularizers models interop layers metrics _images _scoring _quality
+    tables plots callbacks sklearn
 """.split()
 #: By module; "" is the package itself, and `sklearn` an extra, imported by users.
 PUBLIC = {
     "": """
-        CRBM DBM DBN InfiniteRBM RBM callbacks datasets inference layers metrics models
+        CRBM DBM DBN InfiniteRBM RBM baseline_log_likelihood callbacks datasets
+        inference interop layers metrics models
         optimizers plots quality_report random regularizers rules score_report tables
         units
     """,

@@ -18,8 +18,8 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = sorted((DOCS / "reference").glob("*.md"))
 #: Of which all that is public is on a page; "" is the package itself.
 MODULES = (
-    *("", "callbacks", "datasets", "inference", "layers", "metrics", "optimizers"),
-    *("plots", "regularizers", "rules", "tables", "units"),
+    *("", "callbacks", "datasets", "inference", "interop", "layers", "metrics"),
+    *("optimizers", "plots", "regularizers", "rules", "tables", "units"),
 )
 #: What other rooms read of a model, and users do not.
 INNER = {"form"}

@@ -279,7 +279,7 @@ class BoltzmannMachine(keras.Model):
         """Returns whether XLA compiles the steps, see `compile`."""
         if requested != "auto":
             return requested
-        if not traces.compiles:
+        if not (traces.compiles and rule.compiles):
             return False
         distributed = self.distribute_strategy.num_replicas_in_sync > 1
         infers = getattr(rule, "inference", None) or self.inference
@@ -940,7 +940,9 @@ class BoltzmannMachine(keras.Model):
             format: `"tf_saved_model"` with all endpoints, or what `keras.Model.export`
                 writes of the model as a layer (`"onnx"`, …).
             verbose: as in Keras.
-            **kwargs: for the other formats, as in Keras.
+            **kwargs: for the other formats, as in Keras; and of an RBM as a SavedModel
+                `log_partition`, a `LogPartition` or number: then there is an endpoint
+                `log_likelihood`, with the ends of the interval as `lower`, `upper`.
 
         Raises:
             ValueError: if the model has no variables yet.

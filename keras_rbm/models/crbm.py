@@ -25,6 +25,7 @@ from keras_rbm.models.data.rows import (
     map_rows,
 )
 from keras_rbm.models.files import Endpoint, chain_endpoints, named, rows
+from keras_rbm.models.frozen import scorer_of
 from keras_rbm.models.layer_variables import (
     add_units,
     check_fingerprint,
@@ -49,6 +50,7 @@ from keras_rbm.rules.contrastive_divergence import ContrastiveDivergence
 from keras_rbm.rules.learning_rule import Rule
 from keras_rbm.rules.marginal_loss import MarginalLoss
 from keras_rbm.units.bernoulli import are_binary
+from keras_rbm_frozen.scorer import Scorer
 
 #: Sweeps of contrastive divergence. With one, the model has modes where no data are.
 _SWEEPS = 10
@@ -549,6 +551,14 @@ class CRBM(WithInference, WithBackbone):
                 f"Expected x and v of equal length. Received: lengths {lengths}."
             )
         return rows, visible
+
+    def scorer(self) -> Scorer:
+        """Returns the model's arrays as a `keras_rbm_frozen.Scorer`, for NumPy.
+
+        Raises:
+            ValueError: if the model has a backbone.
+        """
+        return scorer_of(self)
 
     def _endpoints(self):
         """Returns the exported model's functions: a dict of name to `Endpoint`."""

@@ -243,14 +243,16 @@ class Endpoint(NamedTuple):
     signature: list[tf.TensorSpec]
 
 
-def export_saved_model(model, filepath, verbose):
+def export_saved_model(model, filepath, verbose, log_partition=None):
     """Writes a model's endpoints as a SavedModel, whole or not at all."""
+    endpoints = model._endpoints()
+    if log_partition is not None:
+        endpoints["log_likelihood"] = _with_log_z(model, endpoints, log_partition)
     archive = keras.export.ExportArchive()
     archive.track(model)
     inference = getattr(model, "inference", None)
     if inference is not None and inference.variables:
         archive.add_variable_collection("inference", inference.variables)
-    endpoints = model._endpoints()
     for name, (function, signature) in endpoints.items():
         archive.add_endpoint(name, _with_names(function, signature), signature)
     # `keras.layers.TFSMLayer` calls it by default: it returns one tensor, as the model.
@@ -258,6 +260,27 @@ def export_saved_model(model, filepath, verbose):
     archive.add_endpoint("serve", _with_names(model.call, signature), signature)
     with written_whole(filepath) as place:
         archive.write_out(place, verbose=bool(verbose))
+
+
+def _with_log_z(model, endpoints, log_partition):
+    """Returns the endpoint of log p(v) and the ends of its interval."""
+    energy = endpoints.get("free_energy")
+    if energy is None or model.conditional or model.missing == "absent":
+        raise ValueError(
+            "Expected log_partition for an RBM, which has one log Z. Received: "
+            f"{type(model).__name__} '{model.name}'."
+        )
+    names = {"log_likelihood": "value", "lower": "upper", "upper": "lower"}
+    constants = {
+        name: tf.constant(float(getattr(log_partition, end, log_partition)))
+        for name, end in names.items()
+    }
+
+    def log_likelihood(x):
+        energies = energy.function(x)["free_energy"]
+        return {name: -energies - z for name, z in constants.items()}
+
+    return Endpoint(log_likelihood, energy.signature)
 
 
 def _with_names(function, signature):

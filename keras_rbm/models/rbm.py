@@ -15,6 +15,7 @@ from keras_rbm.inference.missing import filled, is_known, partial
 from keras_rbm.models.data.row_checks import all_known
 from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.files import Endpoint, endpoints_of_features, named, rows
+from keras_rbm.models.frozen import scorer_of
 from keras_rbm.models.generative_model import GenerativeModel
 from keras_rbm.models.layer_variables import (
     add_units,
@@ -23,6 +24,7 @@ from keras_rbm.models.layer_variables import (
     visible_parameters,
 )
 from keras_rbm.models.sampling import draw, draw_tempered
+from keras_rbm_frozen.scorer import Scorer
 
 if TYPE_CHECKING:
     from keras_rbm.models.rbm_distribution import RBMDistribution
@@ -276,6 +278,19 @@ class RBM(GenerativeModel):
         if self.gaps.has_gaps and not all_known(values):
             return self.gaps.log_likelihood(self, values, log_partition)
         return self._log_likelihood(values, log_partition)
+
+    def scorer(
+        self, log_partition: float | inference.LogPartition | None = None
+    ) -> Scorer:
+        """Returns the model's arrays as a `keras_rbm_frozen.Scorer`, for NumPy.
+
+        Args:
+            log_partition: `LogPartition` or number, by default computed.
+
+        Raises:
+            ValueError: if rows have models of their own, with `missing="absent"`.
+        """
+        return scorer_of(self, log_partition)
 
     def sample(
         self,

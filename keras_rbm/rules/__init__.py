@@ -18,6 +18,7 @@ from keras_rbm.rules.learning_rule import LearningRule as LearningRule, Rule as 
 from keras_rbm.rules.marginal_loss import MarginalLoss as MarginalLoss
 from keras_rbm.rules.max_margin import MaxMargin as MaxMargin
 from keras_rbm.rules.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from keras_rbm.rules.outside_sampler import OutsideSampler as OutsideSampler
 from keras_rbm.rules.parallel_tempering import ParallelTempering as ParallelTempering
 from keras_rbm.rules.persistent_contrastive_divergence import (
     FastPersistentContrastiveDivergence as FastPersistentContrastiveDivergence,

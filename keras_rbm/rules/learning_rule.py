@@ -22,11 +22,13 @@ class Rule(Serializable):
         rate_share: float, share of the default learning rate that suits the rule.
         in_nats: bool, whether its loss is in nats an example, of all units.
         inner_steps: int, how many updates a step makes.
+        compiles: bool, whether XLA can compile its steps.
     """
 
     rate_share = 1.0
     in_nats = True
     inner_steps = 1
+    compiles = True
 
     def __init__(self) -> None:
         self.learner: Learner | None = None

@@ -209,7 +209,7 @@ def steps_of_a_moment(model, batch_size, num_steps, batch_bytes):
     It depends only on sizes, so that models of one size share what has been compiled.
     """
     rule = model.rule
-    chains = [each.shape[0] for each in model.learner.variables if each.shape]
+    chains = [each.shape[0] for each in model.learner.variables if len(each.shape)]
     sweeps = getattr(rule, "gibbs_steps", 1)
     infers = getattr(rule, "inference", None) or model.inference
     sweeps += _ITERATION * getattr(infers, "max_iterations", 0)

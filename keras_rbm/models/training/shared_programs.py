@@ -93,10 +93,9 @@ def _key_of(model, compiled, variables, specs):
         return None
     # The config of an object of Keras or of this library is all that it depends on.
     modules = re.findall(r'"module": "([^".]+)|"registered_name": "([^">]+)>', text)
-    known = {"keras", "keras_rbm", "builtins"}
-    return (
-        text if {name for pair in modules for name in pair if name} <= known else None
-    )
+    names = {name for pair in modules for name in pair if name}
+    # Of functions, which are "builtins" to Keras, the config is a name only.
+    return text if names <= {"keras", "keras_rbm"} else None
 
 
 def _kind_of(regularizer):

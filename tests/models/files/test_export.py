@@ -138,6 +138,22 @@ def test_a_process_without_the_library_serves_it(tmp_path):
     assert "served" in result.stdout, result.stderr
 
 
+def test_a_likelihood_is_served_with_its_interval(tmp_path):
+    rbm = fitted_rbm()
+    z = rbm.log_partition("exact")._replace(lower=1.0, upper=9.0)
+    rbm.export(tmp_path / "model", log_partition=z, verbose=False)
+    model = tf.saved_model.load(tmp_path / "model")  # holds the variables
+    served = model.log_likelihood(X)
+    np.testing.assert_allclose(served["log_likelihood"], rbm.log_likelihood(X, z), 1e-5)
+    energies = rbm.free_energy(X)
+    np.testing.assert_allclose(served["lower"], -energies - 9.0, 1e-5)
+    np.testing.assert_allclose(served["upper"], -energies - 1.0, 1e-5)
+    for other in (fitted_crbm(), RBM(2, num_visible=6, missing="absent")):
+        with pytest.raises(ValueError, match="has one log Z"):
+            other.export(tmp_path / "no", log_partition=z)
+    assert not (tmp_path / "no").exists()
+
+
 def test_export_comes_before_any_call(tmp_path):
     RBM(4, num_visible=6).export(tmp_path / "fresh")
     with refused("format=pmml"):
