@@ -2,8 +2,13 @@
 
 import functools
 import json
+import os
+import zipfile
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_rbm_frozen.units import KINDS, Joined, all_states, log_sum_exp
 
@@ -11,6 +16,11 @@ from keras_rbm_frozen.units import KINDS, Joined, all_states, log_sum_exp
 VERSION = 1
 #: Numbers of a part of the rows that are held at once, so that they stay in the cache.
 _AT_ONCE = 2**17
+#: What reading a file that is another, or damaged, can end in.
+_BROKEN = (
+    *(AttributeError, EOFError, IndexError, KeyError, TypeError, ValueError),
+    zipfile.BadZipFile,
+)
 #: Most states of a layer over which log Z of a conditional model is summed.
 _MOST_STATES = 2**14
 
@@ -24,8 +34,8 @@ class Scorer:
     Attributes:
         arrays: dict of float32 arrays, the parameters.
         layers: dict of `"visible"` and `"hidden"` to lists of `(kind, units)`.
-        log_partition: tuple of log Z and the ends of its interval, nats, or `None` of a
-            conditional model, whose log Z(x) is enumerated.
+        log_partition: log Z and the ends of its interval, nats, as they were estimated;
+            `None` of a conditional model, whose log Z(x) is enumerated.
 
     Example:
 
@@ -38,12 +48,17 @@ class Scorer:
     True
     """
 
-    def __init__(self, arrays, layers, log_partition=None):
+    def __init__(
+        self,
+        arrays: dict[str, np.ndarray],
+        layers: dict[str, list[tuple[str, int]]],
+        log_partition: Sequence[float] | None = None,
+    ) -> None:
         self.arrays = arrays
         self.layers = layers
         self.log_partition = log_partition
 
-    def score(self, rows, x=None):
+    def score(self, rows: ArrayLike, *, x: ArrayLike | None = None) -> np.ndarray:
         """Returns log p(v), or log p(v | x), of rows: (N,), nats, float64.
 
         Args:
@@ -53,16 +68,21 @@ class Scorer:
         Raises:
             ValueError: if rows are no states, or x is missing.
         """
-        energies = self.free_energy(rows, x)
+        if self.log_partition is None and "hidden_kernel" not in self.arrays:
+            raise ValueError(
+                "Expected a scorer with log Z. Received: one without. Use free_energy, "
+                "or make it by rbm.scorer()."
+            )
+        energies = self.free_energy(rows, x=x)
         if x is None:
             return -energies - self.log_partition[0]
         return -energies - self._log_partitions(np.asarray(x, np.float32))
 
-    def free_energy(self, rows, x=None):
+    def free_energy(self, rows: ArrayLike, *, x: ArrayLike | None = None) -> np.ndarray:
         """Returns F(v), (N,), nats, float64; rows and x as for `score`."""
         return self._by_parts(self._free_energy, rows, x)
 
-    def features(self, rows, x=None):
+    def features(self, rows: ArrayLike, *, x: ArrayLike | None = None) -> np.ndarray:
         """Returns the means of the hidden units, (N, H), float32."""
 
         def means(rows, *inputs):
@@ -71,7 +91,14 @@ class Scorer:
 
         return self._by_parts(means, rows, x).astype(np.float32)
 
-    def sample_conditional(self, rows, x=None, *, steps=100, seed=None):
+    def sample_conditional(
+        self,
+        rows: ArrayLike,
+        *,
+        x: ArrayLike | None = None,
+        steps: int = 100,
+        seed: int | None = None,
+    ) -> np.ndarray:
         """Draws what is not known, given the rest of its row, by Gibbs chains.
 
         Args:
@@ -83,6 +110,8 @@ class Scorer:
         Returns:
             array (N, V), float32, whose known values are unchanged.
         """
+        if not (isinstance(steps, int | np.integer) and steps >= 1):
+            raise ValueError(f"Expected steps as an int ≥ 1. Received: {steps!r}.")
         rng = np.random.default_rng(seed)
 
         def drawn(rows, *inputs):
@@ -99,33 +128,42 @@ class Scorer:
 
         return self._by_parts(drawn, rows, x, takes_gaps=True).astype(np.float32)
 
-    def save(self, path):
-        """Writes one `.npz` file."""
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes one `.npz` file, whole or not at all."""
         about = json.dumps([VERSION, self.layers, self.log_partition])
-        with open(path, "wb") as file:
-            np.savez(file, about=np.array(about), **self.arrays)
+        part = f"{os.fspath(path)}.part"
+        with open(part, "wb") as file:
+            everything: dict[str, Any] = {"about": np.array(about)} | self.arrays
+            np.savez(file, **everything)
+        os.replace(part, path)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike) -> "Scorer":
         """Returns a scorer from a file that `save` has written.
 
         Raises:
             ValueError: if it is another file, or of a later version.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
+            # Opened here: NumPy leaves a file open that is no archive.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
+                arrays = dict(held)
             version, *about = json.loads(str(arrays.pop("about")))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if version <= VERSION:
+                layers, log_partition = about
+                scorer = cls(arrays, layers, log_partition)
+                # Made here, so that what is missing is noticed here.
+                scorer._natural("hidden", np.zeros((1, scorer._visible.rows)))
+                scorer._hidden.total(np.zeros((1, scorer._hidden.rows), np.float32))
+                return scorer
+        except _BROKEN as error:
             raise ValueError(
                 f"Expected a file that Scorer.save has written. Received: {path!r}."
             ) from error
-        if version > VERSION:
-            raise ValueError(
-                f"Expected a file of version {VERSION} at most. Received: {version} in "
-                f"{path!r}. Update keras_rbm."
-            )
-        return cls(arrays, *about)
+        raise ValueError(
+            f"Expected a file of version {VERSION} at most. Received: {version} in "
+            f"{path!r}. Update keras_rbm."
+        )
 
     def __getstate__(self):
         names = "arrays", "layers", "log_partition"
@@ -189,7 +227,8 @@ class Scorer:
     def _log_partitions(self, inputs):
         side, states = self._states
         size = max(1, _AT_ONCE // (len(states) * self.arrays["kernel"].shape[0]))
-        parts = [inputs[at : at + size] for at in range(0, len(inputs), size)]
+        starts = range(0, max(1, len(inputs)), size)
+        parts = [inputs[at : at + size] for at in starts]
         return np.concatenate([self._enumerated(side, states, part) for part in parts])
 
     def _enumerated(self, side, states, inputs):
@@ -208,6 +247,11 @@ class Scorer:
 
     def _by_parts(self, function, rows, x, takes_gaps=False):
         """Returns `function(rows, x)` of some rows at a time, one after the other."""
+        if isinstance(rows, np.ma.MaskedArray) or hasattr(rows, "tocsr"):
+            raise TypeError(
+                "Expected rows as an array. Received: masked or sparse ones. Pass "
+                "rows.filled(0), or rows.toarray()."
+            )
         rows, width = np.asarray(rows), self._visible.units
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(
@@ -222,6 +266,8 @@ class Scorer:
                     f"{'no x' if x is None else np.shape(x)}."
                 )
             inputs = (np.asarray(x, np.float32),)
+            if not np.isfinite(inputs[0]).all():
+                raise ValueError("Expected finite x. Received: NaN or infinity.")
         elif x is not None:
             raise ValueError("Expected rows only. Received: x, for a model without.")
         size = max(1, _AT_ONCE // max(self.arrays["kernel"].shape))
@@ -233,7 +279,9 @@ class Scorer:
             if not known.all():
                 raise ValueError(
                     "Expected states of the visible units. Received: "
-                    f"{part[~known][0]:g} in row {start + np.argwhere(~known)[0, 0]}."
+                    f"{part[~known][0]:.9g} in row "
+                    f"{start + np.argwhere(~known)[0, 0]}. What is not known (NaN) is "
+                    "drawn by sample_conditional."
                 )
             results.append(function(part, *(each[here] for each in inputs)))
         return np.concatenate(results)

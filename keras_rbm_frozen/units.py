@@ -9,6 +9,8 @@ import numpy as np
 
 #: Factors between 1 and 2 whose product float32 holds.
 _FACTORS = 100
+#: By how much bits may miss 0 and 1.
+_ROUNDING = 1e-6
 
 
 class Units:
@@ -61,7 +63,7 @@ class Bernoulli(Units):
         return rng.random(natural.shape, np.float32) < _sigmoid(natural)
 
     def contains(self, states):
-        return (states >= 0.0) & (states <= 1.0)
+        return (states >= -_ROUNDING) & (states <= 1.0 + _ROUNDING)
 
 
 class Spin(Bernoulli):

@@ -1,10 +1,12 @@
 """Potts models in the text format of adabmDCA: an RBM of Gaussian hidden units."""
 
+import math
 import os
 from typing import Any
 
 import numpy as np
 
+from keras_rbm.interop.checks import written
 from keras_rbm.models.rbm import RBM
 from keras_rbm.units.categorical import Categorical
 
@@ -22,9 +24,10 @@ def read_adabmdca(path: str | os.PathLike, alphabet: str, **kwargs: Any) -> RBM:
         **kwargs: of `RBM`, such as `seed`.
 
     Raises:
-        ValueError: if a line is neither, or has another letter.
+        ValueError: if a line is neither, has another letter, or contradicts an earlier
+            one; or a site has no bias.
     """
-    index = {letter: state for state, letter in enumerate(alphabet)}
+    index = _states_of(alphabet)
     biases, couplings = {}, {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -33,21 +36,31 @@ def read_adabmdca(path: str | os.PathLike, alphabet: str, **kwargs: Any) -> RBM:
                 continue
             try:
                 if (parts[0], len(parts)) == ("h", 4):
-                    biases[int(parts[1]), index[parts[2]]] = float(parts[3])
+                    key, kept = (int(parts[1]), index[parts[2]]), biases
                 elif (parts[0], len(parts)) == ("J", 6):
-                    one, two = int(parts[1]), int(parts[2])
-                    states = index[parts[3]], index[parts[4]]
-                    couplings[one, states[0], two, states[1]] = float(parts[5])
+                    one, two = ((int(parts[k]), index[parts[k + 2]]) for k in (1, 2))
+                    key, kept = (*min(one, two), *max(one, two)), couplings
+                    if one[0] == two[0]:
+                        raise ValueError("a site and itself")
                 else:
                     raise ValueError("neither")
+                value = float(parts[-1])
+                is_new = kept.setdefault(key, value) == value  # both triangles may be
+                if not (is_new and math.isfinite(value) and min(key) >= 0):
+                    raise ValueError("another value, or not finite")
             except (KeyError, ValueError) as error:
                 raise ValueError(
                     "Expected lines 'J i j a b value' and 'h i a value' with letters "
                     f"of {alphabet!r}. Received: line {number}, {line.strip()!r:.100}."
                 ) from error
-    if not biases:
-        raise ValueError(f"Expected lines of biases. Received: none in {str(path)!r}.")
-    units, q = 1 + max(unit for unit, _ in biases), len(alphabet)
+    sites = {site for site, _ in biases}
+    coupled = {site for one, _, two, _ in couplings for site in (one, two)}
+    if not biases or sites != set(range(len(sites))) or not coupled <= sites:
+        raise ValueError(
+            "Expected lines of biases for each site from 0 on. Received: sites "
+            f"{sorted(sites)!r:.200}, coupled ones {sorted(coupled)!r:.200}."
+        )
+    units, q = len(sites), len(alphabet)
     bias, both = np.zeros((units, q)), np.zeros((units, q, units, q))
     for key, value in biases.items():
         bias[key] = value
@@ -67,6 +80,18 @@ def read_adabmdca(path: str | os.PathLike, alphabet: str, **kwargs: Any) -> RBM:
     return rbm
 
 
+def _states_of(alphabet):
+    """Returns a dict of letters to states."""
+    letters = list(alphabet)
+    single = all(len(each) == 1 and not each.isspace() for each in letters)
+    if not single or len(set(letters)) < len(letters):
+        raise ValueError(
+            "Expected an alphabet of different letters, without spaces. Received: "
+            f"{alphabet!r}."
+        )
+    return {letter: state for state, letter in enumerate(letters)}
+
+
 def write_adabmdca(rbm: RBM, path: str | os.PathLike, alphabet: str) -> None:
     """Writes an RBM of categories and Gaussian hidden units as a Potts model.
 
@@ -81,9 +106,10 @@ def write_adabmdca(rbm: RBM, path: str | os.PathLike, alphabet: str) -> None:
     Raises:
         ValueError: for other units, or another number of letters.
     """
-    rbm._assert_built("write_adabmdca")
+    rbm = written(rbm)
     q = getattr(rbm.visible, "num_states", None)
-    if type(rbm.hidden).__name__ != "Gaussian" or q != len(set(alphabet)):
+    letters = len(_states_of(alphabet))
+    if type(rbm.hidden).__name__ != "Gaussian" or q != letters:
         raise ValueError(
             "Expected categories with a letter each, and Gaussian hidden units, which "
             f"couple pairs. Received: visible={rbm.visible!r}, "

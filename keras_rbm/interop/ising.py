@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_rbm._checks import import_optional
+from keras_rbm.interop.checks import written
 from keras_rbm.models.rbm import RBM
 
 #: A state as `offset + slope * spin`, by the class of its units.
@@ -36,7 +37,7 @@ def to_ising(rbm: RBM) -> tuple[np.ndarray, np.ndarray, float]:
     >>> h.shape, J.shape
     ((5,), (3, 2))
     """
-    rbm._assert_built("to_ising")
+    rbm = written(rbm)
     names = [type(unit).__name__ for unit in (rbm.visible, rbm.hidden)]
     if not set(names) <= set(_OF_SPIN):
         raise ValueError(
@@ -69,10 +70,11 @@ def from_ising(h: ArrayLike, J: ArrayLike, **kwargs: Any) -> RBM:
         ValueError: if shapes do not fit.
     """
     fields, couplings = (np.asarray(each, np.float32) for each in (h, J))
-    if couplings.ndim != 2 or fields.shape != (sum(couplings.shape),):
+    is_finite = np.isfinite(fields).all() and np.isfinite(couplings).all()
+    if couplings.ndim != 2 or fields.shape != (sum(couplings.shape),) or not is_finite:
         raise ValueError(
-            "Expected h of shape (V + H,) and J of shape (V, H). Received: "
-            f"{fields.shape} and {couplings.shape}."
+            "Expected h of shape (V + H,) and J of shape (V, H), finite numbers. "
+            f"Received: {fields.shape} and {couplings.shape}, finite: {is_finite}."
         )
     visible, hidden = couplings.shape
     rbm = RBM(hidden, num_visible=visible, visible="spin", hidden="spin", **kwargs)
@@ -106,12 +108,18 @@ def from_bqm(bqm: Any, visible: Sequence[Hashable], **kwargs: Any) -> tuple[RBM,
     Raises:
         ValueError: if variables are missing, or two of the same side are coupled.
     """
+    dimod = import_optional("dimod", "holds quadratic models")
+    if not isinstance(bqm, dimod.BinaryQuadraticModel):
+        raise TypeError(
+            f"Expected a dimod.BinaryQuadraticModel. Received: {type(bqm).__name__}."
+        )
     bqm, visible = bqm.change_vartype("SPIN", inplace=False), list(visible)
     hidden = [name for name in bqm.variables if name not in visible]
     missing = [name for name in visible if name not in bqm.variables]
-    if missing or not hidden:
+    if missing or not hidden or not visible or len(set(visible)) < len(visible):
         raise ValueError(
-            f"Expected visible as some of the variables {list(bqm.variables)!r:.200}. "
+            f"Expected visible as some of the variables, each once: "
+            f"{list(bqm.variables)!r:.200}. "
             f"Received: visible={visible!r:.200}."
         )
     place = {name: number for number, name in enumerate(visible + hidden)}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_rbm._checks import import_optional
+from keras_rbm.interop.checks import written
 from keras_rbm.models.rbm import RBM
 from keras_rbm.units.categorical import Categorical
 
@@ -27,12 +28,14 @@ def read_rbms(path: str | os.PathLike, update: int | None = None, **kwargs: Any)
     h5py = import_optional("h5py", "reads HDF5 files")
     with h5py.File(path, "r") as file:
         kind = file["model_type"][()].decode() if "model_type" in file else None
-        updates = sorted(int(n[7:]) for n in file if n.startswith("update_"))
+        updates = sorted(
+            int(n[7:]) for n in file if n.startswith("update_") and n[7:].isdigit()
+        )
         update = update if update is not None or not updates else updates[-1]
         if kind not in _TYPES or update not in updates:
             raise ValueError(
                 f"Expected a file of rbms with a model of type {sorted(_TYPES)} and "
-                f"update {update}. Received: type {kind}, updates {updates!r:.200}."
+                f"update {update!r}. Received: type {kind}, updates {updates!r:.200}."
             )
         saved = file[f"update_{update}"]["params"]
         kernel, vbias, hbias = (
@@ -60,7 +63,7 @@ def write_rbms(rbm: RBM, path: str | os.PathLike, update: int = 1) -> None:
         ValueError: for other units, or if the file exists.
     """
     h5py = import_optional("h5py", "writes HDF5 files")
-    rbm._assert_built("write_rbms")
+    rbm = written(rbm)
     names = [type(unit).__name__.lower() for unit in (rbm.visible, rbm.hidden)]
     if names[0] not in _TYPES.values() or names[1] != "bernoulli":
         raise ValueError(

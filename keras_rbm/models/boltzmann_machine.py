@@ -277,6 +277,11 @@ class BoltzmannMachine(keras.Model):
 
     def _wants_jit(self, requested, rule, run_eagerly):
         """Returns whether XLA compiles the steps, see `compile`."""
+        if requested is True and not rule.compiles:
+            raise ValueError(
+                f"Expected jit_compile='auto' for {type(rule).__name__}, which XLA "
+                "cannot compile. Received: jit_compile=True."
+            )
         if requested != "auto":
             return requested
         if not (traces.compiles and rule.compiles):

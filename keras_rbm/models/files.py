@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_rbm._checks import as_path
+from keras_rbm.models.frozen import log_z_of
 from keras_rbm.models.training.progress import FitState, set_prior
 
 _KIND, _FIT = "kind", "fit"
@@ -264,17 +265,9 @@ def export_saved_model(model, filepath, verbose, log_partition=None):
 
 def _with_log_z(model, endpoints, log_partition):
     """Returns the endpoint of log p(v) and the ends of its interval."""
-    energy = endpoints.get("free_energy")
-    if energy is None or model.conditional or model.missing == "absent":
-        raise ValueError(
-            "Expected log_partition for an RBM, which has one log Z. Received: "
-            f"{type(model).__name__} '{model.name}'."
-        )
-    names = {"log_likelihood": "value", "lower": "upper", "upper": "lower"}
-    constants = {
-        name: tf.constant(float(getattr(log_partition, end, log_partition)))
-        for name, end in names.items()
-    }
+    ends, energy = log_z_of(model, log_partition), endpoints["free_energy"]
+    names = "log_likelihood", "upper", "lower"
+    constants = dict(zip(names, map(tf.constant, ends), strict=True))
 
     def log_likelihood(x):
         energies = energy.function(x)["free_energy"]

@@ -8,19 +8,41 @@ from keras_rbm_frozen.scorer import Scorer
 _SIDES = "visible", "hidden"
 
 
+def log_z_of(model, log_partition=None):
+    """Returns log Z and the ends of its interval, checked: three floats.
+
+    Args:
+        model: `RBM`.
+        log_partition: `LogPartition` of its weights, a number, the name of a method, or
+            `None`.
+
+    Raises:
+        ValueError: if it is none of these, or the model has not one log Z.
+    """
+    if model.conditional or getattr(model, "missing", None) == "absent":
+        raise ValueError(
+            "Expected a model that has one log Z, the same for all rows. Received: "
+            f"{type(model).__name__} '{model.name}'."
+        )
+    if log_partition is None or isinstance(log_partition, str):
+        log_partition = model.log_partition(log_partition)
+    value = float(model._log_partition_value(log_partition))
+    ends = (getattr(log_partition, end, value) for end in ("lower", "upper"))
+    return [value, *map(float, ends)]
+
+
 def scorer_of(model, log_partition=None):
     """Returns a model's `Scorer`.
 
     Args:
         model: built `RBM` or `CRBM`.
-        log_partition: `LogPartition` or number, of an `RBM`; by default computed.
+        log_partition: of an `RBM`, see `log_z_of`.
 
     Raises:
-        ValueError: if rows have models of their own (`missing="absent"`), or x is not
-            an array of features.
+        ValueError: as `log_z_of`, or if x is not an array of features.
     """
     model._assert_built("scorer")
-    inputs, arrays = None, {}
+    inputs, log_z, arrays = None, None, {}
     if model.conditional:
         if model.visible_kernel is None or model.backbone is not None:
             raise ValueError(
@@ -29,13 +51,8 @@ def scorer_of(model, log_partition=None):
             )
         inputs = tf.zeros((1, model.num_features))
         arrays = {f"{s}_kernel": getattr(model, f"{s}_kernel") for s in _SIDES}
-    elif model.missing == "absent":
-        raise ValueError(
-            "Expected a model with one log Z. Received: missing='absent', where each "
-            "row has a model of its own. Use log_likelihood."
-        )
-    elif log_partition is None:
-        log_partition = model.log_partition()
+    else:
+        log_z = log_z_of(model, log_partition)
     potentials = model.potentials(inputs, dtype=model.variable_dtype)
     arrays["kernel"], layers = potentials.kernel, {}
     for side in _SIDES:
@@ -49,11 +66,8 @@ def scorer_of(model, log_partition=None):
             arrays |= {
                 f"{side}_{number}_{n}": value for n, value in fields if n != "bias"
             }
-    ends = [
-        getattr(log_partition, n, log_partition) for n in ("value", "lower", "upper")
-    ]
     return Scorer(
         {name: np.asarray(array, np.float32) for name, array in arrays.items()},
         layers,
-        None if model.conditional else [float(end) for end in ends],
+        log_z,
     )

@@ -1,5 +1,6 @@
 """A negative phase from a sampler of another library, such as an annealer."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,9 @@ from keras_rbm.rules.step import Step
 #: Factors of beta that are compared in each step, and how far it moves to the best.
 _FACTORS, _RATE = np.float32(2.0) ** np.linspace(-1.0, 1.0, 17, dtype=np.float32), 0.1
 
+#: Betas below it, or above its inverse, are those of no Boltzmann distribution.
+_LEAST = np.float32(2.0**-10)
+
 
 @keras.saving.register_keras_serializable("keras_rbm")
 class OutsideSampler(LearningRule):
@@ -25,7 +29,9 @@ class OutsideSampler(LearningRule):
     Annealers and other devices draw from `exp(-beta E)` with a beta of their own. It is
     estimated by the pseudo-likelihood of the states, and what the function is given is
     divided by it, so that its states are those of the model. The function is called in
-    each step, outside of TensorFlow's graph; XLA is off.
+    each step, outside of TensorFlow's graph; XLA is off. To load a model that has been
+    saved with it, register the function, by
+    `keras.saving.register_keras_serializable()`.
 
     Args:
         sample: `sample(kernel, visible_bias, hidden_bias, number)`, of arrays (V, H),
@@ -72,6 +78,7 @@ class OutsideSampler(LearningRule):
         check_counts(num_chains=num_chains)
         self.sample, self.num_chains = sample, num_chains
         self.beta: keras.Variable | None = None
+        self._told = False
 
     def check(self, learner: Learner) -> None:
         super().check(learner)
@@ -90,7 +97,14 @@ class OutsideSampler(LearningRule):
         potentials = step.potentials
         width = potentials.num_visible
 
-        def drawn(*arrays):
+        def drawn(beta, *arrays):
+            if not _LEAST < beta < 1.0 / _LEAST and not self._told:
+                self._told = True
+                warnings.warn(
+                    f"States of the outside sampler seem to have beta {beta:.1e}: they "
+                    "do not depend on the arrays that it is given. Look at it.",
+                    stacklevel=2,
+                )
             states = np.asarray(self.sample(*arrays, self.num_chains), np.float32)
             possible = np.asarray(potentials.visible.states)
             if (
@@ -100,18 +114,19 @@ class OutsideSampler(LearningRule):
                 raise ValueError(
                     f"Expected sample to return ({self.num_chains}, {width}) states "
                     f"of {possible}. Received: shape {states.shape}, values "
-                    f"{np.unique(states)[:5]}."
+                    f"{np.unique(states)[:5]}. Of 0 and 1, spins are 2 * states - 1."
                 )
             return states
 
         parameters = potentials.kernel, potentials.visible_bias, potentials.hidden_bias
         beta = tf.convert_to_tensor(self.beta)
         arrays = [tf.cast(each, tf.float32) / beta for each in parameters]
-        states = tf.numpy_function(drawn, arrays, tf.float32)
+        states = tf.numpy_function(drawn, [beta, *arrays], tf.float32)
         states = tf.ensure_shape(states, (self.num_chains, width))
         fits = [self._fit(potentials, states, factor) for factor in _FACTORS]
         best = tf.gather(tf.constant(_FACTORS), tf.argmax(tf.stack(fits)))
-        self.beta.assign(beta * best**_RATE)
+        ends = 0.5 * _LEAST, 2.0 / _LEAST
+        self.beta.assign(tf.clip_by_value(beta * best**_RATE, *ends))
         weights = step.chain_weights(self.num_chains)
         return conditional_moments(potentials, states, weights)
 

@@ -73,12 +73,12 @@ def test_log_p_of_rows_given_x(visible, hidden, units, monkeypatch):
     expected = crbm.log_likelihood(x, rows, "exact")
     monkeypatch.setattr(module, "_AT_ONCE", 100)  # several parts
     scorer = crbm.scorer()
-    np.testing.assert_allclose(scorer.score(rows, x), expected, 1e-5, 1e-5)
+    np.testing.assert_allclose(scorer.score(rows, x=x), expected, 1e-5, 1e-5)
     with pytest.raises(ValueError, match=r"x of shape \(40, 3\). Received: no x"):
         scorer.score(rows)
     monkeypatch.setattr(module, "_MOST_STATES", 2)
     with pytest.raises(ValueError, match="at most 2 states"):
-        crbm.scorer().score(rows, x)
+        crbm.scorer().score(rows, x=x)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN, ids=repr)
@@ -150,9 +150,40 @@ def test_rows_that_are_no_states(scorer, rows, word):
     with pytest.raises(ValueError, match=word):
         scorer.score(rows)
     with pytest.raises(ValueError, match="model without"):
-        scorer.score(np.eye(4), np.eye(4))
+        scorer.score(np.eye(4), x=np.eye(4))
 
 
 def test_models_without_one_log_z():
-    with pytest.raises(ValueError, match="absent"):
+    with pytest.raises(ValueError, match="one log Z"):
         kr.RBM(2, num_visible=3, missing="absent").scorer()
+
+
+def test_a_log_z_of_other_weights_is_refused():
+    rbm = kr.RBM(3, num_visible=4, seed=0)
+    rbm.build((None, 4))
+    z = rbm.log_partition()
+    rbm.kernel.assign(rbm.kernel + 1.0)
+    with pytest.raises(ValueError, match="weights"):
+        rbm.scorer(z)
+    with pytest.raises(ValueError, match="finite"):
+        rbm.scorer(np.nan)
+    assert rbm.scorer("exact").log_partition == rbm.scorer().log_partition
+
+
+def test_damaged_files_and_inputs(scorer, tmp_path):
+    path = tmp_path / "scorer.npz"
+    scorer.save(path)
+    whole = path.read_bytes()
+    for part in (b"", whole[: len(whole) // 2], whole[:200] + b"x" + whole[201:]):
+        path.write_bytes(part)
+        with pytest.raises(ValueError, match="file that Scorer.save has written"):
+            Scorer.load(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["scorer.npz"]
+    with pytest.raises(TypeError, match="masked or sparse"):
+        scorer.score(np.ma.masked_array(np.eye(4), np.eye(4)))
+    with pytest.raises(ValueError, match="steps=0|steps as an int"):
+        scorer.sample_conditional(np.eye(4), steps=0)
+    assert scorer.score(np.eye(4)[:0]).shape == (0,)
+    scorer.log_partition = None
+    with pytest.raises(ValueError, match="scorer with log Z"):
+        scorer.score(np.eye(4))

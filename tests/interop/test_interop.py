@@ -139,6 +139,26 @@ def test_a_wrong_line_is_named(line, tmp_path):
         interop.read_adabmdca(path, "-AC")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["J 0 -1 A A 1.5"],
+        ["J 0 0 A C 1.5"],
+        ["J 0 1 A C 1.5", "J 1 0 C A 0.5"],
+        ["h 0 A 2.0"],
+        ["h 3 A 1.0"],
+        ["J 0 5 A A 1.5"],
+        ["J 0 1 A A nan"],
+    ],
+    ids=" ".join,
+)
+def test_files_that_contradict_themselves(lines, tmp_path):
+    path = tmp_path / "potts.dat"
+    path.write_text("\n".join(["h 0 A 1.0", "h 1 C 0.5", *lines]))
+    with pytest.raises(ValueError, match="Expected lines.*Received"):
+        interop.read_adabmdca(path, "-AC")
+
+
 def test_models_that_are_none_of_theirs(tmp_path):
     with pytest.raises(ValueError, match="binary units or spins"):
         interop.to_ising(made("gaussian"))
@@ -146,3 +166,23 @@ def test_models_that_are_none_of_theirs(tmp_path):
         interop.write_adabmdca(made(kr.units.Categorical(3)), tmp_path / "a", "-AC")
     with pytest.raises(ValueError, match=r"h of shape \(V \+ H,\)"):
         interop.from_ising(np.zeros(3), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="finite: False"):
+        interop.from_ising([np.nan, 0.0], np.zeros((1, 1)))
+    for alphabet in ("AAC", "A C", "AC"):
+        with pytest.raises(ValueError, match="alphabet"):
+            interop.write_adabmdca(
+                made(kr.units.Categorical(3), "gaussian"), tmp_path / "a", alphabet
+            )
+    for other in (kr.CRBM(2), np.eye(3), kr.RBM(2, num_visible=3, missing="absent")):
+        for write in (interop.to_ising, lambda rbm: interop.write_rbms(rbm, "no")):
+            with pytest.raises(TypeError, match="one energy for all rows"):
+                write(other)
+
+
+def test_of_a_growing_model_units_in_use_are_written():
+    growing = kr.InfiniteRBM(max_hidden_units=5, seed=0)
+    growing.compile()
+    rows = np.random.default_rng(0).integers(0, 2, (200, 1)) * np.ones((1, 4))
+    growing.fit(rows, epochs=2, batch_size=200, verbose=0)
+    h, couplings, _ = interop.to_ising(growing)
+    assert couplings.shape == (4, growing.to_rbm().hidden_units) < (4, 5)

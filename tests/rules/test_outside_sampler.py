@@ -61,9 +61,24 @@ def test_other_states_are_refused(states, word):
         rbm.fit(ROWS, verbose=0)
 
 
+def test_states_that_depend_on_nothing_are_said():
+    rng = np.random.default_rng(0)
+    rbm = kr.RBM(3, seed=0)
+    rule = kr.rules.OutsideSampler(lambda *_: rng.integers(0, 2, (20, 6)), 20)
+    rbm.compile("sgd", rule=rule)
+    rbm.build((None, 6))
+    rule.beta.assign(2.0**-12)
+    with pytest.warns(UserWarning, match="do not depend on the arrays"):
+        rbm.fit(ROWS, batch_size=200, verbose=0)
+
+
 def test_models_and_functions_that_do_not_fit():
     with pytest.raises(TypeError, match="sample as a function"):
         kr.rules.OutsideSampler("annealer")
     rbm = kr.RBM(3, num_visible=6, visible="gaussian")
+    with pytest.raises(ValueError, match="jit_compile='auto'"):
+        kr.RBM(3, num_visible=6).compile(
+            rule=kr.rules.OutsideSampler(Gibbs(1.0)), jit_compile=True
+        )
     with pytest.raises(ValueError, match="binary units or spins"):
         rbm.compile("sgd", rule=kr.rules.OutsideSampler(Gibbs(1.0)))
