@@ -110,20 +110,21 @@ def main():
     errors, nats = {}, {}
     models = {"pixels on their own": logistic, "conditional RBM": crbm}
     print(f"\n{args.dataset}, {args.task}, test images:")
-    print(f"{'':22}{'wrong pixels':>14}{'of those changed':>18}{'nats an image':>15}")
+    print(f"{'':22}{'wrong pixels':>14}{'of those changed':>18}{'log p, in nats':>16}")
     for name, model in models.items():
         errors[name], nats[name] = (
             pixel_errors(model, test),
             log_likelihood(model, test),
         )
         every, changed = errors[name]
-        print(f"{name:22}{every:13.2f}%{changed:17.2f}%{nats[name]:15.2f}")
+        print(f"{name:22}{every:13.2f}%{changed:17.2f}%{nats[name]:16.2f}")
 
     given, images = (states[:12] for states in next(iter(test)))
     figure = plots.comparison(rows_of(args, given, images, models))
     if args.task == "occlude":
         covered = covered_pixels(corruption, given.shape)
         draw_frames(figure.axes[0], covered, 5)
+    (alone, *_), (coupled, *_) = errors.values()
     gain = nats["conditional RBM"] - nats["pixels on their own"]
     found = (
         f"given what is seen, the CRBM gives the true images {np.exp(gain):.0f} times\n"
@@ -134,7 +135,9 @@ def main():
     plots.history(history).savefig(out / "history.png")
     crbm.save(out / "model.keras")
     print(
-        f"\nFound: {found}, {gain:.1f} nats more.\n"
+        f"\nFound: {found}: log p is {gain:.1f} nats higher.\n"
+        f"Wrong pixels show less of it, {coupled:.2f}% instead of {alone:.2f}%: they "
+        "are counted\none by one, and log p asks for all pixels of an image at once.\n"
         f"Picture: {out / 'restored.png'}; history.png and model.keras are beside it."
     )
 

@@ -28,6 +28,15 @@ def test_has_a_card(path):
     assert f"/{path.stem}/picture.png" in gallery
 
 
+@BY_NAME
+def test_has_one_name(path):
+    """Its title, its card and its place in the menu are called the same."""
+    title = re.search(r"^# # (.+)$", path.read_text(), re.M)[1]
+    assert f"**[{title}](tutorials/{path.name})**" in (DOCS / "gallery.md").read_text()
+    menu = (DOCS.parent / "mkdocs.yml").read_text()
+    assert f"- {title}: tutorials/{path.name}\n" in menu
+
+
 @pytest.mark.slow
 @BY_NAME
 def test_runs(path, tmp_path, monkeypatch):

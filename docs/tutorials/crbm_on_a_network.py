@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A CRBM on a network
+# # Put a CRBM on a network
 #
 # A small ConvNet fills holes in pictures. Its output pixels are independent: each is
 # right on average, and none knows of the others. A CRBM on the same network couples

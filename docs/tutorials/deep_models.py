@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Deep models
+# # Stack layers
 #
 # The hidden units of one RBM can be the data of another. A deep belief network (`DBN`)
 # is a stack of RBMs, trained one after the other. Its features, and its weights as the

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A protein family
+# # Model a protein family
 #
 # Sequences of one protein family differ in most letters but fold alike. An RBM with one
 # categorical unit per site learns which letters go together. Hidden units become

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # An RBM as a prior
+# # Give an autoencoder a prior
 #
 # An autoencoder writes a digit as 64 bits and draws it again from them. A prior says
 # which bits go together: here an RBM, and for comparison a prior of independent bits.

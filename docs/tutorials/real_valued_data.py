@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Real-valued data
+# # Find anomalies among real numbers
 #
 # With Gaussian visible units an RBM is a density of real numbers. Here it learns the
 # measurements of benign breast tumors, draws new rows, and detects anomalies: an

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Rows that do not fit, and why
+# # Find rows that do not fit
 #
 # Two files were joined, and some rows got the second half of another patient. Each
 # number is right for somebody. `RBMOutlierDetector` finds half of these rows, where an

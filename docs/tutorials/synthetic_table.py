@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A synthetic table, and whether to trust it
+# # Draw a synthetic table
 #
 # `TableModel` learns a data frame as it is, with words, whole numbers and gaps, and
 # draws new rows. A report compares them with real ones. Here boosted trees hardly tell
