@@ -195,8 +195,8 @@ def _known(real, synthetic, test, columns, target):
     is_name = isinstance(target, Hashable) and target in names
     if not is_name or len(names) < 2 or test is None:
         raise ValueError(
-            "Expected target as one of at least two columns, and as test real rows "
-            "that no synthetic ones are made from. Received: "
+            "Expected target as one of at least two columns, and with it test=, real "
+            "rows that no synthetic ones are made from. Received: "
             f"target={target!r:.200}, {'no ' * (test is None)}test, {names!r:.200}."
         )
     place = names.index(target)

@@ -249,9 +249,10 @@ class Table:
         if set(frame.columns) != set(self.columns_):
             missing = [name for name in self.columns_ if name not in frame.columns]
             others = [name for name in frame.columns if name not in self.columns_]
+            said = [f"without {missing!r:.200}"] * bool(missing)
+            said += [f"with {others!r:.200}"] * bool(others)
             raise ValueError(
-                f"Expected the columns of fit. Received: a frame without "
-                f"{missing!r:.200}, and with {others!r:.200}."
+                f"Expected the columns of fit. Received: a frame {' and '.join(said)}."
             )
 
 

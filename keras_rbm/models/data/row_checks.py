@@ -142,10 +142,8 @@ def _check_states(values, name, unit, known, first_row):
     kind = unit.unit_of_column(column)
     states = values if kind is unit else values[:, column]
     low, high = states.min() + 0.0, states.max() + 0.0  # no -0
-    cure = (
-        f"{SCALE}, number categories from 0, or use another unit (visible='gaussian' "
-        "takes all numbers)."
-    )
+    first = "Number categories from 0" if kind.encodes else SCALE
+    cure = f"{first}, or use another unit (visible='gaussian' takes all numbers)."
     signs = (low, high) == (-1.0, 1.0) and np.isin(states, (-1, 0, 1)).all()
     if signs and not kind.encodes:
         cure = (
