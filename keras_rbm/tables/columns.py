@@ -120,8 +120,8 @@ class Levels(Column):
             raise ValueError(
                 f"Expected at most {MOST_LEVELS} different words in a column. "
                 f"Received: {len(levels)} in column {series.name!r}, which look like "
-                "names or texts. Drop the column, or group its words. If it holds dates "
-                "or numbers: pandas.to_datetime, pandas.to_numeric."
+                "names or texts. Drop the column, or group its words. Dates or numbers: "
+                "pandas.to_datetime, pandas.to_numeric."
             )
         super().__init__(series, levels, len(levels))
         self._index = pandas.Index(self.values)
