@@ -120,7 +120,7 @@ class Levels(Column):
             raise ValueError(
                 f"Expected at most {MOST_LEVELS} different words in a column. "
                 f"Received: {len(levels)} in column {series.name!r}, which look like "
-                "names or texts. Drop the column, or group its words. Dates or numbers: "
+                "names or texts. Drop the column, or group its words; dates, numbers: "
                 "pandas.to_datetime, pandas.to_numeric."
             )
         super().__init__(series, levels, len(levels))
