@@ -44,6 +44,8 @@ def drawn(model, *names):
 @pytest.mark.parametrize("hidden", HIDDEN, ids=repr)
 def test_scores_and_features_are_those_of_the_model(hidden):
     for visible, rows in VISIBLE.items():
+        if hidden != "bernoulli" and not isinstance(visible, kr.units.Joined):
+            continue  # its parts are of each kind
         rbm = kr.RBM(5, visible=visible, hidden=hidden, seed=0)
         rbm.adapt(rows)
         drawn(rbm, "kernel", "hidden_bias", "hidden_threshold", "hidden_log_precision")

@@ -31,7 +31,7 @@ class Gibbs:
 def fitted(rule):
     rbm = kr.RBM(3, seed=0)
     rbm.compile(rule=rule)
-    history = rbm.fit(ROWS, epochs=30, batch_size=50, verbose=0).history
+    history = rbm.fit(ROWS, epochs=20, batch_size=50, verbose=0).history
     return np.mean(rbm.log_likelihood(ROWS, "exact")), history
 
 
