@@ -1,12 +1,29 @@
-"""What the model of an estimator is compiled with, in each fit."""
+"""What estimators share: how X is read, and what a model is compiled with."""
 
 import keras
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from keras_rbm._checks import check_numbers
+from keras_rbm.models.data.rows import check_no_bytes
 from keras_rbm.models.training import defaults
 from keras_rbm.optimizers import FallingRate
+
+
+def numbers_of(estimator, X, **options):
+    """Returns X by scikit-learn's `validate_data`; its error says where words go."""
+    try:
+        return validate_data(estimator, X, **options)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        check_no_bytes(X)
+        raise ValueError(
+            "Expected X to be numbers. Received: words. TableModel takes frames with "
+            "words; as numbers: table = keras_rbm.tables.Table().fit(frame), "
+            "table.transform(frame), and visible=table.visible."
+        ) from error
 
 
 def optimizer_with_rate(optimizer, learning_rate):

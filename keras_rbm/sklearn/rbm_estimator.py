@@ -11,7 +11,7 @@ from sklearn.base import (
     DensityMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
@@ -19,11 +19,11 @@ from keras_rbm.datasets.in_memory import SparseRows, is_sparse
 from keras_rbm.inference.potentials import Potentials
 from keras_rbm.models import RBM
 from keras_rbm.models.data import row_checks
-from keras_rbm.models.data.rows import check_no_bytes, map_rows
+from keras_rbm.models.data.rows import map_rows
 from keras_rbm.models.layer_variables import fingerprint
 from keras_rbm.models.training.defaults import new_rule
 from keras_rbm.models.training.diagnosis import gains_over_independent
-from keras_rbm.sklearn.fitting import optimizer_with_rate, seed_from
+from keras_rbm.sklearn.fitting import numbers_of, optimizer_with_rate, seed_from
 
 #: Share of zeros and ones in a column below which they look like its ends.
 _FEW_ENDS = 0.1
@@ -361,17 +361,7 @@ class RBMEstimator(
     def _rows(self, X, dtype, accept_sparse, reset=True):
         """Returns X as an array (N, V), or as `SparseRows`."""
         options = {"accept_sparse": accept_sparse, "dtype": dtype, "reset": reset}
-        try:
-            X = validate_data(self, X, ensure_all_finite="allow-nan", **options)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            check_no_bytes(X)
-            raise ValueError(
-                "Expected X to be numbers. Received: words. TableModel takes frames "
-                "with words; as numbers: table = keras_rbm.tables.Table().fit(frame), "
-                "table.transform(frame), and visible=table.visible."
-            ) from error
+        X = numbers_of(self, X, ensure_all_finite="allow-nan", **options)
         if not is_sparse(X):
             return X
         rows = SparseRows.of(X)

@@ -8,13 +8,13 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from keras_rbm import units
 from keras_rbm._checks import check_counts
 from keras_rbm.inference.exact import digits_of
 from keras_rbm.models.data.row_checks import check_columns
-from keras_rbm.sklearn.fitting import seed_from
+from keras_rbm.sklearn.fitting import numbers_of, seed_from
 from keras_rbm.sklearn.rbm_estimator import RBMEstimator, precise_potentials
 
 #: Hidden units whose states are enumerated, and numbers that are held at once.
@@ -123,7 +123,7 @@ class RBMOutlierDetector(OutlierMixin, BaseEstimator):
             The detector.
         """
         self._check_parameters()
-        X = validate_data(self, X, ensure_min_samples=2, **_KINDS)
+        X = numbers_of(self, X, ensure_min_samples=2, **_KINDS)
         check_columns(X, "X")
         near = _without_far_values(X)
         self.scaler_ = StandardScaler().fit(near)
@@ -216,7 +216,7 @@ class RBMOutlierDetector(OutlierMixin, BaseEstimator):
 
     def _rows(self, X):
         check_is_fitted(self, "offset_")
-        return validate_data(self, X, reset=False, **_KINDS)
+        return numbers_of(self, X, reset=False, **_KINDS)
 
     def _comparable(self, X):
         """Returns scores (N,), to which unknown values add what is typical."""

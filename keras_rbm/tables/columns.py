@@ -246,9 +246,8 @@ class Bins(Column):
             known = known - self.origin
         if kind in "Mm":
             known = known / pandas.Timedelta(days=1)
-        elif (
-            known.dtype.kind == "f" and known.dtype.itemsize < 8
-        ):  # 0.1, not 0.1000000015
+        elif known.dtype.kind == "f" and known.dtype.itemsize < 8:
+            # 0.1, not 0.1000000015
             return known.to_numpy(f"f{known.dtype.itemsize}").astype(str).astype(float)
         return known.to_numpy(np.float64)
 

@@ -11,6 +11,7 @@ from keras_rbm.sklearn import (
     CRBMClassifier,
     RBMEstimator,
     RBMImputer,
+    RBMOutlierDetector,
     from_bernoulli_rbm,
     to_bernoulli_rbm,
 )
@@ -114,3 +115,10 @@ def test_other_weights_are_refused(call, make, word):
 def test_not_fitted(method):
     with pytest.raises(NotFittedError):
         getattr(RBMEstimator(4), method)()
+
+
+@pytest.mark.parametrize("kind", [RBMEstimator, RBMImputer, RBMOutlierDetector])
+def test_words_are_for_another_estimator(kind):
+    """scikit-learn's own error does not say which."""
+    with pytest.raises(ValueError, match="TableModel takes frames with words"):
+        kind().fit([["red", 1.0], ["blue", 2.0]])
